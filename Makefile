@@ -1,0 +1,37 @@
+# make demo, make test: each makes .venv itself and can be run again at any time.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint format clean
+
+demo: .venv/.ready-demo
+	$(BIN)/python -m graphs
+
+test: .venv/.ready
+	$(BIN)/pytest
+
+lint: .venv/.ready
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+format: .venv/.ready
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say which with make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+.venv/.ready-demo: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[graphs]"
+	@touch $@
+
+.venv/.ready: .venv/.ready-demo
+	$(BIN)/python -m pip install --quiet --group lint --group providers --group test
+	@touch $@
+
+clean:
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache

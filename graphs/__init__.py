@@ -1,0 +1,1 @@
+"""Complete graphs and programs built on the public names of `todo_tools`."""

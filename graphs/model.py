@@ -1,0 +1,37 @@
+"""The chat model of the programs and served graphs: a real one by name, or the stand-in."""
+
+from langchain.chat_models import init_chat_model
+from langchain_core.language_models import BaseChatModel
+
+from todo_tools.testing import checklist_model
+
+
+class ModelError(Exception):
+    """A chat model that cannot be made or does not answer, in one line."""
+
+    def __init__(self, name: str | None, error: BaseException) -> None:
+        reason = " ".join(str(error).split())
+        super().__init__(f"model {name!r}: {reason[:_REASON_CHARACTERS]}")
+
+
+def chat_model(name: str | None) -> BaseChatModel:
+    """Make the chat model.
+
+    Args:
+        name: `provider:name` as `init_chat_model` takes it, `None` or empty for the stand-in.
+
+    Returns:
+        The model.
+
+    Raises:
+        ModelError: The model cannot be made, such as for a missing provider package or key.
+    """
+    if not name:
+        return checklist_model()
+    try:
+        return init_chat_model(name)
+    except Exception as error:  # each provider package has its own for a missing key
+        raise ModelError(name, error) from error
+
+
+_REASON_CHARACTERS = 300

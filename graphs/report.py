@@ -1,0 +1,71 @@
+"""What a run looks like in a terminal: plain lines, made from the stream of a graph."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from todo_tools import format_todos
+from todo_tools.text import format_call, one_line
+
+_TODO_TOOLS = ("write_todos", "list_todos", "edit_todos")
+_OUTPUT_LINES = 12
+
+
+def report(stream: Iterator[tuple[str, Any]]) -> Iterator[str]:
+    """Turn a run into lines.
+
+    Args:
+        stream: `graph.stream(..., stream_mode=["updates", "custom"])` of a graph with the nodes
+            `agent` and `tools`.
+
+    Yields:
+        Lines to print, as soon as they are known.
+    """
+    changed: dict[str, Any] | None = None
+    for mode, chunk in stream:
+        if mode == "custom" and chunk["type"] == "todos":
+            changed = chunk  # several changes of one turn are shown once, as the last one left them
+        elif mode == "custom":
+            yield from _loop_lines(chunk)
+        else:
+            yield from (line for message in _messages(chunk) for line in _message_lines(message))
+            if changed and "tools" in chunk:
+                yield from _list_lines(changed)
+                changed = None
+
+
+def _messages(chunk: dict[str, Any]) -> Iterator[BaseMessage]:
+    for node in ("agent", "tools"):
+        update: Any = chunk.get(node) or []
+        parts = cast("list[dict[str, Any]]", update if isinstance(update, list) else [update])
+        for part in parts:
+            yield from part.get("messages", [])
+
+
+def _message_lines(message: BaseMessage) -> Iterator[str]:
+    if isinstance(message, AIMessage):
+        if message.text:
+            yield f"\n💬 {one_line(message.text)}"
+        yield from (f"→ {format_call(call['name'], call['args'])}" for call in message.tool_calls)
+    elif isinstance(message, ToolMessage) and (
+        message.name not in _TODO_TOOLS or message.status == "error"
+    ):
+        lines = message.text.splitlines()
+        if len(lines) > _OUTPUT_LINES:
+            lines = [f"… {len(lines) - _OUTPUT_LINES} more lines", *lines[-_OUTPUT_LINES:]]
+        yield from (f"  │ {one_line(line)}" for line in lines)
+
+
+def _list_lines(event: dict[str, Any]) -> Iterator[str]:
+    yield ""
+    yield from (f"  {line}" for line in format_todos(event["todos"]).splitlines())
+    yield f"  {event['status']}"
+    yield ""
+
+
+def _loop_lines(event: dict[str, Any]) -> Iterator[str]:
+    if event["type"] == "todo_loop" and event["outcome"] is None:
+        yield f"↻ not finished: sent back to work ({event['in_turn']} in this turn)\n"
+    elif event["text"]:
+        yield event["text"]

@@ -1,0 +1,115 @@
+"""Reading tool arguments that a model wrote: lenient where the meaning is plain, short otherwise.
+
+Understood beside the exact form: a list as a JSON string, a todo as a bare string, a whole number
+as a numeric string. Everything else is a `CallError`, which never echoes a long argument.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+
+from todo_tools.models import is_list, is_mapping
+
+# No list is that long, so a larger number can only be a mistake, and would flood the answer.
+_LARGEST_INDEX = 10**9
+_SHOWN_CHARACTERS = 40
+
+
+class CallError(Exception):
+    """A call that is refused: what the model reads, and the short form for the details."""
+
+    def __init__(self, message: str, short: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.short = short or message
+
+
+def read_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """A string that must be one of `choices`."""
+    allowed = f"{', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
+    if value is None:
+        raise CallError(f"'{name}' is required: {allowed}", f"{name} required")
+    if not isinstance(value, str) or value not in choices:
+        raise CallError(f"unknown {name} {brief(value)}; use {allowed}", f"unknown {name}")
+    return value
+
+
+def read_texts(value: object) -> list[str]:
+    """The texts of the `todos` argument."""
+    form = 'a list of {"text": "..."} objects'
+    if value is None:
+        raise CallError(f"'todos' is required: {form}", "todos required")
+    items = _unwrap_json(value)
+    if not is_list(items):
+        raise CallError(f"'todos' must be {form}, got {brief(value)}", "todos must be a list")
+    return [_read_text(position, item) for position, item in enumerate(items)]
+
+
+def read_indices(value: object) -> list[int]:
+    """The `indices` argument: empty where the model gave none."""
+    if value is None:
+        return []
+    items = _unwrap_json(value)
+    if not is_list(items):
+        raise CallError(
+            f"'indices' must be a list of 0-based indices such as [0, 2], got {brief(value)}",
+            "indices must be a list",
+        )
+    return [read_index("indices", item) for item in items]
+
+
+def read_index(name: str, value: object) -> int:
+    """A whole number, also as `2.0` or `"2"`."""
+    number = _as_whole_number(value)
+    if number is None or abs(number) > _LARGEST_INDEX:
+        raise CallError(
+            f"'{name}' takes 0-based whole numbers, got {brief(value)}",
+            f"{name} not a whole number",
+        )
+    return number
+
+
+def brief(value: object) -> str:
+    """Name an argument in an error without echoing it whole."""
+    if is_list(value):
+        return f"a list of {len(value)}"
+    if is_mapping(value):
+        return "an object"
+    if isinstance(value, int) and abs(value) > _LARGEST_INDEX:
+        return "a very large number"  # its digits could be thousands
+    if isinstance(value, str) and len(value) > _SHOWN_CHARACTERS:
+        return f"{value[:_SHOWN_CHARACTERS]!r}… ({len(value)} characters)"
+    return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
+
+
+def _read_text(position: int, item: object) -> str:
+    text = item.get("text") if is_mapping(item) else item
+    if isinstance(text, str):
+        return text
+    given = f"got {brief(item)}"
+    if is_mapping(item):
+        given = f"its 'text' is {brief(text)}" if "text" in item else "it has no 'text'"
+    raise CallError(
+        f'todo item at index {position} must be {{"text": "..."}}, {given}', "todo without text"
+    )
+
+
+def _unwrap_json(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):  # deep nesting is as unusable as broken JSON
+        return value
+
+
+def _as_whole_number(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,10}\s*", value):
+        return int(value)
+    return None

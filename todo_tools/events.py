@@ -1,0 +1,82 @@
+"""What the tools and the loop write to the custom stream (`stream_mode="custom"`)."""
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from todo_tools.models import TodoItem
+from todo_tools.text import format_in_progress, format_status
+
+
+class TodosEvent(TypedDict):
+    """The list has changed."""
+
+    type: Literal["todos"]
+    todos: list[TodoItem]
+    """The whole list after the change."""
+    status: str
+    """The status line, such as `📋 2/5`; empty without todos."""
+    in_progress: list[str]
+    """The items in progress, each as `[index] text`."""
+
+
+class CountdownEvent(TypedDict):
+    """A second of the grace period before a continuation begins."""
+
+    type: Literal["todo_countdown"]
+    seconds: int
+    """Seconds left, counted down to 1."""
+    text: str
+    """The countdown as a line for the user."""
+
+
+class LoopEvent(TypedDict):
+    """The loop has decided, at the end of an agent's turn."""
+
+    type: Literal["todo_loop"]
+    outcome: str | None
+    """Why the agent was let go; `None` when it is sent back to work."""
+    in_a_row: int
+    """Continuations since the list last changed or the user last spoke."""
+    in_turn: int
+    """Continuations since the user last spoke."""
+    text: str
+    """A notice for the user when a limit was reached; otherwise empty."""
+
+
+class ContinueQuestion(TypedDict):
+    """The value of the interrupt before a continuation (`AutoContinue(ask=True)`)."""
+
+    type: Literal["todo_continue"]
+    question: str
+    """What the person is asked, and how to answer."""
+    todos: list[TodoItem]
+    """The whole list."""
+    status: str
+    """The status line."""
+
+
+def todos_event(todos: list[TodoItem]) -> TodosEvent:
+    """Describe a changed list."""
+    return {
+        "type": "todos",
+        "todos": todos,
+        "status": format_status(todos),
+        "in_progress": format_in_progress(todos),
+    }
+
+
+def countdown_event(seconds: int) -> CountdownEvent:
+    """Describe a second of the grace period."""
+    text = f"⏳ Auto-continuing in {seconds}s... (type anything to interrupt)"
+    return {"type": "todo_countdown", "seconds": seconds, "text": text}
+
+
+def continue_question(todos: list[TodoItem]) -> ContinueQuestion:
+    """Ask whether to continue."""
+    return {
+        "type": "todo_continue",
+        "question": "Items remain. Continue? Answer yes, no, or with a message of your own.",
+        "todos": todos,
+        "status": format_status(todos),
+    }

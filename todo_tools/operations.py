@@ -1,0 +1,86 @@
+"""Operations on a list, and how they are applied: the rules of the `todos` channel.
+
+What is stored for a step is its operation, not the list after it. Operations are plain dicts, so
+that every checkpointer can keep them; their key `op` keeps them apart from LangGraph's own forms.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from todo_tools.models import TodoItem, TodoStatus
+
+
+class Replace(TypedDict):
+    """Start anew with these texts."""
+
+    op: Literal["replace"]
+    texts: list[str]
+
+
+class Append(TypedDict):
+    """Add these texts to the end."""
+
+    op: Literal["append"]
+    texts: list[str]
+
+
+class Insert(TypedDict):
+    """Add these texts before the item at `index`."""
+
+    op: Literal["insert"]
+    index: int
+    texts: list[str]
+
+
+class SetStatus(TypedDict):
+    """Give the items at `indices` a status, whatever theirs was."""
+
+    op: Literal["set_status"]
+    status: TodoStatus
+    indices: list[int]
+
+
+Operation = Replace | Append | Insert | SetStatus
+
+
+def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]:
+    """The list after an operation; the list given is left as it is.
+
+    An operation was checked against the list that the model saw. Should the application have
+    changed the list in the same step, what no longer fits is passed over: an index past the end
+    inserts at the end, and sets no status. So no interleaving can break a thread.
+
+    Args:
+        todos: The list before.
+        operation: One of `Replace`, `Append`, `Insert`, `SetStatus`.
+
+    Returns:
+        A new list.
+
+    Raises:
+        ValueError: `operation` is no such dict.
+    """
+    match operation:
+        case {"op": "replace", "texts": [*texts]}:
+            return _new_items(texts)
+        case {"op": "append", "texts": [*texts]}:
+            return [*todos, *_new_items(texts)]
+        case {"op": "insert", "index": int(index), "texts": [*texts]}:
+            return [*todos[:index], *_new_items(texts), *todos[index:]]
+        case {"op": "set_status", "status": status, "indices": [*indices]}:
+            chosen = set(indices)
+            return [
+                {"text": todo["text"], "status": status} if index in chosen else todo
+                for index, todo in enumerate(todos)
+            ]
+        case _:
+            raise ValueError(
+                "todos takes a list of todo items or an operation of the tools, got a dict with "
+                f"{sorted(map(str, operation))[:5]}; give the whole list to replace it"
+            )
+
+
+def _new_items(texts: Sequence[str]) -> list[TodoItem]:
+    return [{"text": text, "status": "not_started"} for text in texts]

@@ -1,0 +1,156 @@
+"""The checkpointed state: messages, the list, and the counters of the loop.
+
+The `todos` channel folds operations; it also takes a whole list from the application. That the
+fold goes through single updates, one after the other, makes it independent of how checkpoints
+batch them, which is what `DeltaChannel` asks for.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, reduce
+from typing import Annotated, Any, NotRequired, cast
+from uuid import NAMESPACE_OID, uuid5
+
+from langchain_core.messages import AnyMessage, convert_to_messages
+from langgraph.channels.delta import DeltaChannel
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from todo_tools.models import (
+    DEFAULT_LIMITS,
+    TodoItem,
+    TodoLimits,
+    is_list,
+    is_mapping,
+    validate_todos,
+)
+from todo_tools.operations import Operation, apply
+
+TodosUpdate = list[TodoItem] | Operation | None
+TodosReducer = Callable[[list[TodoItem], TodosUpdate], list[TodoItem]]
+
+
+@lru_cache  # equal limits, same function: LangGraph compares channels by their reducer
+def todos_reducer(limits: TodoLimits = DEFAULT_LIMITS) -> TodosReducer:
+    """Make the reducer of a `todos` channel.
+
+    Args:
+        limits: How long a list may be that the application seeds or edits.
+
+    Returns:
+        A function of the list and an update. A list replaces the list (`[]` empties it) and is
+        validated with a `ValueError`; an operation of the tools is applied; `None` changes nothing.
+
+    Example:
+        >>> class LongList(TodoState):
+        ...     todos: Annotated[list[TodoItem], todos_reducer(TodoLimits(max_todos=500))]
+    """
+
+    def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
+        if update is None:
+            return todos
+        return apply(todos, update) if is_mapping(update) else validate_todos(update, limits)
+
+    return fold_todos
+
+
+class LoopState(TypedDict, total=False):
+    """What the loop remembers between turns; absent counters are zero."""
+
+    in_a_row: int
+    """Continuations since the list last changed or the user last spoke."""
+    in_turn: int
+    """Continuations since the user last spoke."""
+    user_message: str
+    """The id of the user's message that these counts belong to."""
+    outcome: str | None
+    """Why the agent was last let go (`todo_tools.continuation.Outcome`); `None` while it works."""
+
+
+def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
+    """Reducer of the `todo_loop` channel: later values win, key by key."""
+    return {**loop, **(update or {})}
+
+
+class TodoState(TypedDict):
+    """State of a graph with the todo tools; derive from it to add channels of your own.
+
+    Seed or edit the list with plain dicts: `graph.invoke({"messages": [...], "todos": [...]})`,
+    `graph.update_state(config, {"todos": [...]})`.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The history."""
+    todos: NotRequired[Annotated[list[TodoItem], todos_reducer()]]
+    """The list. Updates: a whole list, or what the tools write."""
+    todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+    """Counters and outcome of the loop; written by the loop and the tools, read by you."""
+
+
+def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
+    """The `todos` reducer in the form that `DeltaChannel` takes."""
+    return reduce(todos_reducer(), updates, todos)
+
+
+def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
+    """LangGraph's `add_messages` in the form that `DeltaChannel` takes."""
+    return reduce(_add_messages, updates, messages)
+
+
+def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
+    """Add messages with ids that are the same on every replay.
+
+    LangGraph gives message objects and dicts their ids before they are stored. A `("user", "hi")`
+    or a bare string gets its id only here, each time the thread is read, so it must follow from
+    what is stored: from the last message before it.
+    """
+    added = convert_to_messages(update if is_list(update) else [update])
+    last = messages[-1].id if messages else ""
+    for message in added:
+        if message.id is None:
+            message.id = str(uuid5(NAMESPACE_OID, f"{last}/{message.type}/{message.text}"))
+        last = message.id
+    return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", added)))
+
+
+class DeltaTodoState(TypedDict):
+    """`TodoState` for long runs: checkpoints hold what changed, not the whole again.
+
+    Behaves like `TodoState`. `DeltaChannel` is in beta in LangGraph, so it is not the default.
+    """
+
+    messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
+    todos: NotRequired[Annotated[list[TodoItem], DeltaChannel(fold_todos_batch)]]
+    todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+
+
+def has_todos(state: object) -> bool:
+    """Whether a state has the `todos` channel at all."""
+    return _value(state, "todos") is not None
+
+
+def todos_in(state: object) -> list[TodoItem]:
+    """The list of a state; empty where there is none yet.
+
+    Raises:
+        ValueError: An `Overwrite`, which LangGraph lets past the reducer, wrote something else.
+    """
+    return validate_todos(_value(state, "todos") or [], _ANY_LENGTH)
+
+
+def messages_in(state: object) -> Sequence[AnyMessage]:
+    """The history of a state."""
+    return cast("Sequence[AnyMessage]", _value(state, "messages") or [])
+
+
+def loop_in(state: object) -> LoopState:
+    """The counters of a state; empty where the loop has not decided yet."""
+    return cast("LoopState", _value(state, "todo_loop") or {})
+
+
+# The tools checked what they wrote against their own limits; here only the shape is in doubt.
+_ANY_LENGTH = TodoLimits(max_todos=10**9, max_text_length=10**9)
+
+
+def _value(state: object, key: str) -> object:
+    """One channel of a state, which may be a dict or, in users' graphs, an object."""
+    return state.get(key) if is_mapping(state) else getattr(state, key, None)

@@ -1,0 +1,203 @@
+"""Chat models without a network, for tests, notebooks and demonstrations.
+
+They take the same path through a graph as a real chat model: bound tools, messages in, one message
+out. What they say is written down beforehand or follows from simple rules.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall, tool_call
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field, PrivateAttr, SkipValidation
+from typing_extensions import override
+
+from todo_tools.checklist import command_in, read_checklist
+from todo_tools.models import TodoStatus
+from todo_tools.text import ICONS
+from todo_tools.transcript import is_from_user
+
+Rule = Callable[[list[BaseMessage]], AIMessage | str]
+
+
+def call(name: str, **args: Any) -> ToolCall:
+    """A tool call with an id of its own.
+
+    Example:
+        >>> turn("Starting.", call("edit_todos", action="start", indices=[0]))
+    """
+    return tool_call(name=name, args=args, id=f"call_{uuid4().hex[:12]}")
+
+
+def turn(text: str = "", *calls: ToolCall) -> AIMessage:
+    """What a model answers in one turn: text, tool calls, or both."""
+    return AIMessage(text, tool_calls=list(calls))
+
+
+class ScriptedChatModel(BaseChatModel):
+    """A chat model that answers from a script.
+
+    Args:
+        script: The answers in order, or a function from the prompt to an answer. A string is an
+            answer without tool calls.
+
+    Raises:
+        ValueError: When it is asked for more answers than the script has.
+
+    Example:
+        >>> model = ScriptedChatModel(script=[turn("", call("list_todos")), "All done."])
+        >>> model.bind_tools(create_todo_tools()).invoke("What is left?").tool_calls[0]["name"]
+        'list_todos'
+    """
+
+    script: SkipValidation[Sequence[AIMessage | str] | Rule]
+    prompts: list[list[BaseMessage]] = Field(default_factory=list[list[BaseMessage]])
+    """What the model was sent, call by call."""
+    tools: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+    """The tools of the last call, as the provider would get them."""
+    _asked: int = PrivateAttr(default=0)
+
+    @property
+    @override
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    @override
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        self.prompts.append(list(messages))
+        self.tools = kwargs.get("tools", [])
+        answer = self._answer(messages)
+        message = AIMessage(answer) if isinstance(answer, str) else answer.model_copy()
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    @override
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return self._generate(messages, stop, **kwargs)
+
+    def _answer(self, messages: list[BaseMessage]) -> AIMessage | str:
+        if callable(self.script):
+            return self.script(messages)
+        if self._asked >= len(self.script):
+            raise ValueError(
+                f"the script has {len(self.script)} answer(s) and was asked for one more; "
+                f"last message: {messages[-1].text[:80]!r}"
+            )
+        self._asked += 1
+        return self.script[self._asked - 1]
+
+
+def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedChatModel:
+    """A stand-in that works off a Markdown checklist by simple rules, with no language model.
+
+    It writes the steps of the user's checklist as todos, runs the command of each step with the
+    shell tool, completes it on exit code 0 and abandons it otherwise. Like a real model it now and
+    then stops before the list is finished, so that a loop around it has something to do. All it
+    knows is what it reads in the prompt, the live list of `model_view` included.
+
+    Args:
+        shell: The name of a tool that takes `command` and ends its answer with `exit code N`.
+        rest_after: Finished items after which it stops early, again and again.
+
+    Returns:
+        The model; bind tools to it as to any other.
+    """
+
+    def rule(prompt: list[BaseMessage]) -> AIMessage:
+        items = _live_list(prompt)
+        if not items:
+            return _plan(prompt)
+        return _work(prompt, items, shell, rest_after)
+
+    return ScriptedChatModel(script=rule)
+
+
+_LINE = re.compile(rf"^([{''.join(ICONS.values())}]) \[(\d+)\] (.*)$", re.MULTILINE)
+_STATUS_OF_ICON: dict[str, TodoStatus] = {icon: status for status, icon in ICONS.items()}
+_EXIT_CODE = re.compile(r"exit code (-?\d+)\s*$")
+
+_Item = tuple[TodoStatus, str]
+
+
+def _live_list(prompt: list[BaseMessage]) -> list[_Item]:
+    """The list as the end of the prompt shows it."""
+    return [(_STATUS_OF_ICON[icon], text) for icon, _, text in _LINE.findall(prompt[-1].text)]
+
+
+def _plan(prompt: list[BaseMessage]) -> AIMessage:
+    request = next((message for message in reversed(prompt) if is_from_user(message)), None)
+    steps = read_checklist(request.text) if request else []
+    if not steps:
+        return turn("I am a stand-in and only work off checklists; there is no open step in yours.")
+    todos = [{"text": step} for step in steps]
+    return turn("", call("write_todos", mode="replace", todos=todos), _edit("start", 0))
+
+
+def _work(prompt: list[BaseMessage], items: list[_Item], shell: str, rest_after: int) -> AIMessage:
+    statuses: list[TodoStatus] = [status for status, _ in items]
+    finished = sum(status in ("completed", "abandoned") for status in statuses)
+    if finished == len(items):
+        completed = statuses.count("completed")
+        return turn(f"{completed} of {len(items)} steps are completed.")
+    results = _newest_results(prompt)
+    if shell in results:
+        return _finish(statuses, results[shell])
+    if "in_progress" not in statuses:
+        return turn("", _edit("start", statuses.index("not_started")))
+    if finished and finished % rest_after == 0 and "edit_todos" in results:
+        return turn(f"{finished} of {len(items)} steps are finished so far.")
+    current = statuses.index("in_progress")
+    command = command_in(items[current][1])
+    if command is None:
+        return _finish(statuses, "exit code 0")
+    return turn("", call(shell, command=command))
+
+
+def _finish(statuses: list[TodoStatus], result: str) -> AIMessage:
+    """Complete or abandon the item in progress, and start the next one in the same turn."""
+    current = statuses.index("in_progress")
+    found = _EXIT_CODE.search(result)
+    code = int(found.group(1)) if found else 1
+    text = "" if code == 0 else f"Step [{current}] failed with exit code {code}; I abandon it."
+    calls = [_edit("complete" if code == 0 else "abandon", current)]
+    if "not_started" in statuses:
+        calls.append(_edit("start", statuses.index("not_started")))
+    return turn(text, *calls)
+
+
+def _edit(action: str, index: int) -> ToolCall:
+    return call("edit_todos", action=action, indices=[index])
+
+
+def _newest_results(prompt: list[BaseMessage]) -> dict[str, str]:
+    """The results of the last turn's calls by tool, if nobody has spoken since."""
+    results = dict[str, str]()
+    for message in reversed(prompt[:-1]):
+        if not isinstance(message, ToolMessage):
+            break
+        results[str(message.name)] = message.text
+    return results

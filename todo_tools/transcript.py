@@ -1,0 +1,91 @@
+"""What can be read off a message history: todo results, the user's messages, calls in waiting."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+
+from todo_tools.calls import ACTIONS
+from todo_tools.models import TodoDetails, TodoItem, is_mapping, validate_todos
+
+# LangChain's convention: who put a message into the history that is neither user nor model.
+SOURCE_KEY = "lc_source"
+SOURCE = "todo_tools"
+
+
+def injected(text: str) -> HumanMessage:
+    """A message of ours, tagged so that nobody takes it for the user's."""
+    return HumanMessage(text, additional_kwargs={SOURCE_KEY: SOURCE})
+
+
+def is_injected(message: BaseMessage) -> bool:
+    """Whether this project put the message into the history."""
+    return message.additional_kwargs.get(SOURCE_KEY) == SOURCE
+
+
+def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
+    """Whether a person wrote the message, not a middleware and not the loop."""
+    return isinstance(message, HumanMessage) and SOURCE_KEY not in message.additional_kwargs
+
+
+def details_of(message: BaseMessage) -> TodoDetails | None:
+    """The details of a todo tool's result, `None` for any other message."""
+    if not isinstance(message, ToolMessage) or message.name not in ACTIONS:
+        return None
+    artifact: object = message.artifact
+    if not is_mapping(artifact) or "action" not in artifact or "todos" not in artifact:
+        return None  # another library's tool of the same name
+    return cast("TodoDetails", artifact)
+
+
+def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
+    """Where the user spoke last."""
+    return next((at for at in reversed(range(len(messages))) if is_from_user(messages[at])), None)
+
+
+def calls_before(messages: Sequence[BaseMessage], call_id: str | None) -> list[ToolCall]:
+    """The calls that stand before a call in the same model turn and have no result yet.
+
+    A call that a person rejected, or that ran in an earlier step, has its result behind the AI
+    message and is not counted again.
+    """
+    answered = set[str | None]()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            ids = [call["id"] for call in message.tool_calls]
+            if call_id in ids:
+                before = message.tool_calls[: ids.index(call_id)]
+                return [call for call in before if call["id"] not in answered]
+    return []
+
+
+def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
+    """Rebuild the list from tool results alone.
+
+    For threads whose messages were imported, and to check the state against the history.
+
+    Args:
+        messages: A history, oldest first.
+
+    Returns:
+        The list after the newest `write_todos` or `edit_todos` result that is not an error; empty
+        without one. `list_todos` results and errors never count.
+
+    Raises:
+        ValueError: That result holds something that is not a list of todos.
+    """
+    for message in reversed(messages):
+        details = details_of(message)
+        if details and details["action"] in ("write", "edit") and "error" not in details:
+            return _snapshot(message, details)
+    return []
+
+
+def _snapshot(message: BaseMessage, details: Mapping[str, Any]) -> list[TodoItem]:
+    try:
+        return validate_todos(details["todos"])
+    except ValueError as error:
+        raise ValueError(f"the todo result in message {message.id!r} is damaged: {error}") from None

@@ -1,0 +1,79 @@
+"""What the model is sent: the history with short todo results, and the live list at its end.
+
+The view is made for one call and never stored. A todo result is short from the first prompt it
+appears in, so the history part of a prompt never changes once sent and stays in the provider's
+prompt cache; only the last block is new.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+
+from todo_tools import prompts
+from todo_tools.models import TodoItem, incomplete
+from todo_tools.state import messages_in, todos_in
+from todo_tools.text import format_todos
+from todo_tools.transcript import details_of, injected, is_injected, last_user_message
+
+
+def model_view(state: Mapping[str, Any]) -> list[AnyMessage]:
+    """Give the messages to send to the model.
+
+    Args:
+        state: The graph state, with `messages` and `todos`. It is left as it is.
+
+    Returns:
+        The history with every todo result cut to its first line (errors stay whole), and at the
+        end one message with the live list: while items remain, and once more when the last one was
+        finished since the user's last message.
+
+    Raises:
+        ValueError: `todos` holds something that is not a list of todos.
+
+    Example:
+        >>> def agent(state: TodoState):
+        ...     prompt = [SystemMessage(TODO_SYSTEM_PROMPT), *model_view(state)]
+        ...     return {"messages": [model.invoke(prompt)]}
+    """
+    messages = messages_in(state)
+    view = [_shortened(message) for message in messages]
+    block = live_block(todos_in(state), messages)
+    return [*view, block] if block else view
+
+
+def live_block(todos: list[TodoItem], messages: Sequence[AnyMessage]) -> HumanMessage | None:
+    """The message with the live list, where the model needs one."""
+    remaining = len(incomplete(todos))
+    if remaining:
+        return injected(prompts.live_list_block(format_todos(todos), remaining))
+    if todos and _todo_tool_answered(messages):
+        return injected(prompts.finished_list_block(format_todos(todos)))
+    return None
+
+
+def _todo_tool_answered(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a todo tool was called since the user's last message."""
+    since = messages[last_user_message(messages) or 0 :]
+    return any(details_of(message) for message in since)
+
+
+def _shortened(message: AnyMessage) -> AnyMessage:
+    if isinstance(message, HumanMessage) and is_injected(message):
+        return _without_list(message)
+    details = details_of(message)
+    if not isinstance(message, ToolMessage) or details is None or "error" in details:
+        return message
+    if not isinstance(message.content, str):
+        return message  # someone replaced the result by content blocks; theirs to keep
+    if details["action"] != "list":
+        return message.model_copy(update={"content": message.content.partition("\n")[0]})
+    if message.content == format_todos([]):
+        return message
+    return message.model_copy(update={"content": prompts.LISTED})
+
+
+def _without_list(message: HumanMessage) -> HumanMessage:
+    """A continuation message without its middle part, which the live list repeats."""
+    instruction, *_, last = message.text.split("\n\n")
+    return message.model_copy(update={"content": f"{instruction}\n\n{last}"})
