@@ -38,8 +38,8 @@ def build_graph(
     tools: Sequence[BaseTool] = (),
     *,
     system_prompt: str = CHECKLIST_PROMPT,
-    policy: AutoContinue = AutoContinue(),  # noqa: B008  frozen, so safe to share
-    limits: TodoLimits = TodoLimits(),  # noqa: B008  frozen, so safe to share
+    policy: AutoContinue = AutoContinue(),
+    limits: TodoLimits = TodoLimits(),
     state_schema: type[Any] = TodoState,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Build the graph, uncompiled, so that its checkpointer is yours to choose.

@@ -61,7 +61,7 @@ class AutoContinue:
             thread at the end of the agent's turn.
         ask: Ask a person with `interrupt()` before each continuation instead of waiting; needs a
             checkpointer. Resume with `True` or `"yes"`, with `False` or `"no"`, or with any other
-            text, which becomes the user's next message.
+            text, which becomes the user's next message; on anything else the question is repeated.
         stop_when: Your own stop condition: a function of the state, true to let the agent go.
 
     Raises:
@@ -156,20 +156,17 @@ def decide(state: Any, policy: AutoContinue) -> Decision:
     return Decision(loop, prompt=_prompt(todos))
 
 
-def read_answer(answer: object) -> bool | str:
+def read_answer(answer: object) -> bool | str | None:
     """Read what a person answered to the question whether to continue.
 
     Returns:
-        Yes, no, or the person's own message.
-
-    Raises:
-        ValueError: The answer is none of these.
+        Yes, no, the person's own message, or `None` for what is none of these.
     """
     if isinstance(answer, bool):
         return answer
     if isinstance(answer, str) and answer.strip():
         return _ANSWERS.get(answer.strip().lower(), answer)
-    raise ValueError(f"resume with True, False, 'yes', 'no' or a message, got {answer!r}")
+    return None
 
 
 def _rearmed(loop: LoopState, messages: Sequence[BaseMessage]) -> LoopState:

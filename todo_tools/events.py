@@ -72,11 +72,12 @@ def countdown_event(seconds: int) -> CountdownEvent:
     return {"type": "todo_countdown", "seconds": seconds, "text": text}
 
 
-def continue_question(todos: list[TodoItem]) -> ContinueQuestion:
-    """Ask whether to continue."""
+def continue_question(todos: list[TodoItem], *, repeated: bool = False) -> ContinueQuestion:
+    """Ask whether to continue; once more, if the answer could not be read."""
+    question = "Items remain. Continue? Answer yes, no, or with a message of your own."
     return {
         "type": "todo_continue",
-        "question": "Items remain. Continue? Answer yes, no, or with a message of your own.",
+        "question": f"That was no answer. {question}" if repeated else question,
         "todos": todos,
         "status": format_status(todos),
     }

@@ -27,7 +27,7 @@ def add_auto_continue(
     *,
     agent: str = "agent",
     tools: str = "tools",
-    policy: AutoContinue = AutoContinue(),  # noqa: B008  frozen, so safe to share
+    policy: AutoContinue = AutoContinue(),
     node: str = "auto_continue",
     end: str = END,
 ) -> StateGraph[Any, Any, Any, Any]:
@@ -133,7 +133,10 @@ class _Loop:
                 yield 1 / _TICKS_PER_SECOND
 
     def _ask(self, decision: Decision, todos: list[TodoItem]) -> Command[str]:
-        answer = read_answer(interrupt(continue_question(todos)))
+        question = continue_question(todos)
+        # Asked again rather than refused: an error would leave the thread with the wrong answer.
+        while (answer := read_answer(interrupt(question))) is None:
+            question = continue_question(todos, repeated=True)
         if isinstance(answer, str):
             return Command(goto=self.agent, update={"messages": [HumanMessage(answer)]})
         return self._carry_out(decision if answer else replace(decision, outcome="declined"))

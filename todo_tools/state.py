@@ -41,8 +41,9 @@ def todos_reducer(limits: TodoLimits = DEFAULT_LIMITS) -> TodosReducer:
         validated with a `ValueError`; an operation of the tools is applied; `None` changes nothing.
 
     Example:
+        >>> reducer = todos_reducer(TodoLimits(max_todos=500))
         >>> class LongList(TodoState):
-        ...     todos: Annotated[list[TodoItem], todos_reducer(TodoLimits(max_todos=500))]
+        ...     todos: NotRequired[Annotated[list[TodoItem], reducer]]
     """
 
     def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:

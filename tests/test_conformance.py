@@ -1,0 +1,108 @@
+"""Recorded traces of the reference, replayed through a compiled graph with its loop."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graphs.until_done import build_graph
+from todo_tools import format_status, model_view, todos_from_messages
+from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.text import format_call, format_in_progress
+
+TRACES = Path(__file__).parent / "traces" / "til_done_traces.jsonl.gz"
+
+
+def scenarios() -> list[Any]:
+    with gzip.open(TRACES, "rt", encoding="utf-8") as lines:
+        return [
+            pytest.param(scenario["steps"], id=f"seed-{scenario['seed']}")
+            for scenario in map(json.loads, lines)
+        ]
+
+
+class Replay:
+    """A graph that stops before each turn of its agent, which says what the trace says."""
+
+    def __init__(self) -> None:
+        self.answer = AIMessage("")
+        model = ScriptedChatModel(script=lambda _: self.answer)
+        builder = build_graph(model)
+        self.graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["agent"])
+        self.config: RunnableConfig = {"configurable": {"thread_id": "replay"}}
+        self.graph.invoke({"messages": [("user", "Begin.")]}, self.config)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return self.graph.get_state(self.config).values
+
+    def play(self, answer: AIMessage) -> tuple[str, ...]:
+        """Let the agent give an answer; returns where the graph would go next."""
+        if not self.graph.get_state(self.config).next:
+            self.graph.update_state(self.config, None, as_node="tools")
+        self.answer = answer
+        self.graph.invoke(None, self.config)
+        return self.graph.get_state(self.config).next
+
+    def check_call(self, step: dict[str, Any]) -> None:
+        self.play(turn("", call(step["name"], **step["args"])))
+        result = self.state["messages"][-1]
+        assert isinstance(result, ToolMessage)
+        assert result.text == step["text"]
+        assert result.artifact == step["details"]
+        assert result.status == ("error" if "error" in step["details"] else "success")
+        assert self.state["todos"] == step["todos"]
+        assert format_status(step["todos"]) == (step["status"] or "")
+        assert "\n".join(format_in_progress(step["todos"])) == (step["active"] or "")
+        assert format_call(step["name"], step["args"]) == re.sub(
+            r"</?(toolTitle|bold|warning|muted|accent)>", "", step["render_call"]
+        )
+
+    def check_agent_end(self, step: dict[str, Any]) -> None:
+        aborted = step["stop"] == "aborted"
+        metadata = {"stop_reason": "aborted" if aborted else "end_turn"}
+        following = self.play(AIMessage("That is all.", response_metadata=metadata))
+        assert bool(following) == step["continues"]
+        if not step["continues"]:
+            outcome = self.state["todo_loop"]["outcome"]
+            at_limit = step["limit"] and outcome != "finished"
+            assert (outcome == "limit_in_a_row") == at_limit
+            return
+        _, lines, last = self.state["messages"][-1].text.split("\n\n")
+        assert lines.split("\n") == step["remaining"]
+        assert "edit_todos" in last
+        assert f"'{step['next_action']}'" in last
+        assert f"[{step['next_index']}]" in last
+
+    def check_before_agent_start(self, step: dict[str, Any]) -> None:
+        block = model_view(self.state)[-1].text
+        assert ("remaining]" in block) == step["injects"]
+        if step["injects"]:
+            assert step["list"] in block
+            assert f"{step['remaining']} remaining" in block
+
+    def check_reconstruct(self, step: dict[str, Any]) -> None:
+        rebuilt = todos_from_messages(self.state["messages"])
+        assert rebuilt == self.state["todos"]
+        if rebuilt:  # the reference brings an older list back for an emptied one
+            assert rebuilt == step["todos"]
+
+
+def differs_on_purpose(step: dict[str, Any]) -> bool:
+    return step["op"] == "call" and not step["schema_ok"] and "error" not in step["details"]
+
+
+@pytest.mark.parametrize("steps", scenarios())
+def test_a_recorded_scenario_is_reproduced(steps: list[dict[str, Any]]) -> None:
+    """Texts, details, lists, status, continuations and reconstruction are those recorded."""
+    replay = Replay()
+    for step in steps:
+        if differs_on_purpose(step):
+            break
+        getattr(replay, f"check_{step['op']}")(step)

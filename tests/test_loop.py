@@ -1,0 +1,327 @@
+"""The loop in compiled graphs: routing, ending, waiting, asking."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphDrained
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import RunControl
+from langgraph.types import Command
+
+from graphs.until_done import build_graph
+from tests.conftest import items
+from tests.strategies import edit_calls, write_calls
+from todo_tools import AutoContinue, TodoState, add_auto_continue, create_todo_tools
+from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.transcript import is_from_user, is_injected
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+IDLE = ScriptedChatModel(script=lambda _: "I am done, I think.")
+
+
+def compiled(model: ScriptedChatModel = IDLE, policy: AutoContinue = AutoContinue()) -> Graph:
+    return build_graph(model, policy=policy).compile(checkpointer=InMemorySaver())
+
+
+def begin(*texts: str) -> dict[str, Any]:
+    """The user's message, with a list seeded."""
+    return {"messages": [("user", "Begin.")], "todos": items(*texts)}
+
+
+class TestRouting:
+    def test_an_agent_is_continued_until_its_list_is_finished(self, config: RunnableConfig) -> None:
+        """It stops twice too early."""
+        model = ScriptedChatModel(
+            script=[
+                turn("", call("write_todos", mode="replace", todos=["a", "b"])),
+                "I have a plan.",
+                turn("", call("edit_todos", action="complete", indices=[0])),
+                "Half of it is done.",
+                turn("", call("edit_todos", action="abandon", indices=[1])),
+                "Here is your answer.",
+            ]
+        )
+        final = compiled(model).invoke({"messages": [("user", "Begin.")]}, config)
+        assert final["messages"][-1].text == "Here is your answer."
+        assert final["todo_loop"]["outcome"] == "finished"
+        assert final["todo_loop"]["in_turn"] == 2
+        assert [message.text[-14:] for message in final["messages"] if is_injected(message)] == [
+            "start' on [0].",
+            "start' on [1].",
+        ]
+
+    def test_a_conversation_without_todos_just_ends(self, config: RunnableConfig) -> None:
+        """Nothing is added to it."""
+        final = compiled().invoke({"messages": [("user", "Hello.")]}, config)
+        assert [m.type for m in final["messages"]] == ["human", "ai"]
+        assert final["todo_loop"]["outcome"] == "no_todos"
+
+    def test_the_end_can_be_another_node(self, config: RunnableConfig) -> None:
+        """For what comes after the agent."""
+        builder = StateGraph(TodoState)
+        builder.add_node("agent", lambda _: {"messages": [AIMessage("Done.")]})
+        builder.add_node("tools", ToolNode(create_todo_tools()))
+        builder.add_node("report", lambda _: {"messages": [AIMessage("Reported.")]})
+        builder.add_edge(START, "agent")
+        add_auto_continue(builder, node="loop", end="report")
+        final = builder.compile().invoke({"messages": [HumanMessage("Hello.")]}, config)
+        assert final["messages"][-1].text == "Reported."
+
+    async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
+        """With the same outcome."""
+        policy = AutoContinue(max_in_a_row=2)
+        final = await compiled(policy=policy).ainvoke(begin("a"), config)
+        assert final["todo_loop"]["outcome"] == "limit_in_a_row"
+
+    def test_a_state_without_the_channels_is_refused_at_build_time(self) -> None:
+        """With what is missing and what to do."""
+        with pytest.raises(ValueError, match=r"lacks todo_loop, todos; .* StateGraph\(TodoState\)"):
+            add_auto_continue(StateGraph(MessagesState))
+
+    def test_a_policy_of_another_type_is_refused_at_build_time(self) -> None:
+        """A class instead of an instance, say."""
+        with pytest.raises(TypeError, match="policy must be an AutoContinue"):
+            add_auto_continue(StateGraph(TodoState), policy=AutoContinue)  # type: ignore[arg-type]
+
+
+class TestLimits:
+    def test_twenty_continuations_happen_and_the_next_is_refused(
+        self, config: RunnableConfig
+    ) -> None:
+        """With a notice in the stream."""
+        graph = compiled()
+        *_, last = graph.stream(begin("a"), config, stream_mode="custom")
+        assert last["outcome"] == "limit_in_a_row"
+        assert last["text"].startswith("⚠ Stopped after 20 continuations without progress")
+        messages = graph.get_state(config).values["messages"]
+        assert sum(map(is_injected, messages)) == 20
+        assert sum(isinstance(message, AIMessage) for message in messages) == 21
+
+    def test_progress_re_arms_one_limit_but_not_the_other(self, config: RunnableConfig) -> None:
+        """A model that flips a status back and forth ends after 100 continuations."""
+        flips = Counter[str]()
+
+        def flip(prompt: list[Any]) -> AIMessage:
+            flips["calls"] += 1
+            if flips["calls"] % 2:
+                return turn("", call("edit_todos", action="start", indices=[0]))
+            return turn("Done.")
+
+        final = compiled(ScriptedChatModel(script=flip)).invoke(begin("a"), config)
+        assert final["todo_loop"] == {
+            "in_a_row": 0,
+            "in_turn": 100,
+            "user_message": final["messages"][0].id,
+            "outcome": "limit_in_turn",
+        }
+
+    def test_reads_and_refused_calls_are_no_progress(self, config: RunnableConfig) -> None:
+        """They leave both counters alone."""
+        calls = [call("list_todos"), call("edit_todos", action="start", indices=[9])]
+        model = ScriptedChatModel(script=["Hm.", turn("", *calls), *["Hm."] * 9])
+        final = compiled(model, AutoContinue(max_in_a_row=2)).invoke(begin("a"), config)
+        assert final["todo_loop"]["in_a_row"] == final["todo_loop"]["in_turn"] == 2
+
+    def test_the_user_re_arms_both(self, config: RunnableConfig) -> None:
+        """A new message after the limit starts the counts anew."""
+        graph = compiled(policy=AutoContinue(max_in_a_row=3))
+        graph.invoke(begin("a"), config)
+        again = graph.invoke({"messages": [("user", "Go on.")]}, config)
+        assert sum(map(is_injected, again["messages"])) == 6
+
+    def test_a_fork_has_the_counts_of_its_moment(self, config: RunnableConfig) -> None:
+        """They are checkpointed with the list."""
+        graph = compiled(policy=AutoContinue(max_in_a_row=5))
+        graph.invoke(begin("a"), config)
+        second = next(
+            snapshot
+            for snapshot in graph.get_state_history(config)
+            if snapshot.values.get("todo_loop", {}).get("in_turn") == 2
+        )
+        forked = graph.invoke(None, second.config)
+        assert forked["todo_loop"]["in_turn"] == 5
+
+
+turns = st.one_of(
+    st.just(turn("I stop here.")),
+    st.just(AIMessage("", response_metadata={"finish_reason": "refusal"})),
+    st.lists(
+        st.builds(lambda args: call("write_todos", **args), write_calls)
+        | st.builds(lambda args: call("edit_todos", **args), edit_calls)
+        | st.builds(lambda: call("list_todos"))
+        | st.builds(lambda: call("no_such_tool")),
+        min_size=1,
+        max_size=3,
+    ).map(lambda calls: turn("", *calls)),
+)
+
+
+@settings(max_examples=150)
+@given(
+    script=st.lists(turns, max_size=12),
+    in_a_row=st.integers(0, 4),
+    in_turn=st.integers(0, 6),
+    messages=st.integers(1, 3),
+)
+def test_the_loop_ends_for_every_model(
+    script: list[AIMessage], in_a_row: int, in_turn: int, messages: int
+) -> None:
+    """Beyond its own tool-calling turns it answers 1 + max_in_turn times a message, at the most."""
+    model = ScriptedChatModel(
+        script=lambda prompt: script[len(model.prompts) % len(script)] if script else "Nothing."
+    )
+    # A model that calls tools for ever is the recursion limit's to stop, not the loop's.
+    if script and all(answer.tool_calls for answer in script):
+        script.append(turn("I stop here."))
+    policy = AutoContinue(max_in_a_row=in_a_row, max_in_turn=in_turn)
+    graph = compiled(model, policy)
+    config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+    for _ in range(messages):
+        final = graph.invoke({"messages": [("user", "Begin.")], "todos": items("a")}, config)
+        last_word = max(i for i, m in enumerate(final["messages"]) if is_from_user(m))
+        answers = [
+            message
+            for message in final["messages"][last_word:]
+            if isinstance(message, AIMessage) and not message.tool_calls
+        ]
+        assert len(answers) == 1 + final["todo_loop"]["in_turn"] <= 1 + in_turn
+        assert final["todo_loop"]["in_a_row"] <= in_a_row
+        assert final["todo_loop"]["outcome"] is not None
+
+
+class TestGracePeriod:
+    POLICY = AutoContinue(max_in_a_row=1, grace_seconds=2)
+
+    def interrupted(self, graph: Graph, config: RunnableConfig) -> None:
+        """The thread is at the end of the agent's turn, and can be resumed from there."""
+        snapshot = graph.get_state(config)
+        assert snapshot.next == ("auto_continue",)
+        assert [message.type for message in snapshot.values["messages"]] == ["human", "ai"]
+        final = graph.invoke(None, config)
+        assert final["todo_loop"]["in_turn"] == 1
+
+    def test_each_second_is_announced(self, config: RunnableConfig) -> None:
+        """Counted down to one, before the prompt is sent."""
+        began = time.monotonic()
+        events = list(compiled(policy=self.POLICY).stream(begin("a"), config, stream_mode="custom"))
+        assert time.monotonic() - began >= 2
+        assert [event["type"] for event in events[:3]] == ["todo_countdown"] * 2 + ["todo_loop"]
+        assert events[0] == {
+            "type": "todo_countdown",
+            "seconds": 2,
+            "text": "⏳ Auto-continuing in 2s... (type anything to interrupt)",
+        }
+
+    def test_ctrl_c_sends_no_prompt(self, config: RunnableConfig) -> None:
+        """Nothing is lost."""
+        graph = compiled(policy=self.POLICY)
+        threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            graph.invoke(begin("a"), config)
+        self.interrupted(graph, config)
+
+    def test_a_drain_request_sends_no_prompt(self, config: RunnableConfig) -> None:
+        """It is noticed within the second, not at its end."""
+        graph, control = compiled(policy=self.POLICY), RunControl()
+        threading.Timer(0.4, control.request_drain, ["deploy"]).start()
+        with pytest.raises(GraphDrained, match="deploy"):
+            graph.invoke(begin("a"), config, control=control)
+        self.interrupted(graph, config)
+
+    async def test_a_cancelled_task_sends_no_prompt(self, config: RunnableConfig) -> None:
+        """As a server cancels a run."""
+        graph = compiled(policy=self.POLICY)
+        task = asyncio.create_task(graph.ainvoke(begin("a"), config))
+        await asyncio.sleep(0.4)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(self.interrupted, graph, config)
+
+    async def test_a_drain_request_sends_no_prompt_asynchronously(
+        self, config: RunnableConfig
+    ) -> None:
+        """The same as in a synchronous run."""
+        graph, control = compiled(policy=self.POLICY), RunControl()
+        asyncio.get_running_loop().call_later(0.4, control.request_drain)
+        with pytest.raises(GraphDrained):
+            await graph.ainvoke(begin("a"), config, control=control)
+        await asyncio.to_thread(self.interrupted, graph, config)
+
+    def test_the_users_next_message_takes_the_place_of_the_prompt(
+        self, config: RunnableConfig
+    ) -> None:
+        """What was about to be sent is forgotten."""
+        graph, control = compiled(policy=self.POLICY), RunControl()
+        threading.Timer(0.2, control.request_drain).start()
+        with pytest.raises(GraphDrained):
+            graph.invoke(begin("a"), config, control=control)
+        graph.update_state(config, {"todos": []})
+        final = graph.invoke({"messages": [("user", "Never mind.")]}, config)
+        assert [message.type for message in final["messages"]] == ["human", "ai", "human", "ai"]
+
+
+class TestAsking:
+    POLICY = AutoContinue(max_in_a_row=3, ask=True)
+
+    def asked(self, config: RunnableConfig) -> Graph:
+        graph = compiled(policy=self.POLICY)
+        result = graph.invoke(begin("a"), config)
+        (question,) = result["__interrupt__"]
+        assert question.value["type"] == "todo_continue"
+        assert question.value["todos"] == items("a")
+        assert question.value["status"] == "📋 0/1"
+        return graph
+
+    @pytest.mark.parametrize("yes", [True, "yes"])
+    def test_yes_continues(self, config: RunnableConfig, yes: object) -> None:
+        """Once; then it asks again."""
+        result = self.asked(config).invoke(Command(resume=yes), config)
+        assert sum(map(is_injected, result["messages"])) == 1
+        assert result["__interrupt__"]
+
+    @pytest.mark.parametrize("no", [False, "no"])
+    def test_no_lets_the_agent_go(self, config: RunnableConfig, no: object) -> None:
+        """By a name of its own, without counting."""
+        result = self.asked(config).invoke(Command(resume=no), config)
+        assert result["todo_loop"]["outcome"] == "declined"
+        assert result["todo_loop"].get("in_turn", 0) == 0
+        assert "__interrupt__" not in result
+
+    def test_a_message_becomes_the_users_next(self, config: RunnableConfig) -> None:
+        """It re-arms the limits like any other."""
+        result = self.asked(config).invoke(Command(resume="Only item a, please."), config)
+        message = result["messages"][2]
+        assert isinstance(message, HumanMessage)
+        assert message.text == "Only item a, please."
+        assert is_from_user(message)
+
+    def test_the_question_is_repeated_after_an_unusable_answer(
+        self, config: RunnableConfig
+    ) -> None:
+        """As often as needed; nothing is decided meanwhile."""
+        graph = self.asked(config)
+        for answer in ({"type": "approve"}, ""):
+            (question,) = graph.invoke(Command(resume=answer), config)["__interrupt__"]
+            assert question.value["question"].startswith("That was no answer.")
+        assert graph.invoke(Command(resume=False), config)["todo_loop"]["outcome"] == "declined"
+
+    async def test_it_asks_asynchronously(self, config: RunnableConfig) -> None:
+        """With the same answers."""
+        graph = compiled(policy=self.POLICY)
+        await graph.ainvoke(begin("a"), config)
+        result = await graph.ainvoke(Command(resume="no"), config)
+        assert result["todo_loop"]["outcome"] == "declined"

@@ -1,0 +1,60 @@
+"""Applying operations to lists."""
+
+from copy import deepcopy
+
+import pytest
+from hypothesis import given
+
+from tests.conftest import items
+from tests.strategies import operations, todo_lists
+from todo_tools import TodoItem
+from todo_tools.models import validate_todos
+from todo_tools.operations import Operation, apply
+
+
+def test_replace_starts_anew() -> None:
+    """Nothing of the old list is left."""
+    after = apply(items("a", status="completed"), {"op": "replace", "texts": ["b"]})
+    assert after == items("b")
+
+
+def test_append_keeps_what_is_there() -> None:
+    """New items are not started, old ones keep their status."""
+    after = apply(items("a", status="completed"), {"op": "append", "texts": ["b"]})
+    assert after == [*items("a", status="completed"), *items("b")]
+
+
+def test_insert_puts_items_before_an_index() -> None:
+    """Those behind it move on."""
+    after = apply(items("a", "b"), {"op": "insert", "index": 1, "texts": ["x", "y"]})
+    assert after == items("a", "x", "y", "b")
+
+
+def test_a_status_is_set_whatever_it_was() -> None:
+    """A finished item may be started again; an index given twice counts once."""
+    todos = [*items("a", status="completed"), *items("b")]
+    operation: Operation = {"op": "set_status", "status": "in_progress", "indices": [0, 0]}
+    assert apply(todos, operation) == [*items("a", status="in_progress"), *items("b")]
+
+
+def test_what_no_longer_fits_is_passed_over() -> None:
+    """A list that the application changed in the same step breaks nothing."""
+    assert apply([], {"op": "insert", "index": 5, "texts": ["a"]}) == items("a")
+    assert apply([], {"op": "set_status", "status": "completed", "indices": [3]}) == []
+
+
+def test_a_dict_that_is_no_operation_is_refused() -> None:
+    """With what was given and what to do."""
+    with pytest.raises(ValueError, match=r"a dict with \['op'\]; give the whole list"):
+        apply([], {"op": "shuffle"})
+
+
+@given(todo_lists, operations)
+def test_every_operation_yields_a_valid_list_and_leaves_the_old_one(
+    todos: list[TodoItem], operation: Operation
+) -> None:
+    """Lists are replaced, never changed."""
+    before = deepcopy(todos)
+    after = apply(todos, operation)
+    assert validate_todos(after) == after
+    assert todos == before

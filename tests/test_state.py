@@ -1,0 +1,169 @@
+"""The channels: folding operations, whole lists, and the same in the form for DeltaChannel."""
+
+from typing import Annotated, Any, NotRequired
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from langgraph.types import Overwrite
+
+from tests.conftest import items
+from tests.strategies import operations, todo_lists
+from todo_tools import TodoItem, TodoLimits, TodoState
+from todo_tools.state import (
+    DeltaTodoState,
+    add_messages_batch,
+    fold_todos_batch,
+    merge_loop,
+    todos_in,
+    todos_reducer,
+)
+
+updates = st.lists(operations | todo_lists | st.none(), max_size=6)
+fold = todos_reducer()
+
+STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState])
+
+
+def graph_of(state: type[Any]) -> Any:
+    """A graph that does nothing, to send updates to."""
+    builder = StateGraph(state)
+    builder.add_node("noop", lambda _: {})
+    builder.add_edge(START, "noop")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+class TestFold:
+    @given(todo_lists, updates, updates)
+    def test_it_does_not_matter_how_updates_are_batched(
+        self, todos: list[TodoItem], xs: list[Any], ys: list[Any]
+    ) -> None:
+        """What DeltaChannel requires of its reducer."""
+        apart = fold_todos_batch(fold_todos_batch(todos, xs), ys)
+        assert apart == fold_todos_batch(todos, xs + ys)
+
+    def test_none_changes_nothing_and_an_empty_list_empties(self) -> None:
+        """The two are easily mixed up."""
+        assert fold(items("a"), None) == items("a")
+        assert fold(items("a"), []) == []
+
+    def test_an_operation_is_applied(self) -> None:
+        """What the tools write."""
+        assert fold(items("a"), {"op": "append", "texts": ["b"]}) == items("a", "b")
+
+    def test_equal_limits_make_the_same_reducer(self) -> None:
+        """LangGraph merges two state schemas only if their reducers are the same."""
+        assert todos_reducer(TodoLimits(max_todos=5)) is todos_reducer(TodoLimits(max_todos=5))
+
+    def test_a_state_may_allow_more(self) -> None:
+        """By a reducer with other limits."""
+
+        class LongState(TodoState):
+            todos: NotRequired[Annotated[list[TodoItem], todos_reducer(TodoLimits(max_todos=200))]]
+
+        todos = items(*"a" * 150)
+        assert graph_of(LongState).invoke({"todos": todos}, _config())["todos"] == todos
+
+    def test_loop_counters_are_merged_key_by_key(self) -> None:
+        """So the tools can reset one without knowing the others."""
+        assert merge_loop({"in_a_row": 3, "in_turn": 5}, {"in_a_row": 0}) == {
+            "in_a_row": 0,
+            "in_turn": 5,
+        }
+        assert merge_loop({"in_turn": 5}, None) == {"in_turn": 5}
+
+
+def _config() -> RunnableConfig:
+    return {"configurable": {"thread_id": "1"}}
+
+
+@STATES
+class TestChannel:
+    def test_a_list_can_be_seeded_and_edited(self, state: type[Any]) -> None:
+        """Through the input and with `update_state`."""
+        graph, config = graph_of(state), _config()
+        assert graph.invoke({"todos": items("a")}, config)["todos"] == items("a")
+        graph.update_state(config, {"todos": items("b")})
+        assert graph.get_state(config).values["todos"] == items("b")
+
+    def test_a_thread_starts_with_an_empty_list(self, state: type[Any]) -> None:
+        """No input needed."""
+        assert graph_of(state).invoke({"messages": []}, _config())["todos"] == []
+
+    def test_an_invalid_list_is_refused_and_the_thread_lives_on(self, state: type[Any]) -> None:
+        """With the reason; the next valid update is taken."""
+        graph, config = graph_of(state), _config()
+        graph.invoke({"todos": items("a")}, config)
+        with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
+            graph.update_state(config, {"todos": ["b"]})
+        assert graph.get_state(config).values["todos"] == items("a")
+        with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
+            graph.invoke({"todos": ["b"]}, config)
+        assert graph.invoke({"todos": items("c")}, config)["todos"] == items("c")
+
+    def test_overwrite_is_honoured_in_all_its_forms(self, state: type[Any]) -> None:
+        """LangGraph's way past a reducer."""
+        graph, config = graph_of(state), _config()
+        for form in (
+            Overwrite(items("a")),
+            {"__overwrite__": items("a")},
+            {"type": "__overwrite__", "value": items("a")},
+        ):
+            graph.update_state(config, {"todos": []})
+            graph.update_state(config, {"todos": form})
+            assert graph.get_state(config).values["todos"] == items("a")
+
+    def test_what_an_overwrite_broke_is_named_when_it_is_read(self, state: type[Any]) -> None:
+        """It goes past the validation of the channel."""
+        graph, config = graph_of(state), _config()
+        graph.update_state(config, {"todos": Overwrite("junk")})
+        with pytest.raises(ValueError, match="todos must be a list of todo items, got str"):
+            todos_in(graph.get_state(config).values)
+        graph.update_state(config, {"todos": Overwrite(None)})
+        assert todos_in(graph.get_state(config).values) == []
+
+    def test_its_json_schema_can_be_made(self, state: type[Any]) -> None:
+        """Servers publish it."""
+        schema = graph_of(state).get_input_jsonschema()
+        assert schema["properties"].keys() == {"messages", "todos", "todo_loop"}
+
+
+class TestMessagesBatch:
+    def test_it_adds_replaces_and_removes_like_add_messages(self) -> None:
+        """Batched or not."""
+        first, second = HumanMessage("a", id="1"), HumanMessage("b", id="2")
+        writes = [[first], [second], [HumanMessage("c", id="1")], [RemoveMessage(id="2")]]
+        expected: Any = []
+        for write in writes:
+            expected = add_messages(expected, write)  # type: ignore[arg-type]  # lists are invariant
+        assert add_messages_batch([], writes) == expected
+
+    def test_all_messages_can_be_removed(self) -> None:
+        """LangGraph's own batch reducer cannot do it."""
+        state: list[AnyMessage] = [HumanMessage("a", id="1")]
+        assert add_messages_batch(state, [[RemoveMessage(id=REMOVE_ALL_MESSAGES)]]) == []
+
+    @given(st.lists(st.lists(st.tuples(st.just("user"), st.sampled_from("ab")), max_size=3)))
+    def test_raw_messages_get_the_same_ids_on_every_replay(self, writes: list[Any]) -> None:
+        """However checkpoints batch them; and no two messages share one."""
+        at_once = add_messages_batch([], writes)
+        one_by_one: list[AnyMessage] = []
+        for write in writes:
+            one_by_one = add_messages_batch(one_by_one, [write])
+        assert at_once == one_by_one
+        assert len({message.id for message in at_once}) == sum(map(len, writes))
+
+
+def test_an_object_state_can_be_read() -> None:
+    """LangGraph allows dataclasses and models as states."""
+
+    class Thing:
+        todos = items("a")
+
+    assert todos_in(Thing()) == items("a")
+    assert todos_in(object()) == []

@@ -1,0 +1,104 @@
+"""What is read off a history."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from tests.conftest import items
+from tests.strategies import todo_lists
+from todo_tools import TodoDetails, TodoItem, todos_from_messages
+from todo_tools.testing import call, turn
+from todo_tools.transcript import (
+    calls_before,
+    details_of,
+    injected,
+    is_from_user,
+    last_user_message,
+)
+
+
+def result(name: str, artifact: Any, call_id: str = "1") -> ToolMessage:
+    return ToolMessage("…", name=name, tool_call_id=call_id, artifact=artifact)
+
+
+def snapshot(todos: list[TodoItem]) -> ToolMessage:
+    return result("edit_todos", {"action": "edit", "todos": todos})
+
+
+class TestReconstruction:
+    @given(todo_lists)
+    def test_the_newest_change_counts(self, todos: list[TodoItem]) -> None:
+        """Older snapshots do not."""
+        history: list[AnyMessage] = [snapshot(items("old")), snapshot(todos)]
+        assert todos_from_messages(history) == todos
+
+    def test_reads_and_errors_never_count(self) -> None:
+        """They carry an empty list that means nothing."""
+        history: list[AnyMessage] = [
+            snapshot(items("a")),
+            result("list_todos", {"action": "list", "todos": []}),
+            result("write_todos", {"action": "write", "todos": [], "error": "text too long"}),
+        ]
+        assert todos_from_messages(history) == items("a")
+
+    def test_an_emptied_list_stays_empty(self) -> None:
+        """The older one does not come back."""
+        assert todos_from_messages([snapshot(items("a")), snapshot([])]) == []
+
+    def test_without_results_there_is_no_list(self) -> None:
+        """Nor with results of other tools that have the same name."""
+        history: list[AnyMessage] = [HumanMessage("hi"), result("write_todos", None)]
+        assert todos_from_messages(history) == []
+
+    def test_a_damaged_snapshot_is_an_error(self) -> None:
+        """Dropping one item would shift the index of every item behind it."""
+        damaged = snapshot([*items("a"), {"text": "", "status": "completed"}])
+        damaged.id = "m7"
+        with pytest.raises(ValueError, match=r"message 'm7' is damaged: todos\[1\]"):
+            todos_from_messages([damaged])
+
+
+class TestSpeakers:
+    def test_a_person_is_told_from_the_loop_and_from_middleware(self) -> None:
+        """By LangChain's tag for injected messages."""
+        tagged = HumanMessage("Summary", additional_kwargs={"lc_source": "summarization"})
+        assert is_from_user(HumanMessage("hi"))
+        assert not is_from_user(injected("Go on."))
+        assert not is_from_user(tagged)
+        assert not is_from_user(AIMessage("hi"))
+
+    def test_the_last_message_of_the_user_is_found(self) -> None:
+        """Or none, where it was summarized away."""
+        history = [HumanMessage("a"), HumanMessage("b"), AIMessage("c"), injected("d")]
+        assert last_user_message(history) == 1
+        assert last_user_message(history[2:]) is None
+
+
+class TestCallsBefore:
+    def test_earlier_siblings_without_a_result_are_pending(self) -> None:
+        """In the order of the model's turn; later ones are not."""
+        first, second, third = (call("list_todos") for _ in range(3))
+        history = [turn("", first, second, third)]
+        assert calls_before(history, third["id"]) == [first, second]
+        assert calls_before(history, first["id"]) == []
+
+    def test_an_answered_sibling_is_not_pending(self) -> None:
+        """A person rejected it, or it ran in an earlier step."""
+        first, second = call("write_todos"), call("edit_todos")
+        rejected = ToolMessage("No.", tool_call_id=str(first["id"]), status="error")
+        assert calls_before([turn("", first, second), rejected], second["id"]) == []
+
+    def test_a_call_that_no_model_made_has_no_siblings(self) -> None:
+        """An application may run a tool by itself."""
+        assert calls_before([turn("", call("list_todos"))], "unknown") == []
+
+
+def test_details_are_only_those_of_the_todo_tools() -> None:
+    """Neither of another tool, nor of another library's tool of the same name."""
+    details: TodoDetails = {"action": "list", "todos": []}
+    assert details_of(result("list_todos", details)) == details
+    assert details_of(result("search", details)) is None
+    assert details_of(result("write_todos", "Updated todo list")) is None
+    assert details_of(AIMessage("hi")) is None
