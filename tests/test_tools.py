@@ -1,0 +1,260 @@
+"""The three tools inside graphs: order of calls, artifacts, events, and misuse."""
+
+from typing import Annotated, Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command
+
+from tests.conftest import items
+from todo_tools import TodoItem, TodoLimits, TodoState, create_todo_tools, todos_from_messages
+from todo_tools.prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
+from todo_tools.state import DeltaTodoState, todos_reducer
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def tool_graph(state: Any = TodoState, limits: TodoLimits = TodoLimits()) -> Graph:
+    """A graph that runs the calls of the last message and nothing else."""
+    builder = StateGraph(state)
+    builder.add_node("tools", ToolNode(create_todo_tools(limits)))
+    builder.add_edge(START, "tools")
+    return builder.compile()
+
+
+def agent_graph(*calls: ToolCall, **options: Any) -> Graph:
+    """LangChain's agent, whose model makes some calls in one turn; one task per call."""
+    model = ScriptedChatModel(script=[turn("", *calls), "Done."])
+    state: Any = TodoState  # it need not derive from AgentState, whatever the annotation says
+    return create_agent(model, create_todo_tools(), state_schema=state, **options)
+
+
+def results(state: dict[str, Any]) -> list[ToolMessage]:
+    return [message for message in state["messages"] if isinstance(message, ToolMessage)]
+
+
+SIBLINGS = (
+    call("write_todos", mode="replace", todos=["a", "b"]),
+    call("edit_todos", action="start", indices=[0]),
+    call("write_todos", mode="insert", index=0, todos=["first"]),
+    call("edit_todos", action="complete", indices=[1]),
+    call("edit_todos", action="complete", indices=[9]),
+    call("list_todos"),
+)
+ANSWERS = [
+    "Wrote 2 todo item(s)\n\n– [0] a\n– [1] b",  # noqa: RUF001  the specified icon
+    "Started [0]\n\n● [0] a\n– [1] b",  # noqa: RUF001
+    "Inserted 1 item(s) at index 0\n\n– [0] first\n● [1] a\n– [2] b",  # noqa: RUF001
+    "Completed [1]\n\n– [0] first\n✓ [1] a\n– [2] b",  # noqa: RUF001
+    "Error: indices [9] out of range (0 to 2)",
+    "– [0] first\n✓ [1] a\n– [2] b",  # noqa: RUF001
+]
+AFTER = [*items("first"), *items("a", status="completed"), *items("b")]
+
+
+class TestSeveralCallsInOneTurn:
+    """They act in call order, each answering with the list after itself."""
+
+    def check(self, final: dict[str, Any]) -> None:
+        assert [message.text for message in results(final)] == ANSWERS
+        assert final["todos"] == AFTER == todos_from_messages(final["messages"])
+
+    @pytest.mark.parametrize("state", [TodoState, DeltaTodoState])
+    def test_in_a_tool_node(self, state: Any) -> None:
+        """One task runs all of them in threads."""
+        self.check(tool_graph(state).invoke({"messages": [turn("", *SIBLINGS)]}))
+
+    async def test_in_a_tool_node_asynchronously(self) -> None:
+        """One task gathers all of them."""
+        self.check(await tool_graph().ainvoke({"messages": [turn("", *SIBLINGS)]}))
+
+    def test_in_create_agent(self) -> None:
+        """One task for each."""
+        self.check(agent_graph(*SIBLINGS).invoke({"messages": [("user", "Begin.")]}))
+
+    async def test_in_create_agent_asynchronously(self) -> None:
+        """One task for each."""
+        self.check(await agent_graph(*SIBLINGS).ainvoke({"messages": [("user", "Begin.")]}))
+
+    def test_a_rejected_sibling_does_not_count(self, config: RunnableConfig) -> None:
+        """A person rejected the insertion: indices mean what they mean without it."""
+        agent = agent_graph(
+            *SIBLINGS,
+            middleware=[HumanInTheLoopMiddleware({"write_todos": True})],
+            checkpointer=InMemorySaver(),
+        )
+        agent.invoke({"messages": [("user", "Begin.")]}, config)
+        decisions = [{"type": "approve"}, {"type": "reject", "message": "Not that one."}]
+        final = agent.invoke(Command(resume={"decisions": decisions}), config)
+        assert final["todos"] == [
+            *items("a", status="in_progress"),
+            *items("b", status="completed"),
+        ]
+        completed = next(m for m in results(final) if m.tool_call_id == SIBLINGS[3]["id"])
+        assert (
+            completed.artifact["todos"] == final["todos"] == todos_from_messages(final["messages"])
+        )
+
+    def test_many_at_once_lose_nothing(self) -> None:
+        """Twelve appends."""
+        calls = [call("write_todos", mode="append", todos=[str(n)]) for n in range(12)]
+        final = agent_graph(*calls).invoke({"messages": [("user", "Begin.")]})
+        assert final["todos"] == items(*map(str, range(12)))
+
+
+class TestResults:
+    def run(self, *calls: ToolCall, **state: Any) -> dict[str, Any]:
+        return tool_graph().invoke({"messages": [turn("", *calls)], **state})
+
+    def test_details_are_the_artifact(self) -> None:
+        """Beside the text, which is the content."""
+        (message,) = results(self.run(call("write_todos", mode="append", todos=["a"])))
+        assert message.artifact == {"action": "write", "todos": items("a")}
+        assert (message.status, message.name) == ("success", "write_todos")
+
+    def test_an_error_is_flagged_and_leaves_the_list_alone(self) -> None:
+        """For the model to read and the application to see."""
+        final = self.run(call("edit_todos", action="start", indices=[3]), todos=items("a"))
+        (message,) = results(final)
+        assert message.status == "error"
+        assert message.artifact["error"] == "indices [3] out of range (0 to 0)"
+        assert final["todos"] == items("a")
+
+    @pytest.mark.parametrize(
+        ("name", "args"),
+        [
+            ("write_todos", {}),
+            ("write_todos", {"mode": "shuffle", "todos": ["a"]}),
+            ("write_todos", {"mode": "append", "todos": {"text": "x" * 9000}}),
+            ("edit_todos", {}),
+            ("edit_todos", {"action": "start", "indices": {"0": True}}),
+        ],
+    )
+    def test_bad_arguments_never_raise_and_are_never_echoed(
+        self, name: str, args: dict[str, Any]
+    ) -> None:
+        """A short error each."""
+        (message,) = results(self.run(call(name, **args)))
+        assert message.status == "error"
+        assert message.text.startswith("Error: ")
+        assert len(message.text) < 150
+
+    def test_a_forged_runtime_is_replaced(self) -> None:
+        """The model cannot speak for the graph."""
+        forged = call("list_todos", runtime={"state": {"todos": items("forged")}})
+        (message,) = results(self.run(forged, todos=items("real")))
+        assert message.text == "– [0] real"  # noqa: RUF001
+
+    def test_limits_are_the_tools_own(self) -> None:
+        """Each pack of tools has its own."""
+        graph = tool_graph(limits=TodoLimits(max_todos=1))
+        final = graph.invoke(
+            {"messages": [turn("", call("write_todos", mode="append", todos="[1]"))]}
+        )
+        assert results(final)[0].status == "error"
+
+    def test_the_original_list_is_not_shared(self) -> None:
+        """A caller that keeps its list sees no change in it."""
+        mine = items("a")
+        final = self.run(call("edit_todos", action="start", indices=[0]), todos=mine)
+        assert mine == items("a")
+        final["todos"][0]["text"] = "changed"
+        assert results(final)[0].artifact["todos"][0]["text"] == "a"
+
+
+class TestEvents:
+    async def test_every_change_is_written_to_the_custom_stream(self) -> None:
+        """The list, the status line, the items in progress; reads and errors write nothing."""
+        state: dict[str, Any] = {"messages": [turn("", *SIBLINGS)]}
+        events = [event async for event in tool_graph().astream(state, stream_mode="custom")]
+        assert len(events) == 4
+        assert events[1] == {
+            "type": "todos",
+            "todos": [*items("a", status="in_progress"), *items("b")],
+            "status": "📋 0/2",
+            "in_progress": ["[0] a"],
+        }
+        assert events == list(tool_graph().stream(state, stream_mode="custom"))
+
+
+class TestMisuse:
+    @pytest.mark.parametrize("tool", create_todo_tools(), ids=lambda tool: tool.name)
+    async def test_outside_a_graph_a_tool_answers_with_an_error(self, tool: BaseTool) -> None:
+        """For a tool call as well as for bare arguments."""
+        tool_call = {"type": "tool_call", "name": tool.name, "args": {}, "id": "1"}
+        for message in (tool.invoke(tool_call), await tool.ainvoke(tool_call)):
+            assert message.status == "error"
+            assert "only inside a LangGraph graph" in message.text
+        assert "nothing was changed" in tool.invoke({})
+
+    def test_a_graph_without_the_channel_is_told_so(self) -> None:
+        """Rather than a success that is stored nowhere."""
+        (message,) = results(
+            tool_graph(MessagesState).invoke({"messages": [turn("", SIBLINGS[0])]})
+        )
+        assert message.status == "error"
+        assert "todo_tools.TodoState" in message.text
+
+    def test_a_state_of_messages_alone_is_told_so(self) -> None:
+        """A ToolNode can also be run on a list."""
+        node = ToolNode(create_todo_tools())
+        builder = StateGraph(MessagesState)
+        builder.add_node("tools", lambda state: {"messages": node.invoke(state["messages"])})
+        builder.add_edge(START, "tools")
+        messages: list[AnyMessage] = [turn("", SIBLINGS[0])]
+        final = builder.compile().invoke({"messages": messages})
+        assert "todo_tools.TodoState" in final["messages"][-1].text
+
+    def test_a_state_without_the_loop_is_fine(self) -> None:
+        """The tools work in graphs that have no loop."""
+
+        class OwnState(MessagesState):
+            todos: Annotated[list[TodoItem], todos_reducer()]
+
+        final = tool_graph(OwnState).invoke({"messages": [turn("", *SIBLINGS)]})
+        assert final["todos"] == AFTER
+        assert "todo_loop" not in final
+
+    def test_limits_of_another_type_are_refused_at_build_time(self) -> None:
+        """With what was given."""
+        with pytest.raises(TypeError, match="limits must be a TodoLimits, got 100"):
+            create_todo_tools(100)  # type: ignore[arg-type]  # the mistake under test
+
+
+class TestMetadata:
+    def test_label_snippet_and_guidelines_are_the_specifications(self) -> None:
+        """For interfaces that show tools, and for prompts."""
+        write, listing, edit = create_todo_tools()
+        assert [tool.name for tool in (write, listing, edit)] == [
+            "write_todos",
+            "list_todos",
+            "edit_todos",
+        ]
+        assert write.metadata == {
+            "label": "Write Todos",
+            "prompt_snippet": PROMPT_SNIPPET,
+            "prompt_guidelines": list(PROMPT_GUIDELINES),
+        }
+        assert len(PROMPT_GUIDELINES) == 8
+        for tool in (listing, edit):
+            assert tool.metadata is not None
+            assert tool.metadata["prompt_snippet"] == PROMPT_SNIPPET
+
+
+def test_an_ai_message_of_an_import_has_no_siblings() -> None:
+    """A call without its AI message in the history works on the list of the state."""
+    node = ToolNode(create_todo_tools())
+    builder = StateGraph(TodoState)
+    builder.add_node("tools", lambda state: node.invoke([call("list_todos")]) and {})
+    builder.add_edge(START, "tools")
+    assert builder.compile().invoke({"messages": [AIMessage("hi")], "todos": items("a")})
