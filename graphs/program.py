@@ -1,10 +1,11 @@
 """The program behind `python -m graphs`: a checklist in, a finished list and an exit code out."""
 
 import argparse
+import asyncio
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, cast
 from uuid import uuid4
@@ -13,8 +14,9 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph.state import CompiledStateGraph
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import StateSnapshot
 
 from graphs.model import ModelError, chat_model
 from graphs.report import report
@@ -44,19 +46,22 @@ def main(argv: Sequence[str]) -> int:
         input, 130 when interrupted.
     """
     try:
-        return _work_off(_parser().parse_args(argv))
+        options = _parser().parse_args(argv)
+        return asyncio.run(_work_off(options))
     except (UnusableInputError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
 
 
-def _work_off(options: argparse.Namespace) -> int:
+async def _work_off(options: argparse.Namespace) -> int:
     plan = _read_plan(options.plan, resuming=options.thread is not None)
     model = chat_model(options.model)
     try:
-        with SqliteSaver.from_conn_string(options.db) as saver:
-            saver.setup()
-            return _run(options, plan, model, saver)
+        async with AsyncSqliteSaver.from_conn_string(options.db) as saver:
+            await saver.setup()
+            return await _run(options, plan, model, saver)
     except sqlite3.Error as error:
         raise UnusableInputError(f"--db {options.db} cannot be used: {error}") from error
 
@@ -122,32 +127,32 @@ def _read_plan(source: str | None, *, resuming: bool) -> str | None:
     return plan
 
 
-def _run(
-    options: argparse.Namespace, plan: str | None, model: BaseChatModel, saver: SqliteSaver
+async def _run(
+    options: argparse.Namespace, plan: str | None, model: BaseChatModel, saver: AsyncSqliteSaver
 ) -> int:
     thread = options.thread or uuid4().hex[:8]
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
-    workdir = _workdir(options.workdir, saver, config)
+    workdir = _workdir(options.workdir, await saver.aget_tuple(config))
     errors = _ModelErrors()
     config |= {"metadata": {"workdir": str(workdir)}, "callbacks": [errors]}
     graph = build_graph(model, [shell_tool(workdir)]).compile(checkpointer=saver)
-    request = _request(graph, config, plan, thread)
+    request = _request(await graph.aget_state(config), plan, thread)
 
     print(f"thread {thread} in {options.db}, working in {workdir}")
     if not options.model:
         print("The model is a stand-in that follows simple rules; --model takes a real one.")
     try:
-        stream = graph.stream(request, config, stream_mode=["updates", "custom"])
-        for line in report(cast("Iterator[tuple[str, Any]]", stream)):
+        stream = graph.astream(request, config, stream_mode=["updates", "custom"])
+        async for line in report(cast("AsyncIterator[tuple[str, Any]]", stream)):
             print(line, flush=True)
-    except KeyboardInterrupt:
+    except asyncio.CancelledError:
         print(f"\ninterrupted; go on with: --db {options.db} --thread {thread}", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        raise
     except Exception as error:
         if error is not errors.last:
             raise
         raise ModelError(options.model, error) from error
-    return _conclude(graph, config)
+    return _conclude(await graph.aget_state(config))
 
 
 class _ModelErrors(BaseCallbackHandler):
@@ -159,8 +164,7 @@ class _ModelErrors(BaseCallbackHandler):
         self.last = error
 
 
-def _workdir(given: Path | None, saver: SqliteSaver, config: RunnableConfig) -> Path:
-    saved = saver.get_tuple(config)
+def _workdir(given: Path | None, saved: CheckpointTuple | None) -> Path:
     kept = cast("dict[str, Any]", saved.metadata).get("workdir") if saved else None
     workdir = given or Path(kept or tempfile.mkdtemp(prefix="todo-"))
     try:
@@ -170,14 +174,8 @@ def _workdir(given: Path | None, saver: SqliteSaver, config: RunnableConfig) -> 
     return workdir.resolve()
 
 
-def _request(
-    graph: CompiledStateGraph[Any, Any, Any, Any],
-    config: RunnableConfig,
-    plan: str | None,
-    thread: str,
-) -> dict[str, Any] | None:
+def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str, Any] | None:
     """What to send to the thread: a new checklist, or `None` to go on where it stopped."""
-    snapshot = graph.get_state(config)
     messages: list[BaseMessage] = snapshot.values.get("messages", [])
     if not messages:
         if plan is None:
@@ -193,8 +191,8 @@ def _request(
     return None
 
 
-def _conclude(graph: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig) -> int:
-    values = graph.get_state(config).values
+def _conclude(snapshot: StateSnapshot) -> int:
+    values = snapshot.values
     statuses = [todo["status"] for todo in values.get("todos", [])]
     completed = statuses.count("completed")
     outcome = values.get("todo_loop", {}).get("outcome")

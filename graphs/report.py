@@ -1,6 +1,6 @@
 """What a run looks like in a terminal: plain lines, made from the stream of a graph."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -12,26 +12,30 @@ _TODO_TOOLS = ("write_todos", "list_todos", "edit_todos")
 _OUTPUT_LINES = 12
 
 
-def report(stream: Iterator[tuple[str, Any]]) -> Iterator[str]:
+async def report(stream: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[str]:
     """Turn a run into lines.
 
     Args:
-        stream: `graph.stream(..., stream_mode=["updates", "custom"])` of a graph with the nodes
+        stream: `graph.astream(..., stream_mode=["updates", "custom"])` of a graph with the nodes
             `agent` and `tools`.
 
     Yields:
         Lines to print, as soon as they are known.
     """
     changed: dict[str, Any] | None = None
-    for mode, chunk in stream:
+    async for mode, chunk in stream:
         if mode == "custom" and chunk["type"] == "todos":
             changed = chunk  # several changes of one turn are shown once, as the last one left them
         elif mode == "custom":
-            yield from _loop_lines(chunk)
+            for line in _loop_lines(chunk):
+                yield line
         else:
-            yield from (line for message in _messages(chunk) for line in _message_lines(message))
+            for message in _messages(chunk):
+                for line in _message_lines(message):
+                    yield line
             if changed and "tools" in chunk:
-                yield from _list_lines(changed)
+                for line in _list_lines(changed):
+                    yield line
                 changed = None
 
 

@@ -1,10 +1,19 @@
 """A shell as one tool, on top of the shell that deepagents maintains."""
 
+import asyncio
+import os
+import shlex
+import signal
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deepagents.backends import LocalShellBackend
 from deepagents.backends.protocol import ExecuteResponse
 from langchain_core.tools import StructuredTool
+
+TIMED_OUT = 124
 
 _DESCRIPTION = (
     "Run a shell command in the working directory. Answers with its output and, on the last line, "
@@ -25,9 +34,7 @@ def shell_tool(workdir: Path, *, timeout: int = 120) -> StructuredTool:
     Returns:
         A tool that takes `command`.
     """
-    backend = LocalShellBackend(
-        root_dir=workdir, virtual_mode=False, timeout=timeout, inherit_env=True
-    )
+    backend = LocalShell(root_dir=workdir, virtual_mode=False, timeout=timeout, inherit_env=True)
 
     def shell(command: str) -> str:
         return _answer(backend.execute(command))
@@ -38,6 +45,54 @@ def shell_tool(workdir: Path, *, timeout: int = 120) -> StructuredTool:
     return StructuredTool.from_function(
         shell, ashell, name="shell", description=_DESCRIPTION, metadata={"label": "Shell"}
     )
+
+
+class LocalShell(LocalShellBackend):
+    """The maintained local shell, which also ends what a command has started.
+
+    On time-out only the shell itself would be ended, and on cancellation nothing at all; here the
+    whole process tree is, so that Ctrl-C and a cancelled run leave nothing behind.
+    """
+
+    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        """Run a command and wait for it."""
+        with _process_group() as group:
+            response = super().execute(f"echo $$ >{group}; {command}", timeout=timeout)
+            if response.exit_code == TIMED_OUT:
+                _end(group)
+        return response
+
+    async def aexecute(
+        self,
+        command: str,
+        *,
+        timeout: int | None = None,  # noqa: ASYNC109  the base class has it
+    ) -> ExecuteResponse:
+        """Run a command; when cancelled, end it."""
+        with _process_group() as group:
+            run = super().execute
+            try:
+                response = await asyncio.to_thread(
+                    run, f"echo $$ >{group}; {command}", timeout=timeout
+                )
+            except asyncio.CancelledError:
+                _end(group)
+                raise
+            if response.exit_code == TIMED_OUT:
+                _end(group)
+        return response
+
+
+@contextmanager
+def _process_group() -> Generator[str, None, None]:
+    """A file for the id of the process group that the backend starts, quoted for the shell."""
+    with tempfile.NamedTemporaryFile(prefix="todo-shell-") as file:
+        yield shlex.quote(file.name)
+
+
+def _end(group: str) -> None:
+    with suppress(ProcessLookupError, ValueError):  # it has ended, or never began
+        os.killpg(int(Path(shlex.split(group)[0]).read_text()), signal.SIGKILL)
 
 
 def _answer(response: ExecuteResponse) -> str:

@@ -11,6 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde._msgpack import STRICT_MSGPACK_ENABLED
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
@@ -66,10 +67,8 @@ async def async_postgres_saver(_: Path, uri: str) -> AsyncIterator[BaseCheckpoin
         yield saver
 
 
-SAVERS = pytest.mark.parametrize(
-    "open_saver",
-    [memory_saver, sqlite_saver, pytest.param(postgres_saver, marks=pytest.mark.slow)],
-)
+PERSISTENT = [sqlite_saver, pytest.param(postgres_saver, marks=pytest.mark.slow)]
+SAVERS = pytest.mark.parametrize("open_saver", [memory_saver, *PERSISTENT])
 ASYNC_SAVERS = pytest.mark.parametrize(
     "open_saver",
     [async_sqlite_saver, pytest.param(async_postgres_saver, marks=pytest.mark.slow)],
@@ -116,8 +115,8 @@ def in_turn(values: dict[str, Any]) -> int:
 
 
 @STATES
-@SAVERS
 class TestSync:
+    @SAVERS
     def test_time_travel_finds_the_list_of_every_moment(
         self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
     ) -> None:
@@ -138,6 +137,7 @@ class TestSync:
             values = snapshot.values
             assert todos_from_messages(values.get("messages", [])) == values.get("todos", [])
 
+    @SAVERS
     def test_a_fork_goes_its_own_way(
         self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
     ) -> None:
@@ -154,12 +154,11 @@ class TestSync:
             assert branched["todos"] == items("c")
             assert graph.get_state(tip).values["todos"] == final["todos"]
 
+    @pytest.mark.parametrize("open_saver", PERSISTENT)
     def test_a_later_process_resumes_the_thread(
         self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
     ) -> None:
         """All there is to know stands in the checkpoints."""
-        if open_saver is memory_saver:
-            pytest.skip("memory does not outlive its process")
         with open_saver(tmp_path, uri) as saver:
             graph = working_graph(saver, state)
             graph.invoke(
@@ -194,10 +193,10 @@ async def test_asynchronous_savers_fork_as_well(
 
 @STATES
 def test_strict_serialization_gives_back_the_same_state(
-    state: Any, tmp_path: Path, config: RunnableConfig, monkeypatch: pytest.MonkeyPatch
+    state: Any, tmp_path: Path, config: RunnableConfig
 ) -> None:
-    """The state holds plain data: LangGraph's strict mode changes nothing in it."""
-    monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", "true")
+    """The state holds plain data: LangGraph's strict mode blocks nothing of it."""
+    assert STRICT_MSGPACK_ENABLED
     with sqlite_saver(tmp_path, "") as saver:
         graph = working_graph(saver, state)
         final = graph.invoke({"messages": [("user", "Begin.")]}, config)

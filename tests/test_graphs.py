@@ -1,0 +1,298 @@
+"""The graph and the program that this repository ships, as a stranger would run them."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from graphs.program import main
+from graphs.shell import shell_tool
+from graphs.until_done import build_graph, serve
+from todo_tools import TodoLimits
+from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs write where they are run: let that be nowhere of importance."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def plan(*steps: str) -> str:
+    path = Path("PLAN.md")
+    path.write_text("\n".join(f"- [ ] {step}" for step in steps), encoding="utf-8")
+    return str(path)
+
+
+def wait_for(path: Path) -> None:
+    for _ in range(300):
+        if path.exists():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{path} did not appear")
+
+
+class TestShell:
+    def test_output_and_exit_code_are_told(self, tmp_path: Path) -> None:
+        """The code stands on the last line, success included."""
+        shell = shell_tool(tmp_path)
+        assert shell.invoke({"command": "pwd"}) == f"{tmp_path}\nexit code 0"
+        assert shell.invoke({"command": "echo no >&2; exit 3"}) == "[stderr] no\nexit code 3"
+
+    async def test_it_works_asynchronously(self, tmp_path: Path) -> None:
+        """With the same answer."""
+        assert await shell_tool(tmp_path).ainvoke({"command": "echo hi"}) == "hi\nexit code 0"
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(
+        self, form: str, tmp_path: Path
+    ) -> None:
+        """With the usual exit code."""
+        shell = shell_tool(tmp_path, timeout=1)
+        arguments = {"command": "sh -c 'sleep 3; touch late' & sleep 3; touch late"}
+        if form == "sync":
+            answer = await asyncio.to_thread(shell.invoke, arguments)
+        else:
+            answer = await shell.ainvoke(arguments)
+        assert answer.endswith("exit code 124")
+        await asyncio.sleep(2.5)
+        assert not (tmp_path / "late").exists()
+
+    async def test_a_cancelled_command_is_ended_at_once(self, tmp_path: Path) -> None:
+        """Nothing of it goes on."""
+        command = "touch began; sleep 2; touch late"
+        task = asyncio.create_task(shell_tool(tmp_path).ainvoke({"command": command}))
+        await asyncio.to_thread(wait_for, tmp_path / "began")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(2.5)
+        assert not (tmp_path / "late").exists()
+
+
+class TestUntilDone:
+    def test_a_checklist_is_worked_off(self, tmp_path: Path, config: RunnableConfig) -> None:
+        """By real commands, continued where the stand-in stops early."""
+        builder = build_graph(checklist_model(rest_after=1), [shell_tool(tmp_path)])
+        graph = builder.compile(checkpointer=InMemorySaver())
+        markdown = "- [ ] Make: `touch made`\n- [ ] Fail: `exit 4`\n- [ ] Think"
+        final = graph.invoke({"messages": [("user", markdown)]}, config)
+        assert (tmp_path / "made").exists()
+        assert [todo["status"] for todo in final["todos"]] == [
+            "completed",
+            "abandoned",
+            "completed",
+        ]
+        assert final["todo_loop"] | {"user_message": ""} == {
+            "in_a_row": 0,
+            "in_turn": 2,
+            "outcome": "finished",
+            "user_message": "",
+        }
+
+    async def test_it_runs_asynchronously(self, tmp_path: Path) -> None:
+        """With the same outcome."""
+        graph = build_graph(checklist_model(), [shell_tool(tmp_path)]).compile()
+        final = await graph.ainvoke({"messages": [("user", "- [ ] Make: `touch made`")]})
+        assert final["todo_loop"]["outcome"] == "finished"
+
+    def test_limits_reach_the_tools(self) -> None:
+        """As given."""
+        model = ScriptedChatModel(
+            script=[turn("", call("write_todos", mode="replace", todos=["a", "b"])), "No."]
+        )
+        final = (
+            build_graph(model, limits=TodoLimits(max_todos=1))
+            .compile()
+            .invoke({"messages": [("user", "Begin.")]})
+        )
+        assert final["todos"] == []
+
+    def test_the_served_graph_brings_no_checkpointer(self) -> None:
+        """The server has its own and refuses another."""
+        graph = serve().compile()
+        assert graph.checkpointer is None
+        final = graph.invoke({"messages": [("user", "- [ ] Here: `pwd`")]})
+        assert final["todos"][0]["status"] == "completed"
+
+
+class TestProgram:
+    def test_a_completed_checklist_exits_with_0(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        """And shows each call, the list, the status, the loop at work and why it stopped."""
+        steps = [f"Step {n}: `echo {n} >> log`" for n in range(4)]
+        assert main([plan(*steps), "--workdir", "work"]) == 0
+        assert (tmp_path / "work" / "log").read_text() == "0\n1\n2\n3\n"
+        shown = capsys.readouterr().out
+        for expected in (
+            "The model is a stand-in",
+            "→ write_todos replace (4 items)",
+            "→ shell echo 0 >> log",
+            "  │ exit code 0",
+            "  ● [1] Step 1: `echo 1 >> log`",
+            "  📋 3/4",
+            "↻ not finished: sent back to work (1 in this turn)",
+            "✓ Done (4 items) — 4 completed, 0 abandoned; stopped because: finished",
+        ):
+            assert expected in shown
+
+    def test_the_demonstration_works(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """It is what runs without a checklist."""
+        assert main([]) == 0
+        assert "site/index.html" in capsys.readouterr().out
+
+    def test_an_abandoned_step_exits_with_1(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """And names the exit code."""
+        assert main([plan("Fail: `exit 7`")]) == 1
+        shown = capsys.readouterr().out
+        assert "failed with exit code 7" in shown
+        assert "✗ [0] Fail" in shown
+
+    def test_a_checklist_comes_from_standard_input(self) -> None:
+        """As `-`."""
+        run = subprocess.run(
+            [sys.executable, "-m", "graphs", "-"],
+            input="- [ ] Here: `pwd`",
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            text=True,
+            check=False,
+            capture_output=True,
+        )
+        assert run.returncode == 0, run.stderr
+
+    @pytest.mark.parametrize(
+        ("argv", "reason"),
+        [
+            (["nowhere.md"], "cannot read nowhere.md: No such file or directory"),
+            (["."], "cannot read .: Is a directory"),
+            (["binary.md"], "cannot read binary.md: it is not UTF-8 text"),
+            (["empty.md"], "empty.md has no open step such as '- [ ] Build it: `make`'"),
+            (["long.md"], "long.md has 101 steps, at most 100 fit"),
+            (["wide.md"], "wide.md has a step of more than 1000 characters"),
+            (["--thread", "new"], "there is no thread 'new' to resume; give a checklist"),
+            (["--db", "no/where.sqlite"], "--db no/where.sqlite cannot be used: unable to open"),
+            (["--db", "empty.md", "--workdir", "empty.md"], "--workdir empty.md cannot be used"),
+            (["--db", "long.md"], "--db long.md cannot be used: file is not a database"),
+            (["--colour"], "unrecognized arguments: --colour; see python -m graphs --help"),
+            (["--model", "openai:gpt-5"], "OPENAI_API_KEY"),
+            (["--model", "groq:llama"], "langchain-groq"),
+        ],
+    )
+    def test_unusable_input_exits_with_2_and_one_line(
+        self,
+        argv: list[str],
+        reason: str,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """That says what is wrong."""
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        Path("binary.md").write_bytes(b"- [ ] \xff")
+        Path("empty.md").touch()
+        Path("long.md").write_text("- [ ] a\n" * 101)
+        Path("wide.md").write_text("- [ ] " + "a" * 1001)
+        assert main(argv) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: ")
+        assert reason in error
+        assert error.count("\n") == 1
+
+    def test_a_model_that_does_not_answer_is_one_line_too(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Bugs of ours would not be."""
+
+        def unreachable(_: object) -> str:
+            raise RuntimeError("no route\nto the model")
+
+        model = ScriptedChatModel(script=unreachable)
+        monkeypatch.setattr("graphs.program.chat_model", lambda _: model)
+        assert main([plan("Think"), "--model", "some:model"]) == 2
+        assert capsys.readouterr().err == "error: model 'some:model': no route to the model\n"
+
+
+class TestResuming:
+    def started(self, *argv: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-u", "-m", "graphs", *argv],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
+    def test_a_killed_run_goes_on_where_it_was(
+        self, kill: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """In the same directory; what was done is not done again."""
+        steps = plan(
+            "One: `echo one >> log`",
+            "Two: `touch waiting; until test -e go; do sleep 0.1; done; echo two >> log`",
+            "Three: `echo three >> log`",
+        )
+        process = self.started(steps, "--thread", "t", "--workdir", "work")
+        wait_for(tmp_path / "work" / "waiting")
+        process.send_signal(kill)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == (130 if kill == signal.SIGINT else -kill)
+        assert ("--thread t" in errors) == (kill == signal.SIGINT)
+        (tmp_path / "work" / "go").touch()
+        assert main(["--thread", "t"]) == 0
+        log = (tmp_path / "work" / "log").read_text().split()
+        assert log.count("one") == log.count("three") == 1
+        assert "3 completed" in capsys.readouterr().out
+
+    def test_a_finished_thread_is_only_reported(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The same command again does nothing again; another checklist is new work."""
+        first = plan("One: `echo one >> log`")
+        arguments = ["--thread", "t", "--workdir", "work"]
+        assert main([first, *arguments]) == 0
+        assert main([first, *arguments]) == 0
+        assert (tmp_path / "work" / "log").read_text() == "one\n"
+        assert main([plan("Two: `echo two >> log`"), *arguments]) == 0
+        assert (tmp_path / "work" / "log").read_text() == "one\ntwo\n"
+
+    def test_an_unfinished_thread_takes_no_other_checklist(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is resumed first."""
+        lazy = ScriptedChatModel(
+            script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 99]
+        )
+        monkeypatch.setattr("graphs.program.chat_model", lambda _: lazy)
+        assert main([plan("a"), "--thread", "t"]) == 1
+        assert "⚠ Stopped after 20 continuations without progress" in capsys.readouterr().out
+        assert main([plan("b"), "--thread", "t"]) == 2
+        assert "still at another checklist" in capsys.readouterr().err
+        monkeypatch.undo()
+
+    def test_a_thread_let_go_by_a_limit_is_taken_up_again(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As if the user had said so."""
+        lazy = ScriptedChatModel(
+            script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 21]
+        )
+        with monkeypatch.context() as patched:
+            patched.setattr("graphs.program.chat_model", lambda _: lazy)
+            assert main([plan("a"), "--thread", "t"]) == 1
+        assert main(["--thread", "t"]) == 0
+        with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
+            saved = saver.get_tuple({"configurable": {"thread_id": "t"}})
+        assert saved is not None
+        assert "1 completed" in capsys.readouterr().out

@@ -1,0 +1,92 @@
+"""The package: its names, its wheel, and that it needs nothing but what it requires."""
+
+import subprocess
+import sys
+import venv
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import todo_tools
+
+ROOT = Path(__file__).parent.parent
+PUBLIC = {
+    "TODO_SYSTEM_PROMPT",
+    "AutoContinue",
+    "TodoDetails",
+    "TodoItem",
+    "TodoLimits",
+    "TodoState",
+    "TodoStatus",
+    "add_auto_continue",
+    "create_todo_tools",
+    "format_status",
+    "format_todos",
+    "model_view",
+    "todos_from_messages",
+}
+
+
+def test_the_public_names_are_few_and_exist() -> None:
+    """A change here is a change for every user."""
+    assert set(todo_tools.__all__) == PUBLIC
+    assert all(getattr(todo_tools, name) is not None for name in PUBLIC)
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    """It stands in one place."""
+    assert todo_tools.__version__ == version("langgraph-todo-tools")
+
+
+def test_the_core_knows_nothing_of_langchain() -> None:
+    """The rules are plain functions on plain data."""
+    core = ("models", "text", "arguments", "operations", "calls", "prompts", "checklist")
+    for name in core:
+        source = (ROOT / "todo_tools" / f"{name}.py").read_text(encoding="utf-8")
+        imports = [line for line in source.splitlines() if line.startswith(("import", "from"))]
+        assert not [line for line in imports if "lang" in line.split()[1]]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What PyPI would get."""
+    out = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(out)]
+    subprocess.run([*command, str(ROOT)], check=True)
+    (path,) = out.glob("*.whl")
+    return path
+
+
+@pytest.mark.slow
+class TestWheel:
+    def test_it_holds_the_library_and_nothing_else(self, wheel: Path) -> None:
+        """No tests, no graphs; the marker for type checkers and the licence."""
+        names = zipfile.ZipFile(wheel).namelist()
+        tops = {name.split("/")[0] for name in names}
+        assert tops == {"todo_tools", f"langgraph_todo_tools-{todo_tools.__version__}.dist-info"}
+        assert "todo_tools/py.typed" in names
+        assert any(name.endswith("licenses/LICENSE") for name in names)
+
+    def test_it_imports_where_only_the_required_packages_are(
+        self, wheel: Path, tmp_path: Path
+    ) -> None:
+        """Every module of it; extras are imported only where they are used."""
+        venv.create(tmp_path / "env", with_pip=True)
+        python = tmp_path / "env" / "bin" / "python"
+        subprocess.run([python, "-m", "pip", "install", "--quiet", str(wheel)], check=True)
+        program = (
+            "import pkgutil, importlib, todo_tools\n"
+            "for module in pkgutil.walk_packages(todo_tools.__path__, 'todo_tools.'):\n"
+            "    importlib.import_module(module.name)\n"
+            "print(len(todo_tools.create_todo_tools()))\n"
+        )
+        run = subprocess.run(
+            [python, "-W", "error::DeprecationWarning:todo_tools", "-c", program],
+            check=True,
+            text=True,
+            capture_output=True,
+            cwd=tmp_path,
+        )
+        assert run.stdout == "3\n"
