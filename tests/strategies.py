@@ -31,7 +31,7 @@ operations: st.SearchStrategy[Operation] = st.one_of(
 # No larger: LangGraph's serializer cannot store the AI message itself then.
 _integers = st.integers(min_value=-(2**63), max_value=2**63 - 1)
 json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | _integers | st.floats() | st.text(max_size=50),
+    st.none() | st.booleans() | _integers | st.floats(allow_nan=False) | st.text(max_size=50),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=10,
 )

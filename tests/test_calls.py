@@ -232,6 +232,11 @@ class TestEdit:
                 "indices must be a list",
             ),
             (
+                {"action": "start", "indices": [float("nan")]},
+                "Error: 'indices' takes 0-based whole numbers, got nan",
+                "indices not a whole number",
+            ),
+            (
                 {"action": "start", "indices": [1.5]},
                 "Error: 'indices' takes 0-based whole numbers, got 1.5",
                 "indices not a whole number",

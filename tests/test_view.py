@@ -123,7 +123,7 @@ turns = st.lists(
 @given(turns)
 def test_the_history_part_of_a_prompt_never_changes_once_sent(script: list[AIMessage]) -> None:
     """Each prompt without its last block is a prefix of the next one's: it stays cached."""
-    model = ScriptedChatModel(script=[*script, *["Over."] * 30])
+    model = ScriptedChatModel(script=[*script, *["Over."] * 60])
     policy = AutoContinue(max_in_turn=20)
     graph = build_graph(model, policy=policy).compile(checkpointer=InMemorySaver())
     config: RunnableConfig = {"configurable": {"thread_id": "1"}}
