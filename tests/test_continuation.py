@@ -65,6 +65,12 @@ class TestOrder:
         last = AIMessage("", additional_kwargs={"refusal": "I cannot help with that."})
         assert at_end(messages=[USER, last]).outcome == "refused"
 
+    def test_a_run_that_something_else_ended_stops(self) -> None:
+        """Such as a limit on model calls; a finished list is still called finished."""
+        state = {"messages": [USER, AIMessage("Limit reached.")], "todos": OPEN}
+        assert decide(state, AutoContinue(), own_answer=False).outcome == "ended_elsewhere"
+        assert decide({"todos": DONE}, AutoContinue(), own_answer=False).outcome == "finished"
+
     @pytest.mark.parametrize("reason", ["stop", "end_turn", "length", "max_tokens", None])
     def test_an_ordinary_end_continues(self, reason: str | None) -> None:
         """Also an answer that only ran out of tokens."""

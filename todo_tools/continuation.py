@@ -23,12 +23,17 @@ Outcome = Literal[
     "finished",
     "aborted",
     "refused",
+    "ended_elsewhere",
     "stop_condition",
     "limit_in_a_row",
     "limit_in_turn",
     "declined",
 ]
-"""Why an agent was let go. `declined`: a person answered no when asked whether to continue."""
+"""Why an agent was let go.
+
+`ended_elsewhere`: another middleware ended the run, such as a limit on model calls; `declined`: a
+person answered no when asked whether to continue.
+"""
 
 # How providers and applications say that an answer was cut off or refused, in lower case.
 _ABORTED = {"abort", "aborted", "cancelled", "canceled", "interrupted"}
@@ -130,12 +135,13 @@ class Decision:
         }
 
 
-def decide(state: Any, policy: AutoContinue) -> Decision:
+def decide(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> Decision:
     """Decide at the end of an agent's turn; changes nothing.
 
     Args:
         state: The graph state with `messages`, `todos` and `todo_loop`.
         policy: The limits and the application's own stop condition.
+        own_answer: Whether the model itself ended the turn.
 
     Returns:
         The decision.
@@ -149,6 +155,8 @@ def decide(state: Any, policy: AutoContinue) -> Decision:
         return Decision(loop, "finished")
     if broken_off := _broken_off(messages):
         return Decision(loop, broken_off)
+    if not own_answer:
+        return Decision(loop, "ended_elsewhere")
     if policy.stop_when and policy.stop_when(state):
         return Decision(loop, "stop_condition")
     if limit := _limit_reached(loop, policy):

@@ -80,3 +80,12 @@ _CONTINUE = (
 def continuation(lines: str, action: str, index: int) -> str:
     """The message that sends the agent back to work: instruction, incomplete items, next call."""
     return f"{_CONTINUE}\n\n{lines}\n\nNext: call edit_todos with action '{action}' on [{index}]."
+
+
+def gate_refusal(*, has_todos: bool) -> str:
+    """What a tool answers that is called before an item is in progress."""
+    first = "" if has_todos else "write your plan with write_todos, then "
+    return (
+        "Error: no todo is in progress, so this tool was not run; "
+        f"{first}call edit_todos with action 'start' on the next item, and call it again."
+    )

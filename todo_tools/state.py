@@ -5,7 +5,7 @@ fold goes through single updates, one after the other, makes it independent of h
 batch them, which is what `DeltaChannel` asks for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, reduce
 from typing import Annotated, Any, NotRequired, cast
 from uuid import NAMESPACE_OID, uuid5
@@ -63,6 +63,8 @@ class LoopState(TypedDict, total=False):
     """Continuations since the user last spoke."""
     user_message: str
     """The id of the user's message that these counts belong to."""
+    answer: str
+    """The id of the model's last answer, where a middleware notes it."""
     outcome: str | None
     """Why the agent was last let go (`todo_tools.continuation.Outcome`); `None` while it works."""
 
@@ -146,6 +148,15 @@ def messages_in(state: object) -> Sequence[AnyMessage]:
 def loop_in(state: object) -> LoopState:
     """The counters of a state; empty where the loop has not decided yet."""
     return cast("LoopState", _value(state, "todo_loop") or {})
+
+
+def edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
+    """The calls of this turn that a person replaced, by call id.
+
+    LangChain's `HumanInTheLoopMiddleware` leaves the AI message as it was and keeps them apart.
+    """
+    edited = _value(state, "hitl_edited_tool_calls")
+    return edited if is_mapping(edited) else {}
 
 
 # The tools checked what they wrote against their own limits; here only the shape is in doubt.

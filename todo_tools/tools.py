@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field, WithJsonSchema, create_model, model_valid
 from pydantic.json_schema import SkipJsonSchema
 
 from todo_tools import prompts
-from todo_tools.calls import ACTIONS, EDITS, MODES, ToolName, answer_call
+from todo_tools.calls import EDITS, MODES, ToolName, answer_call
 from todo_tools.events import todos_event
-from todo_tools.models import DEFAULT_LIMITS, TodoItem, TodoLimits
-from todo_tools.state import has_todos, messages_in, todos_in
-from todo_tools.transcript import calls_before
+from todo_tools.models import DEFAULT_LIMITS, TodoLimits
+from todo_tools.state import has_todos
+from todo_tools.transcript import todos_at_call
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
 
@@ -173,7 +173,8 @@ def _respond(
     if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
         # Not a ToolMessage of our own: outside a graph there may be no call id to answer to.
         raise ToolException(prompts.OUTSIDE_GRAPH)
-    answer = answer_call(name, args, _todos_before(runtime, limits), limits)
+    todos = todos_at_call(runtime.state, runtime.tool_call_id, limits)
+    answer = answer_call(name, args, todos, limits)
     message = ToolMessage(
         answer.content,
         name=name,
@@ -192,17 +193,3 @@ def _respond(
             "messages": [message],
         }
     )
-
-
-def _todos_before(runtime: ToolRuntime[Any, Any], limits: TodoLimits) -> list[TodoItem]:
-    """The list as it stands at this call.
-
-    All calls of one model turn see the state from before it, so those that stand before this one
-    are applied first. The channel folds their operations in the same order.
-    """
-    todos = todos_in(runtime.state)
-    for call in calls_before(messages_in(runtime.state), runtime.tool_call_id):
-        name = call["name"]
-        if name in ACTIONS:
-            todos = answer_call(name, call["args"], todos, limits).todos
-    return todos

@@ -6,8 +6,9 @@ from typing import Any, TypeGuard, cast
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
-from todo_tools.calls import ACTIONS
-from todo_tools.models import TodoDetails, TodoItem, is_mapping, validate_todos
+from todo_tools.calls import ACTIONS, answer_call
+from todo_tools.models import TodoDetails, TodoItem, TodoLimits, is_mapping, validate_todos
+from todo_tools.state import edited_calls, messages_in, todos_in
 
 # LangChain's convention: who put a message into the history that is neither user nor model.
 SOURCE_KEY = "lc_source"
@@ -60,6 +61,22 @@ def calls_before(messages: Sequence[BaseMessage], call_id: str | None) -> list[T
                 before = message.tool_calls[: ids.index(call_id)]
                 return [call for call in before if call["id"] not in answered]
     return []
+
+
+def todos_at_call(state: object, call_id: str | None, limits: TodoLimits) -> list[TodoItem]:
+    """The list of a state as it stands at a call.
+
+    All calls of one model turn see the state from before it, so the todo calls that stand before
+    this one are applied first. The channel folds their operations in the same order.
+    """
+    todos = todos_in(state)
+    edits = edited_calls(state)
+    for call in calls_before(messages_in(state), call_id):
+        made = edits.get(call["id"] or "", call)
+        name = made["name"]
+        if name in ACTIONS:
+            todos = answer_call(name, made["args"], todos, limits).todos
+    return todos
 
 
 def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:

@@ -1,0 +1,371 @@
+"""The pack in LangChain's `create_agent`, beside other middleware."""
+
+from itertools import pairwise
+from typing import Any, cast
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ClearToolUsesEdit,
+    ContextEditingMiddleware,
+    HumanInTheLoopMiddleware,
+    ModelCallLimitMiddleware,
+    SummarizationMiddleware,
+    TodoListMiddleware,
+    ToolCallLimitMiddleware,
+    ToolRetryMiddleware,
+)
+from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
+from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededError
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
+from pydantic import BaseModel
+
+from tests.conftest import items
+from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits
+from todo_tools.gate import TodoGate
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.state import DeltaTodoState
+from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.transcript import is_injected
+
+Agent = CompiledStateGraph[Any, Any, Any, Any]
+USER: dict[str, Any] = {"messages": [("user", "Begin.")]}
+PLAN = turn("", call("write_todos", mode="replace", todos=["a", "b"]))
+FINISH = turn("", call("edit_todos", action="complete", indices=[0, 1]))
+
+
+class Report(BaseModel):
+    """A structured answer."""
+
+    summary: str
+
+
+def agent(model: ScriptedChatModel, *middleware: Any, **options: Any) -> Agent:
+    return create_agent(
+        model,
+        options.pop("tools", []),
+        middleware=middleware,
+        checkpointer=InMemorySaver(),
+        **options,
+    )
+
+
+def scripted(*script: AIMessage | str) -> ScriptedChatModel:
+    return ScriptedChatModel(script=list(script))
+
+
+def never_finished() -> ScriptedChatModel:
+    """Plans, and never does anything."""
+    planned = iter([PLAN])
+    return ScriptedChatModel(script=lambda _: next(planned, None) or "I am done, I think.")
+
+
+def loop_of(graph: Agent, config: RunnableConfig) -> dict[str, Any]:
+    return cast("dict[str, Any]", graph.get_state(config).values["todo_loop"])
+
+
+class TestByItself:
+    def test_one_line_gives_tools_state_prompt_view_and_loop(self, config: RunnableConfig) -> None:
+        """And the agent works until its list is finished."""
+        model = scripted(PLAN, "Planned.", FINISH, "Done.")
+        graph = agent(model, TodoMiddleware())
+        final = graph.invoke(USER, config)
+        assert [todo["status"] for todo in final["todos"]] == ["completed", "completed"]
+        assert final["messages"][-1].text == "Done."
+        assert loop_of(graph, config)["outcome"] == "finished"
+        assert {spec["function"]["name"] for spec in model.tools} == {
+            "write_todos",
+            "list_todos",
+            "edit_todos",
+        }
+        assert model.prompts[0][0] == SystemMessage(TODO_SYSTEM_PROMPT)
+        assert "2 remaining" in model.prompts[1][-1].text
+        assert model.prompts[1][-2].text == "Wrote 2 todo item(s)"
+
+    async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
+        """With the same outcome."""
+        graph = agent(scripted(PLAN, "Planned.", FINISH, "Done."), TodoMiddleware())
+        final = await graph.ainvoke(USER, config)
+        assert final["messages"][-1].text == "Done."
+        assert loop_of(graph, config)["outcome"] == "finished"
+
+    def test_the_agents_own_prompt_comes_first(self, config: RunnableConfig) -> None:
+        """The pack's follows it."""
+        model = scripted("Hi.")
+        agent(model, TodoMiddleware(), system_prompt="You are kind.").invoke(USER, config)
+        text = model.prompts[0][0].text
+        assert text.startswith("You are kind.")
+        assert text.endswith(TODO_SYSTEM_PROMPT)
+
+    def test_each_part_can_be_switched_off(self, config: RunnableConfig) -> None:
+        """No prompt, no view, no loop."""
+        model = scripted(PLAN, "Planned.")
+        graph = agent(model, TodoMiddleware(policy=None, system_prompt=None, view=None))
+        final = graph.invoke(USER, config)
+        assert [message.type for message in model.prompts[1]] == ["human", "ai", "tool"]
+        assert model.prompts[1][-1].text.count("\n") == 3
+        assert final["todos"] == items("a", "b")
+
+    def test_each_part_can_be_replaced(self, config: RunnableConfig) -> None:
+        """Limits, policy, prompt and view."""
+        model = scripted(PLAN, "No.", "No.")
+        middleware = TodoMiddleware(
+            limits=TodoLimits(max_todos=1),
+            policy=AutoContinue(max_in_a_row=1),
+            system_prompt="Plan.",
+            view=lambda state: state["messages"][-1:],
+        )
+        graph = agent(model, middleware)
+        graph.invoke({**USER, "todos": items("seeded")}, config)
+        assert [len(prompt) for prompt in model.prompts] == [2, 2, 2]
+        assert model.prompts[0][0].text == "Plan."
+        assert "maximum of 1 todos" in model.prompts[1][-1].text
+        assert loop_of(graph, config)["outcome"] == "limit_in_a_row"
+
+    @pytest.mark.parametrize("wrong", [{"policy": True}, {"gate": True}, {"limits": 5}])
+    def test_arguments_of_another_type_are_refused_at_build_time(self, wrong: Any) -> None:
+        """With what was given."""
+        with pytest.raises(TypeError, match=r"got (True|5)"):
+            TodoMiddleware(**wrong)
+
+    def test_the_loop_is_neither_input_nor_output(self, config: RunnableConfig) -> None:
+        """Parent and subagent cannot mix it up."""
+        graph = agent(scripted("Hi."), TodoMiddleware())
+        final = graph.invoke({**USER, "todo_loop": {"in_turn": 99}}, config)
+        assert "todo_loop" not in final
+        assert loop_of(graph, config).get("in_turn", 0) == 0
+
+    def test_a_person_can_be_asked(self, config: RunnableConfig) -> None:
+        """With `interrupt()`, as in a hand-built graph."""
+        middleware = TodoMiddleware(policy=AutoContinue(ask=True))
+        graph = agent(scripted(PLAN, "Planned.", "As you say."), middleware)
+        assert graph.invoke(USER, config)["__interrupt__"]
+        graph.invoke(Command(resume="Only item a."), config)
+        final = graph.invoke(Command(resume="no"), config)
+        assert [message.text for message in final["messages"][-2:]] == [
+            "Only item a.",
+            "As you say.",
+        ]
+        assert loop_of(graph, config)["outcome"] == "declined"
+
+    def test_a_delta_state_can_be_used(self, config: RunnableConfig) -> None:
+        """`state_schema` wins over that of the middleware."""
+        state: Any = DeltaTodoState
+        graph = agent(scripted(PLAN, FINISH, "Done."), TodoMiddleware(), state_schema=state)
+        assert graph.invoke(USER, config)["messages"][-1].text == "Done."
+        assert type(graph.channels["messages"]).__name__ == "DeltaChannel"
+
+
+class TestGate:
+    def test_other_tools_wait_for_an_item_in_progress(self, config: RunnableConfig) -> None:
+        """As part of the middleware."""
+
+        @tool
+        def dig() -> str:
+            """Dig a hole."""
+            return "A hole."
+
+        start = call("edit_todos", action="start", indices=[0])
+        script = (turn("", call("dig")), PLAN, turn("", start, call("dig")), FINISH, "Done.")
+        graph = agent(scripted(*script), TodoMiddleware(gate=TodoGate()), tools=[dig])
+        final = graph.invoke(USER, config)
+        dug = [m.text for m in final["messages"] if isinstance(m, ToolMessage) and m.name == "dig"]
+        assert dug[0].startswith("Error: no todo is in progress")
+        assert dug[1] == "A hole."
+
+
+class TestStructuredResponse:
+    @pytest.mark.parametrize("stops_early", [False, True])
+    def test_with_a_tool_strategy_the_last_response_wins(
+        self, config: RunnableConfig, stops_early: bool
+    ) -> None:
+        """Also when the agent has to continue after giving one."""
+        early = [turn("", call("Report", summary="early"))] if stops_early else []
+        script: list[AIMessage | str] = [
+            PLAN,
+            *early,
+            FINISH,
+            turn("", call("Report", summary="late")),
+        ]
+        graph = agent(scripted(*script), TodoMiddleware(), response_format=ToolStrategy(Report))
+        final = graph.invoke(USER, config)
+        assert final["structured_response"] == Report(summary="late")
+        assert sum(map(is_injected, final["messages"])) == len(early)
+        assert loop_of(graph, config)["outcome"] == "finished"
+
+    @pytest.mark.parametrize("stops_early", [False, True])
+    async def test_with_a_provider_strategy_the_last_response_wins(
+        self, config: RunnableConfig, stops_early: bool
+    ) -> None:
+        """Also when the agent has to continue after giving one."""
+        early = ['{"summary": "early"}'] if stops_early else []
+        script: list[AIMessage | str] = [PLAN, *early, FINISH, '{"summary": "late"}']
+        graph = agent(scripted(*script), TodoMiddleware(), response_format=ProviderStrategy(Report))
+        final = await graph.ainvoke(USER, config)
+        assert final["structured_response"] == Report(summary="late")
+        assert sum(map(is_injected, final["messages"])) == len(early)
+
+
+def both_orders(other: AgentMiddleware[Any, Any, Any]) -> Any:
+    """The other middleware before and behind ours."""
+    return [(other, TodoMiddleware()), (TodoMiddleware(), other)]
+
+
+class TestLimitsOfOthers:
+    """Their limit ends the run; the loop does not start it again."""
+
+    @pytest.mark.parametrize("order", [0, 1])
+    def test_a_limit_on_model_calls_ends_the_run(self, config: RunnableConfig, order: int) -> None:
+        """After exactly as many calls."""
+        limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="end")
+        model = never_finished()
+        graph = agent(model, *both_orders(limit)[order])
+        final = graph.invoke(USER, config)
+        assert len(model.prompts) == 5
+        assert "Model call limits exceeded" in final["messages"][-1].text
+        assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
+
+    @pytest.mark.parametrize("order", [0, 1])
+    def test_a_limit_on_model_calls_may_raise(self, config: RunnableConfig, order: int) -> None:
+        """It propagates."""
+        limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="error")
+        with pytest.raises(ModelCallLimitExceededError):
+            agent(never_finished(), *both_orders(limit)[order]).invoke(USER, config)
+
+    @pytest.mark.parametrize("order", [0, 1])
+    async def test_a_limit_on_tool_calls_ends_the_run(
+        self, config: RunnableConfig, order: int
+    ) -> None:
+        """Although items remain."""
+        limit = ToolCallLimitMiddleware(run_limit=2, exit_behavior="end")
+        more = turn("", call("edit_todos", action="start", indices=[0]))
+        model = scripted(PLAN, more, more, "Not asked.")
+        graph = agent(model, *both_orders(limit)[order])
+        final = await graph.ainvoke(USER, config)
+        assert len(model.prompts) == 3
+        assert "limit" in final["messages"][-1].text
+        assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
+
+    @pytest.mark.parametrize("order", [0, 1])
+    def test_a_limit_on_tool_calls_may_raise(self, config: RunnableConfig, order: int) -> None:
+        """It propagates."""
+        limit = ToolCallLimitMiddleware(run_limit=1, exit_behavior="error")
+        model = scripted(PLAN, PLAN)
+        with pytest.raises(ToolCallLimitExceededError):
+            agent(model, *both_orders(limit)[order]).invoke(USER, config)
+
+
+class TestHistoryOfOthers:
+    def test_the_live_list_survives_summarization(self, config: RunnableConfig) -> None:
+        """The model still sees it, and the counters hold."""
+        summary = SummarizationMiddleware(
+            scripted(*["In short: nothing was done."] * 99),
+            trigger=("messages", 6),
+            keep=("messages", 2),
+        )
+        model = never_finished()
+        graph = agent(model, TodoMiddleware(policy=AutoContinue(max_in_turn=12)), summary)
+        final = graph.invoke(USER, config)
+        assert not [m for m in final["messages"] if m.text == "Begin."]  # it was summarized away
+        assert "– [0] a\n– [1] b" in model.prompts[-1][-1].text  # noqa: RUF001  specified icon
+        assert final["todos"] == items("a", "b")
+        assert loop_of(graph, config)["outcome"] == "limit_in_turn"
+        assert loop_of(graph, config)["in_turn"] == 12
+
+    def test_cleared_tool_results_stay_cleared(self, config: RunnableConfig) -> None:
+        """The live list does not depend on them."""
+        clearing = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=0)])
+        model = scripted(PLAN, FINISH, "Done.")
+        agent(model, TodoMiddleware(), clearing).invoke(USER, config)
+        results = [m.text for m in model.prompts[1] if isinstance(m, ToolMessage)]
+        assert results == ["[cleared]"]
+        assert "2 remaining" in model.prompts[1][-1].text
+
+    def test_the_history_part_of_the_prompt_is_a_stable_prefix(
+        self, config: RunnableConfig
+    ) -> None:
+        """The provider's prompt cache holds from call to call."""
+        model = scripted(PLAN, "Planned.", turn("", call("list_todos")), FINISH, "Done.", "Hi.")
+        graph = agent(model, TodoMiddleware(), system_prompt="You are kind.")
+        graph.invoke(USER, config)
+        graph.invoke({"messages": [("user", "Hello again.")]}, config)
+        histories: list[list[BaseMessage]] = [
+            prompt[:-1] if is_injected(prompt[-1]) and prompt[-1].id is None else prompt
+            for prompt in model.prompts
+        ]
+        for earlier, later in pairwise(histories):
+            assert later[: len(earlier)] == earlier
+
+
+class TestToolsOfOthers:
+    def test_a_failing_tool_is_retried_beside_the_todo_tools(self, config: RunnableConfig) -> None:
+        """Theirs is retried, ours are run once."""
+        tries: list[str] = []
+
+        @tool
+        def dig() -> str:
+            """Dig a hole."""
+            tries.append("try")
+            if len(tries) == 1:
+                raise OSError("busy")
+            return "A hole."
+
+        retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
+        script = (PLAN, turn("", call("dig"), *FINISH.tool_calls), "Done.")
+        final = agent(scripted(*script), TodoMiddleware(), retry, tools=[dig]).invoke(USER, config)
+        assert [m.text for m in final["messages"] if m.type == "tool" and m.name == "dig"] == [
+            "A hole."
+        ]
+        assert [todo["status"] for todo in final["todos"]] == ["completed", "completed"]
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_a_person_may_approve_edit_and_reject_todo_calls(
+        self, config: RunnableConfig, form: str
+    ) -> None:
+        """Also siblings of one turn: each call means what it means after those decisions."""
+        calls = [
+            call("write_todos", mode="append", todos=["first"]),
+            call("write_todos", mode="append", todos=["second"]),
+            call("write_todos", mode="append", todos=["third"]),
+            call("edit_todos", action="complete", indices=[0, 1]),
+        ]
+        approval = HumanInTheLoopMiddleware({"write_todos": True})
+        graph = agent(scripted(turn("", *calls), "Done."), TodoMiddleware(), approval)
+        decisions = [
+            {"type": "approve"},
+            {"type": "reject", "message": "Not that."},
+            {
+                "type": "edit",
+                "edited_action": {
+                    "name": "write_todos",
+                    "args": {"mode": "insert", "index": 0, "todos": ["edited"]},
+                },
+            },
+        ]
+        resume: Any = Command(resume={"decisions": decisions})
+        if form == "sync":
+            graph.invoke(USER, config)
+            final = graph.invoke(resume, config)
+        else:
+            await graph.ainvoke(USER, config)
+            final = await graph.ainvoke(resume, config)
+        assert final["todos"] == items("edited", "first", status="completed")
+        last = next(
+            m for m in final["messages"] if getattr(m, "tool_call_id", "") == calls[3]["id"]
+        )
+        assert last.text == "Completed [0, 1]\n\n✓ [0] edited\n✓ [1] first"
+
+
+class TestStockMiddleware:
+    @pytest.mark.parametrize("order", [0, 1])
+    def test_beside_langchains_own_no_agent_is_built(self, order: int) -> None:
+        """Two shapes never meet in one channel."""
+        with pytest.raises(AssertionError, match="remove duplicate middleware"):
+            agent(scripted("Hi."), *both_orders(TodoListMiddleware())[order])
