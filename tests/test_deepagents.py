@@ -1,0 +1,117 @@
+"""The pack in deepagents: with subagents, and in the Codex profile."""
+
+from typing import Any
+
+import pytest
+from deepagents import create_deep_agent
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.runnables import RunnableConfig
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import Field, SecretStr
+
+from tests.conftest import items
+from todo_tools import AutoContinue
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+USER: dict[str, Any] = {"messages": [("user", "Begin.")]}
+TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}
+
+
+def plan(*texts: str) -> Any:
+    return turn("", call("write_todos", mode="replace", todos=list(texts)))
+
+
+def tool_names(model: ScriptedChatModel) -> list[str]:
+    return [tool["function"]["name"] for tool in model.tools]
+
+
+def deep_agent(model: Any, **options: Any) -> Any:
+    """An agent with a memory and the middleware."""
+    middleware = [TodoMiddleware()]
+    return create_deep_agent(model, middleware=middleware, checkpointer=InMemorySaver(), **options)
+
+
+def loop_of(graph: Any, config: RunnableConfig) -> dict[str, Any]:
+    loop: dict[str, Any] = graph.get_state(config).values["todo_loop"]
+    return loop
+
+
+class TestDeepAgent:
+    def test_it_works_until_its_list_is_finished(self, config: RunnableConfig) -> None:
+        """With one line, as in `create_agent`."""
+        finish = turn("", call("edit_todos", action="complete", indices=[0]))
+        model = ScriptedChatModel(script=[plan("a"), "Too early.", finish, "Done."])
+        graph = deep_agent(model)
+        final = graph.invoke(USER, config)
+        assert final["todos"] == items("a", status="completed")
+        assert final["messages"][-1].text == "Done."
+        assert set(tool_names(model)) >= TODO_TOOLS
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_parent_and_child_have_lists_of_their_own(
+        self, config: RunnableConfig, form: str
+    ) -> None:
+        """Lists and counters never mix, and open items of the child do not hold up the parent."""
+        parent = ScriptedChatModel(
+            script=[
+                plan("parent 1", "parent 2"),
+                turn("", call("task", description="Do it.", subagent_type="helper")),
+                turn("", call("edit_todos", action="complete", indices=[0, 1])),
+                "Done.",
+            ]
+        )
+        child = ScriptedChatModel(script=[plan("child"), "Early.", "Early.", "The child's answer."])
+        helper: Any = {
+            "name": "helper",
+            "description": "Helps.",
+            "system_prompt": "Help.",
+            "model": child,
+            "tools": [],
+            "middleware": [TodoMiddleware(policy=AutoContinue(max_in_a_row=2))],
+        }
+        graph = deep_agent(parent, subagents=[helper])
+        final = graph.invoke(USER, config) if form == "sync" else await graph.ainvoke(USER, config)
+        assert len(child.prompts) == 4
+        assert "child" in child.prompts[-1][-1].text
+        assert "parent" not in child.prompts[-1][-1].text
+        assert all("child" not in prompt[-1].text for prompt in parent.prompts[:2])
+        assert final["todos"] == items("parent 1", "parent 2", status="completed")
+        assert loop_of(graph, config)["outcome"] == "finished"
+        assert loop_of(graph, config)["in_turn"] == 0
+
+
+class CodexStandIn(ChatOpenAI):
+    """A chat model that deepagents takes for Codex, and that answers from a script."""
+
+    scripted: ScriptedChatModel = Field(exclude=True)
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        return self.scripted._generate(messages, stop, run_manager, **kwargs)
+
+
+def test_in_the_codex_profile_it_takes_the_place_of_the_stock_one(config: RunnableConfig) -> None:
+    """There are three tools, one list, one shape."""
+    finish = turn("", call("edit_todos", action="complete", indices=[0]))
+    scripted = ScriptedChatModel(script=[plan("a"), finish, "Done."])
+    model = CodexStandIn(
+        model="gpt-5.3-codex",
+        api_key=SecretStr("none"),
+        use_responses_api=False,
+        scripted=scripted,
+    )
+    stock = create_deep_agent(model)
+    assert "TodoListMiddleware.after_model" in stock.get_graph().nodes
+    graph = deep_agent(model)
+    assert "TodoListMiddleware.after_model" not in graph.get_graph().nodes
+    assert "TodoListMiddleware.after_agent" in graph.get_graph().nodes
+    final = graph.invoke(USER, config)
+    assert final["todos"] == items("a", status="completed")
+    names = tool_names(scripted)
+    assert [names.count(name) for name in sorted(TODO_TOOLS)] == [1, 1, 1]
+    schema = next(t for t in scripted.tools if t["function"]["name"] == "write_todos")
+    assert "mode" in schema["function"]["parameters"]["properties"]
