@@ -9,11 +9,19 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
 
+from todo_tools.clients import ClientTodo
 from todo_tools.continuation import AutoContinue
 from todo_tools.gate import TodoGate
 from todo_tools.models import DEFAULT_LIMITS, TodoItem, TodoLimits
 from todo_tools.prompts import TODO_SYSTEM_PROMPT
-from todo_tools.state import LoopState, loop_in, merge_loop, messages_in, todos_reducer
+from todo_tools.state import (
+    LoopState,
+    fold_client_todos,
+    loop_in,
+    merge_loop,
+    messages_in,
+    todos_reducer,
+)
 from todo_tools.tools import create_todo_tools
 from todo_tools.turn import TurnEnd, aend_turn, end_turn
 from todo_tools.view import model_view
@@ -49,7 +57,14 @@ class TodoAgentState(AgentState[Any]):
     """Counters and outcome of the loop."""
 
 
-class TodoMiddleware(AgentMiddleware[TodoAgentState, Any, Any]):
+class ClientTodoAgentState(AgentState[Any]):
+    """The channels of `ClientTodoState` in LangChain's agent state."""
+
+    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
+
+
+class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """The tools, the state, the system prompt, the model's view and the loop for `create_agent`.
 
     It takes the place of LangChain's `TodoListMiddleware`, whose name it bears: where an agent
@@ -62,6 +77,8 @@ class TodoMiddleware(AgentMiddleware[TodoAgentState, Any, Any]):
         system_prompt: Put behind the agent's own; `None` for nothing.
         view: From the state to the messages for the model; `None` sends the history as it is.
         gate: Refuse other tools until an item is in progress; `None` refuses nothing.
+        client_todos: Keep `todos` in the words of LangChain's clients, such as deep-agents-ui
+            (`todo_tools.clients`), instead of ours.
 
     Raises:
         TypeError: An argument is of another type.
@@ -71,8 +88,6 @@ class TodoMiddleware(AgentMiddleware[TodoAgentState, Any, Any]):
         >>> agent.invoke({"messages": [("user", "Plan and do it.")]})["todos"]
     """
 
-    state_schema = TodoAgentState
-
     def __init__(
         self,
         *,
@@ -81,6 +96,7 @@ class TodoMiddleware(AgentMiddleware[TodoAgentState, Any, Any]):
         system_prompt: str | None = TODO_SYSTEM_PROMPT,
         view: View | None = model_view,
         gate: TodoGate | None = None,
+        client_todos: bool = False,
     ) -> None:
         super().__init__()
         if policy is not None and not isinstance(policy, AutoContinue):
@@ -88,6 +104,7 @@ class TodoMiddleware(AgentMiddleware[TodoAgentState, Any, Any]):
         if gate is not None and not isinstance(gate, TodoGate):
             raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
         self.tools = create_todo_tools(limits)
+        self.state_schema = ClientTodoAgentState if client_todos else TodoAgentState
         self.policy = policy
         self.system_prompt = system_prompt
         self.view = view

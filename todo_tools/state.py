@@ -15,6 +15,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
 from todo_tools.models import (
     DEFAULT_LIMITS,
     TodoItem,
@@ -26,7 +27,12 @@ from todo_tools.models import (
 from todo_tools.operations import Operation, apply
 
 TodosUpdate = list[TodoItem] | Operation | None
+ClientTodosUpdate = list[ClientTodo] | TodosUpdate
 TodosReducer = Callable[[list[TodoItem], TodosUpdate], list[TodoItem]]
+
+
+# The tools checked what they wrote against their own limits; here only the shape is in doubt.
+_ANY_LENGTH = TodoLimits(max_todos=10**9, max_text_length=10**9)
 
 
 @lru_cache  # equal limits, same function: LangGraph compares channels by their reducer
@@ -52,6 +58,17 @@ def todos_reducer(limits: TodoLimits = DEFAULT_LIMITS) -> TodosReducer:
         return apply(todos, update) if is_mapping(update) else validate_todos(update, limits)
 
     return fold_todos
+
+
+def fold_client_todos(todos: list[ClientTodo], update: ClientTodosUpdate) -> list[ClientTodo]:
+    """Reducer of a `todos` channel in the words of LangChain's clients.
+
+    Takes what the channel of `TodoState` takes, and whole lists in their words as well.
+    """
+    ours = from_client_todos(todos, _ANY_LENGTH)
+    if is_list(update):
+        return to_client_todos(from_client_todos(update))
+    return to_client_todos(todos_reducer()(ours, cast("TodosUpdate", update)))
 
 
 class LoopState(TypedDict, total=False):
@@ -87,6 +104,17 @@ class TodoState(TypedDict):
     """The list. Updates: a whole list, or what the tools write."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     """Counters and outcome of the loop; written by the loop and the tools, read by you."""
+
+
+class ClientTodoState(TypedDict):
+    """`TodoState` for threads that are looked at in LangChain's clients.
+
+    `todos` stands in their words; `todo_tools.clients.from_client_todos` reads it in ours.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
 
 
 def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
@@ -137,7 +165,7 @@ def todos_in(state: object) -> list[TodoItem]:
     Raises:
         ValueError: An `Overwrite`, which LangGraph lets past the reducer, wrote something else.
     """
-    return validate_todos(_value(state, "todos") or [], _ANY_LENGTH)
+    return from_client_todos(_value(state, "todos") or [], _ANY_LENGTH)
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:
@@ -157,10 +185,6 @@ def edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
     """
     edited = _value(state, "hitl_edited_tool_calls")
     return edited if is_mapping(edited) else {}
-
-
-# The tools checked what they wrote against their own limits; here only the shape is in doubt.
-_ANY_LENGTH = TodoLimits(max_todos=10**9, max_text_length=10**9)
 
 
 def _value(state: object, key: str) -> object:
