@@ -22,13 +22,14 @@ from graphs.model import ModelError, chat_model
 from graphs.report import report
 from graphs.shell import shell_tool
 from graphs.until_done import build_graph
-from todo_tools import TodoLimits, format_status
+from todo_tools import AutoContinue, TodoLimits, format_status
 from todo_tools.checklist import read_checklist
 
 EXIT_DONE, EXIT_NOT_DONE, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 _DEMO = Path(__file__).with_name("checklist.md")
 _LIMITS = TodoLimits()
+_LONGEST_GRACE = 60
 
 
 class UnusableInputError(Exception):
@@ -56,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _work_off(options: argparse.Namespace) -> int:
-    plan = _read_plan(options.plan, resuming=options.thread is not None)
+    plan = _read_plan(options.plan, resuming=bool(options.thread))
     model = chat_model(options.model)
     try:
         async with AsyncSqliteSaver.from_conn_string(options.db) as saver:
@@ -97,6 +98,14 @@ def _parser() -> argparse.ArgumentParser:
         "--thread", metavar="ID", help="the thread to begin or to resume (default: a new one)"
     )
     parser.add_argument(
+        "--grace",
+        metavar="SECONDS",
+        type=int,
+        choices=range(_LONGEST_GRACE + 1),
+        default=3,
+        help="how long to wait before a continuation (default: %(default)s)",
+    )
+    parser.add_argument(
         "--workdir",
         metavar="DIR",
         type=Path,
@@ -111,7 +120,7 @@ def _read_plan(source: str | None, *, resuming: bool) -> str | None:
         return None
     name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
     try:
-        plan = sys.stdin.read() if source == "-" else Path(source or _DEMO).read_text("utf-8")
+        plan = sys.stdin.read() if source == "-" else Path(source or _DEMO).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UnusableInputError(f"cannot read {name}: {reason}") from None
@@ -135,7 +144,9 @@ async def _run(
     workdir = _workdir(options.workdir, await saver.aget_tuple(config))
     errors = _ModelErrors()
     config |= {"metadata": {"workdir": str(workdir)}, "callbacks": [errors]}
-    graph = build_graph(model, [shell_tool(workdir)]).compile(checkpointer=saver)
+    policy = AutoContinue(grace_seconds=options.grace)
+    builder = build_graph(model, [shell_tool(workdir)], policy=policy)
+    graph = builder.compile(checkpointer=saver)
     request = _request(await graph.aget_state(config), plan, thread)
 
     print(f"thread {thread} in {options.db}, working in {workdir}")
@@ -181,8 +192,9 @@ def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str
         if plan is None:
             raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
         return {"messages": [("user", plan)]}
+    latest = next((m.text for m in reversed(messages) if read_checklist(m.text)), None)
     unfinished = bool(snapshot.next) or snapshot.values["todo_loop"].get("outcome") != "finished"
-    if plan is not None and plan not in {message.text for message in messages}:
+    if plan is not None and plan != latest:
         if unfinished:
             raise UnusableInputError(f"thread {thread!r} is still at another checklist")
         return {"messages": [("user", plan)]}

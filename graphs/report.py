@@ -6,9 +6,9 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from todo_tools import format_todos
+from todo_tools.calls import ACTIONS
 from todo_tools.text import format_call, one_line
 
-_TODO_TOOLS = ("write_todos", "list_todos", "edit_todos")
 _OUTPUT_LINES = 12
 
 
@@ -25,7 +25,9 @@ async def report(stream: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[str]:
     changed: dict[str, Any] | None = None
     async for mode, chunk in stream:
         if mode == "custom" and chunk["type"] == "todos":
-            changed = chunk  # several changes of one turn are shown once, as the last one left them
+            # Several changes of one turn are shown once, as the last one left them.
+            if changed is None or chunk["position"] > changed["position"]:
+                changed = chunk
         elif mode == "custom":
             for line in _loop_lines(chunk):
                 yield line
@@ -53,7 +55,7 @@ def _message_lines(message: BaseMessage) -> Iterator[str]:
             yield f"\n💬 {one_line(message.text)}"
         yield from (f"→ {format_call(call['name'], call['args'])}" for call in message.tool_calls)
     elif isinstance(message, ToolMessage) and (
-        message.name not in _TODO_TOOLS or message.status == "error"
+        message.name not in ACTIONS or message.status == "error"
     ):
         lines = message.text.splitlines()
         if len(lines) > _OUTPUT_LINES:
@@ -71,5 +73,7 @@ def _list_lines(event: dict[str, Any]) -> Iterator[str]:
 def _loop_lines(event: dict[str, Any]) -> Iterator[str]:
     if event["type"] == "todo_loop" and event["outcome"] is None:
         yield f"↻ not finished: sent back to work ({event['in_turn']} in this turn)\n"
+    elif event["type"] == "todo_countdown":
+        yield f"⏳ Auto-continuing in {event['seconds']}s... (Ctrl-C to interrupt)"
     elif event["text"]:
         yield event["text"]

@@ -1,9 +1,12 @@
 """Markdown checklists: plans that people write by hand, read as the texts of todos."""
 
 import re
+from collections.abc import Iterator
 
-_STEP = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX])\]\s+(.*\S)\s*$", re.MULTILINE)
-_COMMAND = re.compile(r"`([^`]+)`")
+_STEP = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 
 def read_checklist(markdown: str) -> list[str]:
@@ -11,6 +14,7 @@ def read_checklist(markdown: str) -> list[str]:
 
     Args:
         markdown: Any Markdown; lines such as `- [ ] Build the site` or `1. [ ] ...` are its steps.
+            Code blocks and comments are passed over.
 
     Returns:
         The text of each step that is not ticked, in order; empty if there is none.
@@ -19,10 +23,23 @@ def read_checklist(markdown: str) -> list[str]:
         >>> read_checklist("# Plan\n- [x] Think\n- [ ] Build it: `make`")
         ['Build it: `make`']
     """
-    return [text for tick, text in _STEP.findall(markdown) if tick == " "]
+    steps = map(_STEP.fullmatch, _lines_outside_code(_COMMENT.sub("", markdown)))
+    return [step[2].strip() for step in steps if step and step[1] == " "]
 
 
 def command_in(step: str) -> str | None:
     """The command that a step carries in backticks, `None` without one."""
-    found = _COMMAND.search(step)
-    return found.group(1) if found else None
+    found = _CODE.search(step)
+    return found[2].strip() if found else None
+
+
+def _lines_outside_code(markdown: str) -> Iterator[str]:
+    fence = ""
+    for line in markdown.splitlines():
+        mark = _FENCE.match(line)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) else fence
+        elif mark:
+            fence = mark[1]
+        else:
+            yield line

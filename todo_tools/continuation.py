@@ -4,7 +4,7 @@ The order of the checks, the two limits and what re-arms them stand here and now
 conditional edge and every other adapter only carry the decision out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from todo_tools import prompts
 from todo_tools.events import LoopEvent
-from todo_tools.models import TodoItem, incomplete, require_whole_number
+from todo_tools.models import TodoItem, incomplete, is_mapping, require_whole_number
 from todo_tools.state import LoopState, loop_in, messages_in, todos_in
 from todo_tools.text import format_incomplete
 from todo_tools.transcript import last_user_message
@@ -42,6 +42,9 @@ _REFUSED = {
     "content_filter",
     "content_filtered",
     "guardrail_intervened",
+    "image_safety",
+    "jailbreak",
+    "model_armor",
     "prohibited_content",
     "recitation",
     "refusal",
@@ -49,7 +52,14 @@ _REFUSED = {
     "spii",
 }
 _ANSWERS = {"yes": True, "y": True, "no": False, "n": False}
-_REASON_KEYS = ("stop_reason", "finish_reason", "stopReason", "finishReason", "done_reason")
+_REASON_KEYS = (
+    "stop_reason",
+    "finish_reason",
+    "stopReason",
+    "finishReason",
+    "done_reason",
+    "status",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,10 +101,16 @@ class AutoContinue:
                 f"ask=True already waits for a person, got grace_seconds={self.grace_seconds}; "
                 "give one of the two"
             )
-        if self.stop_when and (not callable(self.stop_when) or iscoroutinefunction(self.stop_when)):
+        if self.stop_when and not _is_plain_function(self.stop_when):
             raise TypeError(
                 f"stop_when must be a plain function of the state, got {self.stop_when!r}"
             )
+
+
+def _is_plain_function(value: object) -> bool:
+    return callable(value) and not (
+        iscoroutinefunction(value) or iscoroutinefunction(type(value).__call__)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +222,36 @@ def _broken_off(messages: Sequence[BaseMessage]) -> Literal["aborted", "refused"
     last = messages[-1] if messages else None
     if not isinstance(last, AIMessage):
         return None
-    metadata: Mapping[str, Any] = last.response_metadata
-    reasons = {str(metadata.get(key)).lower() for key in _REASON_KEYS}
+    reasons = set(_end_reasons(last.response_metadata))
     if reasons & _ABORTED:
         return "aborted"
-    if reasons & _REFUSED or last.additional_kwargs.get("refusal"):
-        return "refused"
-    return None
+    return "refused" if reasons & _REFUSED or _is_refusal(last) else None
+
+
+def _end_reasons(metadata: Mapping[str, Any]) -> Iterator[str]:
+    """Why an answer ended, in lower case, in the forms in which providers say so."""
+    details = metadata.get("incomplete_details")  # OpenAI's responses
+    feedback = metadata.get("prompt_feedback")  # Gemini, when the prompt itself is blocked
+    for reason in (
+        *(metadata.get(key) for key in _REASON_KEYS),
+        details.get("reason") if is_mapping(details) else None,
+        feedback.get("block_reason") if is_mapping(feedback) else None,
+    ):
+        yield str(getattr(reason, "name", reason)).lower()
+
+
+def _is_refusal(message: AIMessage) -> bool:
+    """Whether the message itself is one, as OpenAI marks it."""
+    blocks = [block for block in message.content if is_mapping(block)]
+    return bool(message.additional_kwargs.get("refusal")) or any(
+        "refusal" in (block.get("type"), _original(block).get("type")) for block in blocks
+    )
+
+
+def _original(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a standard content block was made from."""
+    value = block.get("value")
+    return value if is_mapping(value) else {}
 
 
 def _notice(

@@ -18,6 +18,9 @@ class TodosEvent(TypedDict):
     """The status line, such as `📋 2/5`; empty without todos."""
     in_progress: list[str]
     """The items in progress, each as `[index] text`."""
+    position: int
+    """The place of the call in the model's turn, from 0. Where LangGraph runs the calls of a turn
+    in threads, events may overtake each other: the one with the highest position is the last."""
 
 
 class CountdownEvent(TypedDict):
@@ -56,13 +59,14 @@ class ContinueQuestion(TypedDict):
     """The status line."""
 
 
-def todos_event(todos: list[TodoItem]) -> TodosEvent:
+def todos_event(todos: list[TodoItem], position: int = 0) -> TodosEvent:
     """Describe a changed list."""
     return {
         "type": "todos",
         "todos": todos,
         "status": format_status(todos),
         "in_progress": format_in_progress(todos),
+        "position": position,
     }
 
 

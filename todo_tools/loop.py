@@ -5,6 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
+from langgraph.channels import LastValue
 from langgraph.graph import END, StateGraph
 from langgraph.types import Command
 
@@ -56,6 +57,13 @@ def add_auto_continue(
         raise ValueError(
             f"the state of this graph lacks {', '.join(missing)}; build it with "
             "StateGraph(TodoState) or with a state derived from TodoState"
+        )
+    folded = ("todos", "todo_loop")
+    plain = [name for name in folded if isinstance(builder.channels[name], LastValue)]
+    if plain:
+        raise ValueError(
+            f"{' and '.join(plain)} of this graph's state has no reducer, so what the tools write "
+            "cannot be folded; take it over from TodoState"
         )
     runnable = RunnableLambda(
         lambda state: _command(end_turn(state, policy), agent, end),

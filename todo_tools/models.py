@@ -75,6 +75,9 @@ class TodoLimits:
 
 DEFAULT_LIMITS = TodoLimits()
 
+# For lists that the tools wrote within limits of their own: only their shape is in doubt.
+ANY_LENGTH = TodoLimits(max_todos=10**9, max_text_length=10**9)
+
 
 def incomplete(todos: list[TodoItem]) -> list[tuple[int, TodoItem]]:
     """The items that are neither completed nor abandoned, each with its index."""

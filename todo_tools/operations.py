@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from todo_tools.models import TodoItem, TodoStatus
+from todo_tools.models import STATUSES, TodoItem, TodoStatus, is_blank
 
 
 class Replace(TypedDict):
@@ -63,13 +63,13 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
         ValueError: `operation` is no such dict.
     """
     match operation:
-        case {"op": "replace", "texts": [*texts]}:
+        case {"op": "replace", "texts": [*texts]} if _are_texts(texts):
             return _new_items(texts)
-        case {"op": "append", "texts": [*texts]}:
+        case {"op": "append", "texts": [*texts]} if _are_texts(texts):
             return [*todos, *_new_items(texts)]
-        case {"op": "insert", "index": int(index), "texts": [*texts]}:
+        case {"op": "insert", "index": int(index), "texts": [*texts]} if _are_texts(texts):
             return [*todos[:index], *_new_items(texts), *todos[index:]]
-        case {"op": "set_status", "status": status, "indices": [*indices]}:
+        case {"op": "set_status", "status": status, "indices": [*indices]} if status in STATUSES:
             chosen = set(indices)
             return [
                 {"text": todo["text"], "status": status} if index in chosen else todo
@@ -80,6 +80,10 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
                 "todos takes a list of todo items or an operation of the tools, got a dict with "
                 f"{sorted(map(str, operation))[:5]}; give the whole list to replace it"
             )
+
+
+def _are_texts(texts: Sequence[Any]) -> bool:
+    return all(isinstance(text, str) and not is_blank(text) for text in texts)
 
 
 def _new_items(texts: Sequence[str]) -> list[TodoItem]:

@@ -1,4 +1,4 @@
-"""All wording that a model reads, except the answers of the tools themselves.
+"""All wording that a model reads, except what the tools answer and say of their arguments.
 
 The snippet and the eight guidelines are the tools' specification, to the letter.
 No function here puts the text of a todo into a sentence: it stands only in list lines.
@@ -71,7 +71,7 @@ def finished_list_block(lines: str) -> str:
     return f"[Automatic note: every todo is finished]\n{lines}\n[Now answer the user.]"
 
 
-_CONTINUE = (
+CONTINUE = (
     "[Automatic note] The todo list has incomplete items. Go on working; complete each item when "
     "it is done, abandon what cannot or need not be done."
 )
@@ -79,7 +79,7 @@ _CONTINUE = (
 
 def continuation(lines: str, action: str, index: int) -> str:
     """The message that sends the agent back to work: instruction, incomplete items, next call."""
-    return f"{_CONTINUE}\n\n{lines}\n\nNext: call edit_todos with action '{action}' on [{index}]."
+    return f"{CONTINUE}\n\n{lines}\n\nNext: call edit_todos with action '{action}' on [{index}]."
 
 
 def gate_refusal(*, has_todos: bool) -> str:

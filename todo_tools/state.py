@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 
 from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
 from todo_tools.models import (
+    ANY_LENGTH,
     DEFAULT_LIMITS,
     TodoItem,
     TodoLimits,
@@ -31,11 +32,6 @@ ClientTodosUpdate = list[ClientTodo] | TodosUpdate
 TodosReducer = Callable[[list[TodoItem], TodosUpdate], list[TodoItem]]
 
 
-# The tools checked what they wrote against their own limits; here only the shape is in doubt.
-_ANY_LENGTH = TodoLimits(max_todos=10**9, max_text_length=10**9)
-
-
-@lru_cache  # equal limits, same function: LangGraph compares channels by their reducer
 def todos_reducer(limits: TodoLimits = DEFAULT_LIMITS) -> TodosReducer:
     """Make the reducer of a `todos` channel.
 
@@ -51,7 +47,11 @@ def todos_reducer(limits: TodoLimits = DEFAULT_LIMITS) -> TodosReducer:
         >>> class LongList(TodoState):
         ...     todos: NotRequired[Annotated[list[TodoItem], reducer]]
     """
+    return _reducer(limits)
 
+
+@lru_cache  # equal limits, same function: LangGraph compares channels by their reducer
+def _reducer(limits: TodoLimits) -> TodosReducer:
     def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
         if update is None:
             return todos
@@ -65,7 +65,7 @@ def fold_client_todos(todos: list[ClientTodo], update: ClientTodosUpdate) -> lis
 
     Takes what the channel of `TodoState` takes, and whole lists in their words as well.
     """
-    ours = from_client_todos(todos, _ANY_LENGTH)
+    ours = from_client_todos(todos, ANY_LENGTH)
     if is_list(update):
         return to_client_todos(from_client_todos(update))
     return to_client_todos(todos_reducer()(ours, cast("TodosUpdate", update)))
@@ -83,7 +83,8 @@ class LoopState(TypedDict, total=False):
     answer: str
     """The id of the model's last answer, where a middleware notes it."""
     outcome: str | None
-    """Why the agent was last let go (`todo_tools.continuation.Outcome`); `None` while it works."""
+    """Why the agent was last let go (`todo_tools.continuation.Outcome`); `None` once it was sent
+    back to work or changed the list."""
 
 
 def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
@@ -118,7 +119,7 @@ class ClientTodoState(TypedDict):
 
 
 def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
-    """The `todos` reducer in the form that `DeltaChannel` takes."""
+    """The `todos` reducer of the default limits, in the form that `DeltaChannel` takes."""
     return reduce(todos_reducer(), updates, todos)
 
 
@@ -156,7 +157,7 @@ class DeltaTodoState(TypedDict):
 
 def has_todos(state: object) -> bool:
     """Whether a state has the `todos` channel at all."""
-    return _value(state, "todos") is not None
+    return "todos" in state if is_mapping(state) else hasattr(state, "todos")
 
 
 def todos_in(state: object) -> list[TodoItem]:
@@ -165,7 +166,7 @@ def todos_in(state: object) -> list[TodoItem]:
     Raises:
         ValueError: An `Overwrite`, which LangGraph lets past the reducer, wrote something else.
     """
-    return from_client_todos(_value(state, "todos") or [], _ANY_LENGTH)
+    return from_client_todos(_value(state, "todos") or [], ANY_LENGTH)
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:

@@ -22,7 +22,7 @@ from typing_extensions import override
 from todo_tools.checklist import command_in, read_checklist
 from todo_tools.models import TodoStatus
 from todo_tools.text import ICONS
-from todo_tools.transcript import is_from_user
+from todo_tools.transcript import is_from_user, is_injected
 
 Rule = Callable[[list[BaseMessage]], AIMessage | str]
 
@@ -145,6 +145,8 @@ _Item = tuple[TodoStatus, str]
 
 def _live_list(prompt: list[BaseMessage]) -> list[_Item]:
     """The list as the end of the prompt shows it."""
+    if not is_injected(prompt[-1]):
+        return []
     return [(_STATUS_OF_ICON[icon], text) for icon, _, text in _LINE.findall(prompt[-1].text)]
 
 

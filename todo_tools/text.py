@@ -101,17 +101,18 @@ def format_call(name: str, args: Mapping[str, Any]) -> str:
 
     Returns:
         `write_todos append (2 items)`, `write_todos insert (2 items @1)`, `list_todos`,
-        `edit_todos start [0, 1]`; for other tools the name and the arguments, cut to 200
+        `edit_todos start [0, 1]`; for other tools the name and the arguments. At most 200
         characters.
     """
     if name == "list_todos":
         return name
     if name == "write_todos" and is_list(args.get("todos")):
         at = f" @{args['index']}" if args.get("mode") == "insert" and "index" in args else ""
-        return one_line(f"{name} {args.get('mode')} ({len(args['todos'])} items{at})")
-    if name == "edit_todos" and is_list(args.get("indices")):
-        return one_line(f"{name} {args.get('action')} {args['indices']}")
-    shown = " ".join(str(value) for value in args.values())
+        shown = f"{args.get('mode')} ({len(args['todos'])} items{at})"
+    elif name == "edit_todos" and is_list(args.get("indices")):
+        shown = f"{args.get('action')} {args['indices']}"
+    else:
+        shown = " ".join(str(value) for value in args.values())
     return one_line(f"{name} {shown}".rstrip())[:_CALL_CHARACTERS]
 
 

@@ -7,35 +7,17 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
-from pydantic import BaseModel, Field, WithJsonSchema, create_model, model_validator
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import create_model
 
 from todo_tools import prompts
 from todo_tools.calls import EDITS, MODES, ToolName, answer_call
 from todo_tools.events import todos_event
 from todo_tools.models import DEFAULT_LIMITS, TodoLimits
-from todo_tools.state import has_todos
-from todo_tools.transcript import todos_at_call
+from todo_tools.schemas import LenientArgs, argument, optional_argument
+from todo_tools.state import has_todos, messages_in
+from todo_tools.transcript import call_position, todos_at_call
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
-
-
-class _Args(BaseModel):
-    """Arguments that never fail validation: the model is told of mistakes by `answer_call`.
-
-    A validation error would echo all arguments back to the model. So every field takes anything,
-    and only its JSON schema, which the model sees, says what it should be.
-    """
-
-    # A tool whose schema has no fields is not given the runtime either. Excluded from dumps, since
-    # langchain-core dumps the arguments of every call and this holds the whole state.
-    runtime: SkipJsonSchema[Annotated[Any, InjectedToolArg]] = Field(default=None, exclude=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _allow_missing(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        missing = {name: None for name, field in cls.model_fields.items() if field.is_required()}
-        return {**missing, **values}
 
 
 def create_todo_tools(limits: TodoLimits = DEFAULT_LIMITS) -> list[StructuredTool]:
@@ -77,24 +59,24 @@ def create_todo_tools(limits: TodoLimits = DEFAULT_LIMITS) -> list[StructuredToo
     ]
 
 
-def _write_args(limits: TodoLimits) -> type[_Args]:
+def _write_args(limits: TodoLimits) -> type[LenientArgs]:
     text = {
         "type": "string",
         "description": f"Description of the task, at most {limits.max_text_length} characters",
     }
     return create_model(
         "write_todos",
-        __base__=_Args,
-        mode=_argument(
+        __base__=LenientArgs,
+        mode=argument(
             type="string",
             enum=list(MODES),
             description="Mode: 'replace' clears and replaces the entire list, 'append' adds to "
             "the end, 'insert' inserts at a specific index",
         ),
-        index=_optional_argument(
+        index=optional_argument(
             type="integer", description="0-based index to insert at (required for 'insert' mode)"
         ),
-        todos=_argument(
+        todos=argument(
             type="array",
             items={"type": "object", "properties": {"text": text}, "required": ["text"]},
             description=f"Ordered list of todo items, at most {limits.max_todos}",
@@ -102,20 +84,20 @@ def _write_args(limits: TodoLimits) -> type[_Args]:
     )
 
 
-def _list_args() -> type[_Args]:
-    return create_model("list_todos", __base__=_Args)
+def _list_args() -> type[LenientArgs]:
+    return create_model("list_todos", __base__=LenientArgs)
 
 
-def _edit_args(limits: TodoLimits) -> type[_Args]:
+def _edit_args(limits: TodoLimits) -> type[LenientArgs]:
     return create_model(
         "edit_todos",
-        __base__=_Args,
-        action=_argument(
+        __base__=LenientArgs,
+        action=argument(
             type="string",
             enum=list(EDITS),
             description="Action to apply to the todo items: 'start', 'complete' or 'abandon'",
         ),
-        indices=_argument(
+        indices=argument(
             type="array",
             items={"type": "integer"},
             description=f"0-based indices to apply the action to, 1 to {limits.max_indices}",
@@ -123,22 +105,11 @@ def _edit_args(limits: TodoLimits) -> type[_Args]:
     )
 
 
-def _argument(**schema: Any) -> Any:
-    # Limits stand in the descriptions alone: some providers drop the JSON schema keywords for
-    # them, others refuse the whole schema.
-    return Annotated[Any, WithJsonSchema(schema)]
-
-
-def _optional_argument(**schema: Any) -> Any:
-    # A default factory leaves no `"default": null` in the schema, which some providers refuse.
-    return _argument(**schema), Field(default_factory=lambda: None)
-
-
 def _tool(
     name: ToolName,
     label: str,
     description: str,
-    args_schema: type[_Args],
+    args_schema: type[LenientArgs],
     limits: TodoLimits,
     *,
     guidelines: tuple[str, ...] = (),
@@ -184,12 +155,13 @@ def _respond(
     )
     if answer.operation is None:
         return message
-    runtime.stream_writer(todos_event(answer.todos))
+    position = call_position(messages_in(runtime.state), runtime.tool_call_id)
+    runtime.stream_writer(todos_event(answer.todos, position))
     # A change is progress: it re-arms the limit on continuations in a row.
     return Command(
         update={
             "todos": answer.operation,
-            "todo_loop": {"in_a_row": 0},
+            "todo_loop": {"in_a_row": 0, "outcome": None},
             "messages": [message],
         }
     )

@@ -7,7 +7,14 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.messages.tool import ToolCall
 
 from todo_tools.calls import ACTIONS, answer_call
-from todo_tools.models import TodoDetails, TodoItem, TodoLimits, is_mapping, validate_todos
+from todo_tools.models import (
+    ANY_LENGTH,
+    TodoDetails,
+    TodoItem,
+    TodoLimits,
+    is_mapping,
+    validate_todos,
+)
 from todo_tools.state import edited_calls, messages_in, todos_in
 
 # LangChain's convention: who put a message into the history that is neither user nor model.
@@ -43,6 +50,16 @@ def details_of(message: BaseMessage) -> TodoDetails | None:
 def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
     """Where the user spoke last."""
     return next((at for at in reversed(range(len(messages))) if is_from_user(messages[at])), None)
+
+
+def call_position(messages: Sequence[BaseMessage], call_id: str | None) -> int:
+    """The place of a call in its model turn, from 0; 0 for a call that no model made."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            ids = [call["id"] for call in message.tool_calls]
+            if call_id in ids:
+                return ids.index(call_id)
+    return 0
 
 
 def calls_before(messages: Sequence[BaseMessage], call_id: str | None) -> list[ToolCall]:
@@ -103,6 +120,6 @@ def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
 
 def _snapshot(message: BaseMessage, details: Mapping[str, Any]) -> list[TodoItem]:
     try:
-        return validate_todos(details["todos"])
+        return validate_todos(details["todos"], ANY_LENGTH)
     except ValueError as error:
         raise ValueError(f"the todo result in message {message.id!r} is damaged: {error}") from None

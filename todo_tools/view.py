@@ -75,5 +75,7 @@ def _shortened(message: AnyMessage) -> AnyMessage:
 
 def _without_list(message: HumanMessage) -> HumanMessage:
     """A continuation message without its middle part, which the live list repeats."""
-    instruction, *_, last = message.text.split("\n\n")
-    return message.model_copy(update={"content": f"{instruction}\n\n{last}"})
+    parts = message.text.split("\n\n")
+    if len(parts) != 3 or parts[0] != prompts.CONTINUE:  # noqa: PLR2004  the three parts
+        return message  # someone else's words under our name
+    return message.model_copy(update={"content": f"{parts[0]}\n\n{parts[2]}"})
