@@ -1,0 +1,294 @@
+"""A notes tool beside the todo tools: how to make a checkpointed tool of one's own.
+
+It takes four pieces. An operation says what changes, and a reducer folds it into the channel. A
+pure function answers a call against the value of the channel. A thin tool hands both to LangGraph
+as a `Command`. A state holds the channel. Forks and time travel then need no code.
+"""
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, NotRequired
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
+from langgraph.checkpoint.base.id import UUID
+from langgraph.graph import StateGraph
+from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command
+from pydantic import BaseModel, Field, TypeAdapter, WithJsonSchema, model_validator
+from typing_extensions import TypedDict
+
+from graphs import until_done
+from graphs.model import chat_model
+from todo_tools import TodoState
+from todo_tools.arguments import CallError, brief, read_index
+from todo_tools.models import is_mapping
+from todo_tools.state import messages_in
+from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.transcript import calls_before, is_from_user, is_injected
+
+NOTES_PROMPT = (
+    "Keep what the user wants remembered with the notes tool, one note for each thing, and look "
+    "it up there when it is asked for."
+)
+
+
+class Note(TypedDict):
+    """One note."""
+
+    id: int
+    text: str
+    createdAt: str
+    """ISO 8601 in UTC, to the millisecond."""
+
+
+class Notes(TypedDict):
+    """The value of the `notes` channel; `{}` before the first note."""
+
+    notes: list[Note]
+    nextId: int
+    """The id of the next note. It only grows, so no id is given twice."""
+
+
+class NotesDetails(Notes):
+    """What a result carries besides its text, in `ToolMessage.artifact`."""
+
+    action: Literal["add", "list", "get", "remove"]
+    error: NotRequired[str]
+
+
+Operation = dict[str, Any]
+"""`{"op": "add", "text": ..., "createdAt": ...}` or `{"op": "remove", "id": ...}`."""
+
+_NONE_YET: Notes = {"notes": [], "nextId": 1}
+_CHECKED = TypeAdapter(Notes)
+
+
+def fold_notes(notes: Notes, update: Mapping[str, Any] | None) -> Notes:
+    """Reducer of the `notes` channel.
+
+    Args:
+        notes: The value before; it is left as it is.
+        update: An operation; `None` or `{}`, which change nothing; or a whole value, as the
+            application seeds it and a subgraph hands it back, which frees no id.
+
+    Returns:
+        The value after.
+
+    Raises:
+        ValueError: `update` is nothing of the kind.
+    """
+    if not update:
+        return notes
+    notes = notes or _NONE_YET
+    match update:
+        case {"op": "add", "text": str(text), "createdAt": str(at)}:
+            note: Note = {"id": notes["nextId"], "text": text, "createdAt": at}
+            return {"notes": [*notes["notes"], note], "nextId": note["id"] + 1}
+        case {"op": "remove", "id": int(removed)}:
+            return {**notes, "notes": [note for note in notes["notes"] if note["id"] != removed]}
+        case {"notes": _}:
+            whole = _CHECKED.validate_python(update)
+            used = [note["id"] + 1 for note in whole["notes"]]
+            return {**whole, "nextId": max(whole["nextId"], notes["nextId"], *used)}
+        case _:
+            raise ValueError(
+                "notes takes an operation of the notes tool or a dict with 'notes' and 'nextId', "
+                f"got {str(update)[:80]}"
+            )
+
+
+class NotesState(TodoState):
+    """State of a graph with the notes tool and the todo tools."""
+
+    notes: NotRequired[Annotated[Notes, fold_notes]]
+
+
+def answer_note(
+    args: Mapping[str, Any], notes: Notes, at: str
+) -> tuple[str, NotesDetails, Operation | None]:
+    """Answer one call against the notes.
+
+    Args:
+        args: The arguments as the model wrote them, of any shape.
+        notes: The value of the channel before the call.
+        at: The time of the call, for a note that it adds.
+
+    Returns:
+        What the model reads, the details with the notes after the call, and the change.
+    """
+    notes = notes or _NONE_YET
+    operation, error = None, None
+    try:
+        content, operation = _answer(args, notes, at)
+    except CallError as refusal:
+        content, error = refusal.message, refusal.short
+    after = fold_notes(notes, operation)
+    action = args.get("action")
+    details: NotesDetails = {
+        "action": action if action in ("add", "get", "remove") else "list",
+        "notes": [note.copy() for note in after["notes"]],
+        "nextId": after["nextId"],
+    }
+    if error:
+        details["error"] = error
+    return content, details, operation
+
+
+def _answer(args: Mapping[str, Any], notes: Notes, at: str) -> tuple[str, Operation | None]:
+    match args.get("action"):
+        case "add":
+            text = _read_text(args.get("text"))
+            content = f'Note #{notes["nextId"]} saved: "{text}"'
+            return content, {"op": "add", "text": text, "createdAt": at}
+        case "list":
+            lines = [f"#{n['id']} [{n['createdAt']}]: {n['text']}" for n in notes["notes"]]
+            return "\n".join(lines) or "No notes saved yet.", None
+        case "get":
+            note = _find(args, notes)
+            return f"#{note['id']}: {note['text']}", None
+        case "remove":
+            note = _find(args, notes)
+            content = f'Removed note #{note["id"]}: "{note["text"]}"'
+            return content, {"op": "remove", "id": note["id"]}
+        case action:
+            shown = action[:40] if isinstance(action, str) else brief(action)
+            raise CallError(f"Unknown action: {shown}", f"unknown action: {shown}")
+
+
+def _read_text(text: object) -> str:
+    if text is None or text == "":
+        raise CallError("Error: 'text' is required for action 'add'", "text required")
+    if not isinstance(text, str):
+        raise CallError(f"Error: 'text' must be a string, got {brief(text)}", "text not a string")
+    return text
+
+
+def _find(args: Mapping[str, Any], notes: Notes) -> Note:
+    wanted = args.get("id")
+    if wanted is None:
+        raise CallError(f"Error: 'id' is required for action '{args['action']}'", "id required")
+    try:
+        number: int | str = read_index("id", wanted)
+    except CallError:
+        number = brief(wanted)  # whatever it is, no note has it
+    for note in notes["notes"]:
+        if note["id"] == number:
+            return note
+    raise CallError(f"Note #{number} not found.", f"#{number} not found")
+
+
+class _Args(BaseModel):
+    # Anything passes, since a validation error would echo all arguments back to the model.
+    action: Annotated[
+        Any, WithJsonSchema({"type": "string", "enum": ["add", "list", "get", "remove"]})
+    ]
+    text: Annotated[
+        Any, WithJsonSchema({"type": "string", "description": "Text of the note, for 'add'"})
+    ] = Field(default_factory=lambda: None)
+    id: Annotated[
+        Any, WithJsonSchema({"type": "integer", "description": "Note id, for 'get' and 'remove'"})
+    ] = Field(default_factory=lambda: None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _allow_missing(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {"action": None, **values}
+
+
+def _call(
+    runtime: Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg] = None, **args: Any
+) -> Command[Any] | ToolMessage:
+    step = runtime.execution_info if isinstance(runtime, ToolRuntime) else None
+    if not runtime or not step or not is_mapping(runtime.state) or "notes" not in runtime.state:
+        raise ToolException("Error: the notes tool works only in a graph whose state is NotesState")
+    notes, at = runtime.state["notes"], _time_of(step.checkpoint_id)
+    # All calls of a turn see the state from before it, so those that stand before this come first.
+    for sibling in calls_before(messages_in(runtime.state), runtime.tool_call_id):
+        if sibling["name"] == "notes":
+            notes = fold_notes(notes, answer_note(sibling["args"], notes, at)[2])
+    content, details, operation = answer_note(args, notes, at)
+    message = ToolMessage(
+        content,
+        name="notes",
+        tool_call_id=runtime.tool_call_id or "",
+        status="error" if "error" in details else "success",
+        artifact=details,
+    )
+    if operation is None:
+        return message
+    runtime.stream_writer({"type": "notes", "status": f"Notes: {len(details['notes'])} saved"})
+    return Command(update={"notes": operation, "messages": [message]})
+
+
+def _time_of(checkpoint_id: str) -> str:
+    """When a step of the graph began, as LangGraph writes it into the id (a UUID of version 6).
+
+    Calls of one turn replay each other, and are run again after a crash. The clock would tell each
+    another time; this is one for all, so a result tells of its siblings' notes what is stored.
+    """
+    ticks = UUID(hex=checkpoint_id).time  # ten to a microsecond
+    at = datetime(1582, 10, 15, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def notes_tool() -> StructuredTool:
+    """Make the tool `notes`, for a graph whose state is `NotesState` or has its `notes` channel.
+
+    Several calls in one model turn act in call order. A refused call answers with a
+    `ToolMessage(status="error")` and changes nothing.
+
+    Returns:
+        A tool that takes `action`, and `text` or `id`.
+
+    Example:
+        >>> create_agent(model, [notes_tool()], state_schema=NotesState)
+    """
+    return StructuredTool(
+        name="notes",
+        description="Notes that last as long as this conversation: 'add' keeps a text and tells "
+        "its id, 'list' shows all with id and time, 'get' shows one, 'remove' deletes one for good",
+        args_schema=_Args,
+        func=_call,
+        handle_tool_error=True,
+        metadata={"label": "Notes"},
+    )
+
+
+def build_graph(model: BaseChatModel) -> StateGraph[Any, Any, Any, Any]:
+    """Build an agent with notes and todos, uncompiled.
+
+    Args:
+        model: Any chat model that can call tools.
+
+    Returns:
+        The builder; call `.compile(checkpointer=...)` on it.
+    """
+    return until_done.build_graph(
+        model, [notes_tool()], system_prompt=NOTES_PROMPT, state_schema=NotesState
+    )
+
+
+def notes_model() -> ScriptedChatModel:
+    """A stand-in with no language model: `note: ...` keeps a note, all else lists the notes."""
+
+    def rule(prompt: list[BaseMessage]) -> AIMessage:
+        last = next(message for message in reversed(prompt) if not is_injected(message))
+        if not is_from_user(last):
+            return turn(last.text)
+        if last.text.startswith("note: "):
+            return turn("", call("notes", action="add", text=last.text.removeprefix("note: ")))
+        return turn("", call("notes", action="list"))
+
+    return ScriptedChatModel(script=rule)
+
+
+def serve() -> StateGraph[Any, Any, Any, Any]:
+    """The graph as `langgraph.json` serves it; the server brings the checkpointer.
+
+    `TODO_MODEL` names the chat model (`provider:name`), without it the stand-in answers.
+    """
+    name = os.environ.get("TODO_MODEL")
+    return build_graph(chat_model(name) if name else notes_model())
