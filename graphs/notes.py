@@ -17,7 +17,7 @@ from langgraph.checkpoint.base.id import UUID
 from langgraph.graph import StateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
-from pydantic import BaseModel, Field, TypeAdapter, WithJsonSchema, model_validator
+from pydantic import TypeAdapter, create_model
 from typing_extensions import TypedDict
 
 from graphs import until_done
@@ -25,9 +25,9 @@ from graphs.model import chat_model
 from todo_tools import TodoState
 from todo_tools.arguments import CallError, brief, read_index
 from todo_tools.models import is_mapping
-from todo_tools.state import messages_in
+from todo_tools.schemas import LenientArgs, argument, optional_argument
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import calls_before, is_from_user, is_injected
+from todo_tools.transcript import is_from_user, is_injected, pending_calls
 
 NOTES_PROMPT = (
     "Keep what the user wants remembered with the notes tool, one note for each thing, and look "
@@ -180,24 +180,6 @@ def _find(args: Mapping[str, Any], notes: Notes) -> Note:
     raise CallError(f"Note #{number} not found.", f"#{number} not found")
 
 
-class _Args(BaseModel):
-    # Anything passes, since a validation error would echo all arguments back to the model.
-    action: Annotated[
-        Any, WithJsonSchema({"type": "string", "enum": ["add", "list", "get", "remove"]})
-    ]
-    text: Annotated[
-        Any, WithJsonSchema({"type": "string", "description": "Text of the note, for 'add'"})
-    ] = Field(default_factory=lambda: None)
-    id: Annotated[
-        Any, WithJsonSchema({"type": "integer", "description": "Note id, for 'get' and 'remove'"})
-    ] = Field(default_factory=lambda: None)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _allow_missing(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {"action": None, **values}
-
-
 def _call(
     runtime: Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg] = None, **args: Any
 ) -> Command[Any] | ToolMessage:
@@ -206,7 +188,7 @@ def _call(
         raise ToolException("Error: the notes tool works only in a graph whose state is NotesState")
     notes, at = runtime.state["notes"], _time_of(step.checkpoint_id)
     # All calls of a turn see the state from before it, so those that stand before this come first.
-    for sibling in calls_before(messages_in(runtime.state), runtime.tool_call_id):
+    for sibling in pending_calls(runtime.state, runtime.tool_call_id):
         if sibling["name"] == "notes":
             notes = fold_notes(notes, answer_note(sibling["args"], notes, at)[2])
     content, details, operation = answer_note(args, notes, at)
@@ -250,7 +232,13 @@ def notes_tool() -> StructuredTool:
         name="notes",
         description="Notes that last as long as this conversation: 'add' keeps a text and tells "
         "its id, 'list' shows all with id and time, 'get' shows one, 'remove' deletes one for good",
-        args_schema=_Args,
+        args_schema=create_model(
+            "notes",
+            __base__=LenientArgs,
+            action=argument(type="string", enum=["add", "list", "get", "remove"]),
+            text=optional_argument(type="string", description="Text of the note, for 'add'"),
+            id=optional_argument(type="integer", description="Note id, for 'get' and 'remove'"),
+        ),
         func=_call,
         handle_tool_error=True,
         metadata={"label": "Notes"},

@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn, cast
 from uuid import uuid4
@@ -60,11 +61,18 @@ async def _work_off(options: argparse.Namespace) -> int:
     plan = _read_plan(options.plan, resuming=bool(options.thread))
     model = chat_model(options.model)
     try:
+        _check_database(options.db)
         async with AsyncSqliteSaver.from_conn_string(options.db) as saver:
             await saver.setup()
             return await _run(options, plan, model, saver)
     except sqlite3.Error as error:
         raise UnusableInputError(f"--db {options.db} cannot be used: {error}") from error
+
+
+def _check_database(path: str) -> None:
+    """Fail early on a file that is no database: a connection thread would fail too late."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("pragma schema_version")
 
 
 class _Parser(argparse.ArgumentParser):

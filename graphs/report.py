@@ -75,5 +75,5 @@ def _loop_lines(event: dict[str, Any]) -> Iterator[str]:
         yield f"↻ not finished: sent back to work ({event['in_turn']} in this turn)\n"
     elif event["type"] == "todo_countdown":
         yield f"⏳ Auto-continuing in {event['seconds']}s... (Ctrl-C to interrupt)"
-    elif event["text"]:
+    elif event.get("text"):
         yield event["text"]

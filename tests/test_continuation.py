@@ -60,9 +60,25 @@ class TestOrder:
         policy = AutoContinue(stop_when=lambda _: True)
         assert at_end(policy=policy, messages=[USER, last]).outcome == outcome
 
-    def test_a_refusal_in_openais_form_stops(self) -> None:
-        """It stands beside the empty content."""
-        last = AIMessage("", additional_kwargs={"refusal": "I cannot help with that."})
+    @pytest.mark.parametrize(
+        "last",
+        [
+            AIMessage("", additional_kwargs={"refusal": "I cannot help with that."}),
+            AIMessage([{"type": "refusal", "refusal": "I cannot help with that."}]),
+            AIMessage([{"type": "non_standard", "value": {"type": "refusal"}}]),
+            AIMessage(
+                "",
+                response_metadata={
+                    "status": "incomplete",
+                    "incomplete_details": {"reason": "content_filter"},
+                },
+            ),
+            AIMessage("", response_metadata={"prompt_feedback": {"block_reason": "SAFETY"}}),
+            AIMessage("", response_metadata={"finish_reason": "IMAGE_SAFETY"}),
+        ],
+    )
+    def test_a_refusal_in_other_forms_stops(self, last: AIMessage) -> None:
+        """Of OpenAI's two APIs and of Gemini."""
         assert at_end(messages=[USER, last]).outcome == "refused"
 
     def test_a_run_that_something_else_ended_stops(self) -> None:
@@ -189,7 +205,11 @@ class TestPolicy:
         async def stop(_: Any) -> bool:
             return False
 
-        for wrong in (stop, "never"):
+        class Stop:
+            async def __call__(self, _: Any) -> bool:
+                return False
+
+        for wrong in (stop, Stop(), "never"):
             with pytest.raises(TypeError, match="stop_when must be a plain function"):
                 AutoContinue(stop_when=wrong)  # type: ignore[arg-type]  # the mistake under test
 

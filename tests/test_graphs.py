@@ -133,7 +133,7 @@ class TestProgram:
     ) -> None:
         """And shows each call, the list, the status, the loop at work and why it stopped."""
         steps = [f"Step {n}: `echo {n} >> log`" for n in range(4)]
-        assert main([plan(*steps), "--workdir", "work"]) == 0
+        assert main([plan(*steps), "--workdir", "work", "--grace", "1"]) == 0
         assert (tmp_path / "work" / "log").read_text() == "0\n1\n2\n3\n"
         shown = capsys.readouterr().out
         for expected in (
@@ -143,6 +143,7 @@ class TestProgram:
             "  │ exit code 0",
             "  ● [1] Step 1: `echo 1 >> log`",
             "  📋 3/4",
+            "⏳ Auto-continuing in 1s... (Ctrl-C to interrupt)",
             "↻ not finished: sent back to work (1 in this turn)",
             "✓ Done (4 items) — 4 completed, 0 abandoned; stopped because: finished",
         ):
@@ -150,7 +151,7 @@ class TestProgram:
 
     def test_the_demonstration_works(self, capsys: pytest.CaptureFixture[str]) -> None:
         """It is what runs without a checklist."""
-        assert main([]) == 0
+        assert main(["--grace", "0"]) == 0
         assert "site/index.html" in capsys.readouterr().out
 
     def test_an_abandoned_step_exits_with_1(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,6 +186,7 @@ class TestProgram:
             (["--db", "no/where.sqlite"], "--db no/where.sqlite cannot be used: unable to open"),
             (["--db", "empty.md", "--workdir", "empty.md"], "--workdir empty.md cannot be used"),
             (["--db", "long.md"], "--db long.md cannot be used: file is not a database"),
+            (["--grace", "-1"], "invalid choice: -1"),
             (["--colour"], "unrecognized arguments: --colour; see python -m graphs --help"),
             (["--model", "openai:gpt-5"], "OPENAI_API_KEY"),
             (["--model", "groq:llama"], "langchain-groq"),
@@ -275,7 +277,7 @@ class TestResuming:
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 99]
         )
         monkeypatch.setattr("graphs.program.chat_model", lambda _: lazy)
-        assert main([plan("a"), "--thread", "t"]) == 1
+        assert main([plan("a"), "--thread", "t", "--grace", "0"]) == 1
         assert "⚠ Stopped after 20 continuations without progress" in capsys.readouterr().out
         assert main([plan("b"), "--thread", "t"]) == 2
         assert "still at another checklist" in capsys.readouterr().err
@@ -290,7 +292,7 @@ class TestResuming:
         )
         with monkeypatch.context() as patched:
             patched.setattr("graphs.program.chat_model", lambda _: lazy)
-            assert main([plan("a"), "--thread", "t"]) == 1
+            assert main([plan("a"), "--thread", "t", "--grace", "0"]) == 1
         assert main(["--thread", "t"]) == 0
         with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
             saved = saver.get_tuple({"configurable": {"thread_id": "t"}})

@@ -24,7 +24,7 @@ from langgraph.types import Command
 from graphs.until_done import build_graph
 from tests.conftest import items
 from tests.strategies import edit_calls, write_calls
-from todo_tools import AutoContinue, TodoState, add_auto_continue, create_todo_tools
+from todo_tools import AutoContinue, TodoItem, TodoState, add_auto_continue, create_todo_tools
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
 
@@ -90,6 +90,16 @@ class TestRouting:
         """With what is missing and what to do."""
         with pytest.raises(ValueError, match=r"lacks todo_loop, todos; .* StateGraph\(TodoState\)"):
             add_auto_continue(StateGraph(MessagesState))
+
+    def test_a_channel_without_a_reducer_is_refused_at_build_time(self) -> None:
+        """What the tools write could not be folded."""
+
+        class Plain(MessagesState):
+            todos: list[TodoItem]
+            todo_loop: dict[str, Any]
+
+        with pytest.raises(ValueError, match="no reducer for todos and todo_loop"):
+            add_auto_continue(StateGraph(Plain))
 
     def test_a_policy_of_another_type_is_refused_at_build_time(self) -> None:
         """A class instead of an instance, say."""

@@ -1,6 +1,7 @@
 """Applying operations to lists."""
 
 from copy import deepcopy
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -47,6 +48,21 @@ def test_a_dict_that_is_no_operation_is_refused() -> None:
     """With what was given and what to do."""
     with pytest.raises(ValueError, match=r"a dict with \['op'\]; give the whole list"):
         apply([], {"op": "shuffle"})
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "append", "texts": [1]},
+        {"op": "replace", "texts": [" "]},
+        {"op": "insert", "index": "0", "texts": ["a"]},
+        {"op": "set_status", "status": "done", "indices": [0]},
+    ],
+)
+def test_an_operation_of_wrong_content_is_refused(operation: Any) -> None:
+    """Whoever made it, the list stays valid."""
+    with pytest.raises(ValueError, match="operation of the tools"):
+        apply(items("a"), operation)
 
 
 @given(todo_lists, operations)

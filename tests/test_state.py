@@ -59,6 +59,7 @@ class TestFold:
     def test_equal_limits_make_the_same_reducer(self) -> None:
         """LangGraph merges two state schemas only if their reducers are the same."""
         assert todos_reducer(TodoLimits(max_todos=5)) is todos_reducer(TodoLimits(max_todos=5))
+        assert todos_reducer() is todos_reducer(TodoLimits())
 
     def test_a_state_may_allow_more(self) -> None:
         """By a reducer with other limits."""

@@ -59,9 +59,25 @@ class TestChecklists:
         )
         assert read_checklist(markdown) == ["One", "Three", "Four: `make`"]
 
+    @pytest.mark.parametrize(
+        "markdown",
+        [
+            "- [ ]\n- [x] done",
+            "- [ ] \n\nA paragraph.",
+            "<!--\n- [ ] old: `rm -rf x`\n-->",
+            "<!-- - [ ] never closed",
+            "```sh\n- [ ] an example\n```",
+            "~~~\n```\n- [ ] an example\n~~~",
+        ],
+    )
+    def test_what_is_no_step_is_passed_over(self, markdown: str) -> None:
+        """Empty boxes, comments, code: nothing of it may be run."""
+        assert read_checklist(markdown) == []
+
     def test_a_command_stands_in_backticks(self) -> None:
         """The first, if there are several."""
         assert command_in("Build: `make all` then `make test`") == "make all"
+        assert command_in("Print: ``echo `date` ``") == "echo `date`"
         assert command_in("Think") is None
 
 

@@ -183,8 +183,18 @@ class TestEvents:
             "todos": [*items("a", status="in_progress"), *items("b")],
             "status": "📋 0/2",
             "in_progress": ["[0] a"],
+            "position": 1,
         }
-        assert events == list(tool_graph().stream(state, stream_mode="custom"))
+
+    def test_the_last_event_of_a_turn_is_known_by_its_position(self) -> None:
+        """Where calls run in threads, events may overtake each other."""
+        for _ in range(20):
+            stream = agent_graph(*SIBLINGS).stream(
+                {"messages": [("user", "Begin.")]}, stream_mode="custom"
+            )
+            events = sorted(stream, key=lambda event: event["position"])
+            assert [event["position"] for event in events] == [0, 1, 2, 3]
+            assert events[-1]["todos"] == AFTER
 
 
 class TestMisuse:

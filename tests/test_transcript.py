@@ -11,11 +11,11 @@ from tests.strategies import todo_lists
 from todo_tools import TodoDetails, TodoItem, todos_from_messages
 from todo_tools.testing import call, turn
 from todo_tools.transcript import (
-    calls_before,
     details_of,
     injected,
     is_from_user,
     last_user_message,
+    pending_calls,
 )
 
 
@@ -76,23 +76,34 @@ class TestSpeakers:
         assert last_user_message(history[2:]) is None
 
 
-class TestCallsBefore:
+class TestPendingCalls:
     def test_earlier_siblings_without_a_result_are_pending(self) -> None:
         """In the order of the model's turn; later ones are not."""
         first, second, third = (call("list_todos") for _ in range(3))
         history = [turn("", first, second, third)]
-        assert calls_before(history, third["id"]) == [first, second]
-        assert calls_before(history, first["id"]) == []
+        assert pending_calls({"messages": history}, third["id"]) == [first, second]
+        assert pending_calls({"messages": history}, first["id"]) == []
 
     def test_an_answered_sibling_is_not_pending(self) -> None:
         """A person rejected it, or it ran in an earlier step."""
         first, second = call("write_todos"), call("edit_todos")
         rejected = ToolMessage("No.", tool_call_id=str(first["id"]), status="error")
-        assert calls_before([turn("", first, second), rejected], second["id"]) == []
+        history = [turn("", first, second), rejected]
+        assert pending_calls({"messages": history}, second["id"]) == []
+
+    def test_an_edited_sibling_is_what_the_person_made_of_it(self) -> None:
+        """LangChain keeps edits beside the AI message."""
+        first, second = call("write_todos", mode="append"), call("edit_todos")
+        edit = {"name": "write_todos", "args": {"mode": "replace"}}
+        state = {
+            "messages": [turn("", first, second)],
+            "hitl_edited_tool_calls": {first["id"]: edit},
+        }
+        assert pending_calls(state, second["id"]) == [{**first, "args": {"mode": "replace"}}]
 
     def test_a_call_that_no_model_made_has_no_siblings(self) -> None:
         """An application may run a tool by itself."""
-        assert calls_before([turn("", call("list_todos"))], "unknown") == []
+        assert pending_calls({"messages": [turn("", call("list_todos"))]}, "unknown") == []
 
 
 def test_details_are_only_those_of_the_todo_tools() -> None:

@@ -16,7 +16,7 @@ from todo_tools import AutoContinue, TodoItem, format_todos, model_view
 from todo_tools.calls import ToolName, answer_call
 from todo_tools.models import DEFAULT_LIMITS
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import is_injected
+from todo_tools.transcript import injected, is_injected
 
 
 def result(name: ToolName, args: dict[str, Any], todos: list[TodoItem]) -> ToolMessage:
@@ -90,6 +90,8 @@ class TestHistory:
         replaced.content = [{"type": "text", "text": "cleared"}]
         others: list[AnyMessage] = [
             HumanMessage("a\n\nb\n\nc"),
+            injected("a\n\nb\n\nc"),
+            injected("redacted"),
             AIMessage("c"),
             ToolMessage("Updated todo list to\n[...]", name="write_todos", tool_call_id="1"),
             replaced,

@@ -62,8 +62,8 @@ def add_auto_continue(
     plain = [name for name in folded if isinstance(builder.channels[name], LastValue)]
     if plain:
         raise ValueError(
-            f"{' and '.join(plain)} of this graph's state has no reducer, so what the tools write "
-            "cannot be folded; take it over from TodoState"
+            f"this graph's state has no reducer for {' and '.join(plain)}, so what the tools write "
+            "cannot be folded; derive the state from TodoState"
         )
     runnable = RunnableLambda(
         lambda state: _command(end_turn(state, policy), agent, end),

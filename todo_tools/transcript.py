@@ -62,37 +62,49 @@ def call_position(messages: Sequence[BaseMessage], call_id: str | None) -> int:
     return 0
 
 
-def calls_before(messages: Sequence[BaseMessage], call_id: str | None) -> list[ToolCall]:
+def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
     """The calls that stand before a call in the same model turn and have no result yet.
 
-    A call that a person rejected, or that ran in an earlier step, has its result behind the AI
-    message and is not counted again.
+    All calls of one model turn see the state from before it. A tool that wants to answer as if they
+    ran one after the other applies these first. A call that a person rejected, or that ran in an
+    earlier step, has its result behind the AI message and is not counted again.
+
+    Args:
+        state: The graph state that the tool was given.
+        call_id: The id of the call that is being answered.
+
+    Returns:
+        The calls in their order, each as a person has edited it; empty for a call that no model
+        made.
     """
     answered = set[str | None]()
-    for message in reversed(messages):
+    for message in reversed(messages_in(state)):
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
         elif isinstance(message, AIMessage):
             ids = [call["id"] for call in message.tool_calls]
             if call_id in ids:
                 before = message.tool_calls[: ids.index(call_id)]
-                return [call for call in before if call["id"] not in answered]
+                edits = edited_calls(state)
+                return [
+                    cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
+                    for call in before
+                    if call["id"] not in answered
+                ]
     return []
 
 
 def todos_at_call(state: object, call_id: str | None, limits: TodoLimits) -> list[TodoItem]:
     """The list of a state as it stands at a call.
 
-    All calls of one model turn see the state from before it, so the todo calls that stand before
-    this one are applied first. The channel folds their operations in the same order.
+    The todo calls that stand before it in the model's turn are applied first. The channel folds
+    their operations in the same order.
     """
     todos = todos_in(state)
-    edits = edited_calls(state)
-    for call in calls_before(messages_in(state), call_id):
-        made = edits.get(call["id"] or "", call)
-        name = made["name"]
+    for call in pending_calls(state, call_id):
+        name = call["name"]
         if name in ACTIONS:
-            todos = answer_call(name, made["args"], todos, limits).todos
+            todos = answer_call(name, call["args"], todos, limits).todos
     return todos
 
 
