@@ -248,8 +248,9 @@ class TestFollowing:
         terminal.console = Console(
             file=terminal.console.file, force_terminal=True, _environ={"TERM": "dumb"}
         )
-        list(follow_in_terminal(iter([todos_event(MIXED)]), console=terminal.console))
-        assert "\x1b" not in terminal.output
+        steps = follow_in_terminal(iter([todos_event(MIXED)]), console=terminal.console)
+        next(steps)
+        assert terminal.output == f"{format_todos(MIXED)}\n📋 2/4\n"
 
     def test_without_a_list_nothing_is_shown(self) -> None:
         """Not even a cursor is moved."""
@@ -303,10 +304,28 @@ class TestFollowing:
                 closed.append(True)
 
         terminal = Terminal()
-        for _ in follow_in_terminal(endless(), console=terminal.console):
+        stream = endless()  # held here, so that only closing it ends it
+        for _ in follow_in_terminal(stream, console=terminal.console):
             break
         assert closed
         assert "\x1b[?25h" in terminal.output
+
+    async def test_closing_an_asynchronous_view_ends_its_run(self) -> None:
+        """The stream is closed with it."""
+        closed: list[bool] = []
+
+        async def endless() -> AsyncIterator[Any]:
+            try:
+                while True:
+                    yield ("custom", todos_event(MIXED))
+            finally:
+                closed.append(True)
+
+        stream = endless()
+        async with aclosing(follow_in_terminal(stream, console=Terminal().console)) as chunks:
+            async for _ in chunks:
+                break
+        assert closed
 
     async def test_a_cancelled_run_ends_the_view(self) -> None:
         """As any other end does."""
