@@ -92,6 +92,22 @@ def format_in_progress(todos: Sequence[TodoItem]) -> list[str]:
     ]
 
 
+def call_parts(name: str, args: Mapping[str, Any]) -> list[str]:
+    """A tool call in up to three parts: the tool, what it is to do, and what it acts on."""
+    if name == "list_todos":
+        return [name]
+    if name == "write_todos" and is_list(args.get("todos")):
+        at = f" @{args['index']}" if args.get("mode") == "insert" and "index" in args else ""
+        count = f"({len(args['todos'])} items{at})"
+        return [name, one_line(str(args.get("mode"))), one_line(count)]
+    if name == "edit_todos" and is_list(args.get("indices")):
+        return [name, one_line(str(args.get("action"))), one_line(str(args["indices"]))]
+    tool = one_line(name)[:_CALL_CHARACTERS]
+    shown = one_line(" ".join(str(value) for value in args.values()))
+    shown = shown[: max(_CALL_CHARACTERS - len(tool) - 1, 0)].rstrip()
+    return [tool, shown] if shown else [tool]
+
+
 def format_call(name: str, args: Mapping[str, Any]) -> str:
     """Name a tool call on one line, for people to read.
 
@@ -104,16 +120,7 @@ def format_call(name: str, args: Mapping[str, Any]) -> str:
         `edit_todos start [0, 1]`; for other tools the name and the arguments. At most 200
         characters.
     """
-    if name == "list_todos":
-        return name
-    if name == "write_todos" and is_list(args.get("todos")):
-        at = f" @{args['index']}" if args.get("mode") == "insert" and "index" in args else ""
-        shown = f"{args.get('mode')} ({len(args['todos'])} items{at})"
-    elif name == "edit_todos" and is_list(args.get("indices")):
-        shown = f"{args.get('action')} {args['indices']}"
-    else:
-        shown = " ".join(str(value) for value in args.values())
-    return one_line(f"{name} {shown}".rstrip())[:_CALL_CHARACTERS]
+    return " ".join(call_parts(name, args))[:_CALL_CHARACTERS]
 
 
 _CALL_CHARACTERS = 200

@@ -1,0 +1,164 @@
+"""The picture of a thread's branches."""
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import StateSnapshot
+from rich.console import Console
+
+from tests.conftest import items
+from tests.test_rendering_notebook import OURS, page
+from todo_tools import TodoState
+from todo_tools.rendering import show_branches
+from todo_tools.rendering.branches import knots_of
+
+
+@pytest.fixture
+def graph() -> Any:
+    """A graph that does nothing; its thread is written by hand."""
+    builder = StateGraph(TodoState)
+    builder.add_node("agent", lambda _: {})
+    builder.add_edge(START, "agent")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def write(graph: Any, config: RunnableConfig, *texts: str, done: int = 0) -> RunnableConfig:
+    todos = [*items(*texts[:done], status="completed"), *items(*texts[done:])]
+    after: RunnableConfig = graph.update_state(config, {"todos": todos}, as_node="agent")
+    return after
+
+
+def shown(history: Iterator[StateSnapshot]) -> str:
+    """The picture without the ids, which differ each time."""
+    return re.sub(r" [0-9a-f]{8}$", "", str(show_branches(history)), flags=re.MULTILINE)
+
+
+class TestTree:
+    def test_a_thread_without_forks_is_its_tip(self, graph: Any, config: RunnableConfig) -> None:
+        """With the list as it stands there."""
+        write(graph, write(graph, config, "a", "b"), "a", "b", done=1)
+        assert shown(graph.get_state_history(config)) == (
+            "● step 1 📋 1/2, newest\n  ✓ [0] a\n  – [1] b"  # noqa: RUF001
+        )
+
+    def test_each_fork_and_each_tip_has_its_list(self, graph: Any, config: RunnableConfig) -> None:
+        """Older branches first, the newest checkpoint marked."""
+        fork = write(graph, config, "a", "b")
+        write(graph, write(graph, fork, "a", "b", done=1), "a", "b", done=2)
+        second = write(graph, fork, "c")
+        write(graph, second, "c", done=1)
+        write(graph, second)
+        write(graph, fork, "a")
+        assert shown(graph.get_state_history(config)).splitlines() == [
+            "◆ step 0 📋 0/2, 3 branches",
+            "│ – [0] a",  # noqa: RUF001
+            "│ – [1] b",  # noqa: RUF001
+            "├─● step 2 ✓ Done (2 items)",
+            "│   ✓ [0] a",
+            "│   ✓ [1] b",
+            "├─◆ step 1 📋 0/1, 2 branches",
+            "│ │ – [0] c",  # noqa: RUF001
+            "│ ├─● step 2 ✓ Done (1 items)",
+            "│ │   ✓ [0] c",
+            "│ └─● step 2 No todos",
+            "└─● step 1 📋 0/1, newest",
+            "    – [0] a",  # noqa: RUF001
+        ]
+
+    def test_the_id_leads_back_to_the_checkpoint(self, graph: Any, config: RunnableConfig) -> None:
+        """Its end is enough to find it."""
+        tip: Any = write(graph, config, "a")
+        end = str(show_branches(graph.get_state_history(config))).splitlines()[0].split()[-1]
+        assert tip["configurable"]["checkpoint_id"].endswith(end)
+
+    def test_a_part_of_a_history_is_a_picture_too(self, graph: Any, config: RunnableConfig) -> None:
+        """What has lost its parent begins a tree of its own."""
+        fork = write(graph, config, "a")
+        write(graph, fork, "b")
+        write(graph, fork, "c")
+        lines = shown(graph.get_state_history(config, limit=2)).splitlines()
+        assert [line for line in lines if "step" in line] == [
+            "● step 1 📋 0/1",
+            "● step 1 📋 0/1, newest",
+        ]
+
+    def test_a_thread_that_forks_at_every_step_is_drawn(
+        self, graph: Any, config: RunnableConfig
+    ) -> None:
+        """However deep it gets."""
+        at = write(graph, config, "a")
+        for _ in range(400):
+            write(graph, at, "b")
+            at = write(graph, at, "a")
+        knots = list(knots_of(graph.get_state_history(config)))
+        assert len(knots) == 801
+        assert max(len(knot.path) for knot in knots) == 400
+        assert "</ul>" in page_html(graph, config)
+
+    async def test_an_asynchronous_history_is_given_as_a_list(
+        self, graph: Any, config: RunnableConfig
+    ) -> None:
+        """As the docstring says."""
+        write(graph, config, "a")
+        history = [state async for state in graph.aget_state_history(config)]
+        assert "step 0" in str(show_branches(history))
+        with pytest.raises(TypeError, match="async_generator"):
+            show_branches(graph.aget_state_history(config))
+
+    def test_an_empty_history_is_an_empty_picture(self) -> None:
+        """A thread that has not begun."""
+        assert str(show_branches([])) == ""
+        assert page(show_branches([])).text == ""
+
+    def test_what_is_no_snapshot_is_refused(self) -> None:
+        """With what was given."""
+        with pytest.raises(TypeError, match="dict"):
+            show_branches([{}])  # type: ignore[list-item]
+
+
+def page_html(graph: Any, config: RunnableConfig) -> str:
+    return show_branches(graph.get_state_history(config))._repr_html_()
+
+
+class TestDrawing:
+    def test_html_nests_as_the_tree_does(self, graph: Any, config: RunnableConfig) -> None:
+        """Lists in lists, every one of them closed."""
+        fork = write(graph, config, "a")
+        write(graph, fork, "b")
+        write(graph, fork, "c")
+        bare = re.sub(r"<(?!/?[ul][li]\b)[^>]*>|[^<>]+(?=<|$)", "", page_html(graph, config))
+        assert re.sub(r' class="[^"]*"', "", bare) == (
+            "<ul><li><ul><li></li><li></li></ul></li></ul>"
+        )
+
+    def test_no_text_acts(self, graph: Any, config: RunnableConfig) -> None:
+        """Neither in HTML nor in plain text."""
+        write(graph, config, "<script>alert(1)</script>\n└─● step 9")
+        view = show_branches(graph.get_state_history(config))
+        assert set(page(view).tags) <= OURS
+        assert len(str(view).splitlines()) == 2
+
+    def test_a_terminal_without_unicode_gets_plain_rails(
+        self, graph: Any, config: RunnableConfig
+    ) -> None:
+        """And boxes for icons."""
+        fork = write(graph, config, "a")
+        write(graph, fork, "b")
+        write(graph, fork)
+        written = io.BytesIO()
+        file = io.TextIOWrapper(written, encoding="ascii", write_through=True)
+        Console(file=file, width=80).print(show_branches(graph.get_state_history(config)))
+        lines = re.sub(r" [0-9a-f]{8}$", "", written.getvalue().decode(), flags=re.MULTILINE)
+        assert lines.splitlines() == [
+            "* step 0 Todos 0/1, 2 branches",
+            "| [ ] [0] a",
+            "+-o step 1 Todos 0/1",
+            "|   [ ] [0] b",
+            "`-o step 1 No todos, newest",
+        ]

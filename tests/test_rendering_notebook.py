@@ -1,0 +1,215 @@
+"""Drawing in a notebook: HTML in which no text acts, and a run that is followed in place."""
+
+import io
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from langchain_core.messages import ToolMessage
+
+from tests.conftest import items
+from tests.strategies import todo_lists
+from todo_tools import TodoItem, format_todos
+from todo_tools.events import countdown_event, todos_event
+from todo_tools.rendering import View, follow_in_notebook, show_call, show_result, show_todos
+from todo_tools.text import one_line
+
+ROOT = Path(__file__).parent.parent
+OURS = {"style", "div", "span", "bdi", "s", "b", "progress", "ul", "li"}
+
+
+class Page(HTMLParser):
+    """What a browser reads: the elements and the text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.pieces: list[str] = []
+        self._in_style = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self._in_style = tag == "style"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_style = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._in_style:
+            self.pieces.append(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+def page(view: View) -> Page:
+    return Page(view._repr_html_())
+
+
+class TestHtml:
+    def test_a_list_shows_its_items_and_a_bar(self) -> None:
+        """Finished texts are struck through by an element, not by a style that may be lost."""
+        todos = [*items("a"), *items("b", status="completed")]
+        html = show_todos(todos)._repr_html_()
+        assert "<s>b</s>" in html
+        assert "<s>a</s>" not in html
+        assert '<progress value="1" max="2"' in html
+
+    def test_a_call_and_a_result_show_themselves_too(self) -> None:
+        """By the lines that the terminal draws."""
+        assert page(show_call("list_todos", {})).text == "list_todos"
+
+    def test_the_text_takes_the_colour_of_the_page(self) -> None:
+        """No background and no colour of text is fixed, so light and dark both read."""
+        style = re.findall(r"<style>(.*?)</style>", show_todos(items("a"))._repr_html_(), re.DOTALL)
+        assert "color: inherit" in style[0]
+        assert "background: #" not in style[0]
+
+
+class TestHostileTexts:
+    TEXTS: ClassVar = [
+        "<script>alert(1)</script>",
+        '"><img src=x onerror=alert(1)>',
+        "</style><style>body{display:none}</style>",
+        "&lt;b&gt; &amp; <!-- x",
+        "javascript:alert(1)",
+        "\u202eevil\nline\x1b[31m",
+    ]
+
+    @pytest.mark.parametrize("text", TEXTS)
+    def test_a_text_is_only_text(self, text: str) -> None:
+        """No element or attribute of it comes into being, and all of it can be read."""
+        read = page(show_todos(items(text)))
+        assert set(read.tags) <= OURS
+        assert read.attributes <= {"class", "role", "value", "max", "aria-label", "title"}
+        assert read.text == f"– [0] {one_line(text)}"  # noqa: RUF001
+
+    @pytest.mark.parametrize("text", TEXTS)
+    def test_so_is_a_call_and_an_error(self, text: str) -> None:
+        """Both repeat what a model wrote."""
+        details = {"action": "edit", "todos": [], "error": text}
+        result = ToolMessage("x", name="edit_todos", tool_call_id="1", artifact=details)
+        assert page(show_result(result)).text == f"Error: {one_line(text)}"
+        assert page(show_call("shell", {"command": text})).text == f"shell {one_line(text)}"
+
+    @given(todo_lists)
+    def test_every_list_reads_as_in_the_terminal(self, todos: list[TodoItem]) -> None:
+        """Whatever its texts are."""
+        read = page(show_todos(todos))
+        assert set(read.tags) <= OURS
+        assert read.text == format_todos(todos).replace("\n", "")
+
+    @pytest.mark.parametrize("formula", [r"$\href{x}{y}$", r"\(x\)", r"\[x\]", "$$x$$"])
+    def test_no_formula_is_set(self, formula: str) -> None:
+        """Each of its delimiters stands in an element of its own."""
+        html = show_todos(items(formula))._repr_html_().split("</style>")[1]
+        assert "mathjax_ignore" in html
+        assert not re.search(r"[^>][$\\]|[$\\][^<]", html)
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What a notebook was sent: a real shell of IPython that publishes nowhere."""
+    make_shell: Any = InteractiveShell
+    make_publisher: Any = CapturingDisplayPublisher
+    shell = make_shell()
+    shell.display_pub = make_publisher()
+    monkeypatch.setattr(InteractiveShell, "_instance", shell)
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    return shell.display_pub.outputs
+
+
+class TestFollowing:
+    CHUNKS: ClassVar = [
+        ("custom", todos_event(items("a"))),
+        ("custom", countdown_event(1)),
+        ("custom", todos_event(items("a", status="completed"))),
+    ]
+
+    def test_one_display_changes_in_place(self, notebook: Any) -> None:
+        """It is made once and updated afterwards."""
+        assert list(follow_in_notebook(iter(self.CHUNKS))) == self.CHUNKS
+        first, *updates = notebook
+        assert not first["update"]
+        assert all(update["update"] for update in updates)
+        ids = {output["transient"]["display_id"] for output in notebook}
+        assert len(ids) == 1
+
+    def test_html_has_plain_text_beside_it(self, notebook: Any) -> None:
+        """In the last state, for viewers without HTML."""
+        list(follow_in_notebook(iter(self.CHUNKS)))
+        last = notebook[-1]["data"]
+        assert last["text/plain"] == "✓ [0] a\n✓ Done (1 items)"
+        assert "<s>a</s>" in last["text/html"]
+
+    async def test_an_asynchronous_stream_is_followed_too(self, notebook: Any) -> None:
+        """By the same name."""
+
+        async def stream() -> Any:
+            for chunk in self.CHUNKS:
+                yield chunk
+
+        assert [chunk async for chunk in follow_in_notebook(stream())] == self.CHUNKS
+        assert "✓ Done" in notebook[-1]["data"]["text/plain"]
+
+    def test_without_a_list_nothing_is_displayed(self, notebook: Any) -> None:
+        """No empty box."""
+        list(follow_in_notebook(iter([("updates", {})])))
+        assert notebook == []
+
+    def test_outside_a_notebook_changes_are_lines(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """The same program runs as a script."""
+        list(follow_in_notebook(iter(self.CHUNKS)))
+        assert capsys.readouterr().out.splitlines()[:3] == [
+            "– [0] a",  # noqa: RUF001
+            "📋 0/1",
+            "⏳ Auto-continuing in 1s... (type anything to interrupt)",
+        ]
+
+    def test_a_script_s_output_without_unicode_gets_boxes(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And no error."""
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+        list(follow_in_notebook(iter(self.CHUNKS[:1])))
+        assert written.getvalue() == b"[ ] [0] a\nTodos 0/1\n"
+
+
+@pytest.mark.slow
+def test_a_saved_notebook_has_the_last_state() -> None:
+    """Executed by a real kernel: one output, the finished list, as HTML and as text."""
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    program = (
+        "from tests.test_rendering_terminal import MODES, REQUEST, graph\n"
+        "from todo_tools.rendering import follow_in_notebook, show_branches\n"
+        "config = {'configurable': {'thread_id': '1'}}\n"
+        "built = graph()\n"
+        "stream = built.astream(REQUEST, config, stream_mode=MODES)\n"
+        "async for _ in follow_in_notebook(stream):\n"
+        "    pass\n"
+    )
+    cells = [
+        nbformat.v4.new_code_cell(program),
+        nbformat.v4.new_code_cell("show_branches(built.get_state_history(config))"),
+    ]
+    saved = nbformat.v4.new_notebook(cells=cells)
+    resources = {"metadata": {"path": str(ROOT)}}
+    nbclient.NotebookClient(saved, timeout=120, resources=resources).execute()
+    live, picture = (cell.outputs for cell in saved.cells)
+    assert len(live) == len(picture) == 1
+    assert live[0].data["text/plain"] == "✓ [0] Measure\n✗ [1] Cut\n✓ Done (2 items)"
+    assert "<s>Cut</s>" in live[0].data["text/html"]
+    assert "newest" in picture[0].data["text/plain"]
+    assert "todo-tree" in picture[0].data["text/html"]

@@ -1,0 +1,126 @@
+"""What shows itself: in a terminal through rich, in a notebook as HTML, anywhere as plain text."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import ToolMessage
+
+from todo_tools.models import TodoItem
+from todo_tools.rendering import markup, model, terminal
+from todo_tools.state import todos_in
+from todo_tools.transcript import details_of
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class View:
+    """Something to look at: a list, a call, a result, a status.
+
+    The last expression of a notebook cell shows it as HTML; `console.print(view)` of rich shows it
+    in colour, in the width and with the characters of that console; `print(view)` shows plain text.
+    What a model wrote in it cannot act in any of them.
+    """
+
+    lines: tuple[model.Line, ...]
+    progress: model.Progress | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.lines))
+
+    def __repr__(self) -> str:
+        return str(self)  # what IPython puts beside the HTML as text/plain
+
+    def _repr_html_(self) -> str:
+        return markup.html_of(self.lines, self.progress)
+
+    def __rich_console__(
+        self, console: "Console", options: "ConsoleOptions"
+    ) -> "Iterable[RenderableType]":
+        return terminal.texts(self.lines, console, options)
+
+
+def show_todos(todos: Sequence[TodoItem]) -> View:
+    """Show a list.
+
+    Args:
+        todos: The items in order, such as `state["todos"]`.
+
+    Returns:
+        Each item with its icon, index and text, and in a notebook a bar of how far the list is.
+
+    Raises:
+        ValueError: `todos` is not a list of todos.
+
+    Example:
+        >>> show_todos([{"text": "Measure", "status": "completed"}])
+        ✓ [0] Measure
+    """
+    checked = _checked(todos)
+    return View(model.list_lines(checked), model.progress_of(checked))
+
+
+def show_status(todos: Sequence[TodoItem]) -> View:
+    """Show in a few lines how far a list is.
+
+    Args:
+        todos: The items in order.
+
+    Returns:
+        The status line and the items in progress; nothing without todos.
+
+    Raises:
+        ValueError: `todos` is not a list of todos.
+
+    Example:
+        >>> show_status([{"text": "Measure", "status": "in_progress"}])
+        📋 0/1
+        [0] Measure
+    """
+    checked = _checked(todos)
+    return View((*model.status_lines(checked), *model.in_progress_lines(checked)))
+
+
+def show_call(name: str, args: Mapping[str, Any]) -> View:
+    """Show a tool call on one line.
+
+    Args:
+        name: The tool called; any tool will do, the todo tools have a form of their own.
+        args: Its arguments as the model wrote them, of any shape.
+
+    Returns:
+        The line.
+
+    Example:
+        >>> show_call("edit_todos", {"action": "start", "indices": [0, 1]})
+        edit_todos start [0, 1]
+    """
+    return View(model.call_lines(name, args))
+
+
+def show_result(message: ToolMessage) -> View:
+    """Show the result of a tool.
+
+    Args:
+        message: What the tool answered. Of another tool the text is shown as it is.
+
+    Returns:
+        The list after a change, the listing of `list_todos`, or the error in short.
+
+    Raises:
+        TypeError: `message` is not a `ToolMessage`.
+
+    Example:
+        >>> result = ToolMessage("No todos", name="list_todos", tool_call_id="1")
+        >>> show_result(result)
+        No todos
+    """
+    if not isinstance(message, ToolMessage):
+        raise TypeError(f"message must be a ToolMessage, got {type(message).__name__}")
+    return View(model.result_lines(message.text, details_of(message)))
+
+
+def _checked(todos: Sequence[TodoItem]) -> list[TodoItem]:
+    return todos_in({"todos": list(todos)})
