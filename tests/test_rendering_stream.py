@@ -62,11 +62,16 @@ class TestModes:
         """One mode or several, with or without subgraphs, both versions."""
         assert after(chunk).todos == A
 
+    def test_a_list_in_the_words_of_langchains_clients_is_read(self) -> None:
+        """A graph of ours may keep it so."""
+        theirs = [{"content": todo["text"], "status": "pending"} for todo in A]
+        assert after(("values", {"todos": theirs})).todos == A
+
     @pytest.mark.parametrize(
         "chunk",
         [
-            ("custom", {"type": "todos", "todos": [{"content": "a", "status": "pending"}]}),
-            ("values", {"todos": [{"content": "a", "status": "pending"}]}),
+            ("custom", {"type": "todos", "todos": [{"title": "a", "done": False}]}),
+            ("values", {"todos": [{"title": "a", "done": False}]}),
             (("worker:1",), "custom", todos_event(A)),
             (("worker:1",), todos_event(A)),
             {"type": "custom", "ns": ("worker:1",), "data": todos_event(A)},

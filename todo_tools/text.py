@@ -1,6 +1,6 @@
 """The one place that turns todos into text: list lines, the status line, the items in progress."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from todo_tools.models import TodoItem, TodoStatus, incomplete, is_list
@@ -94,18 +94,23 @@ def format_in_progress(todos: Sequence[TodoItem]) -> list[str]:
 
 def call_parts(name: str, args: Mapping[str, Any]) -> list[str]:
     """A tool call in up to three parts: the tool, what it is to do, and what it acts on."""
-    if name == "list_todos":
-        return [name]
+    shown: list[Any] = [name]
     if name == "write_todos" and is_list(args.get("todos")):
         at = f" @{args['index']}" if args.get("mode") == "insert" and "index" in args else ""
-        count = f"({len(args['todos'])} items{at})"
-        return [name, one_line(str(args.get("mode"))), one_line(count)]
-    if name == "edit_todos" and is_list(args.get("indices")):
-        return [name, one_line(str(args.get("action"))), one_line(str(args["indices"]))]
-    tool = one_line(name)[:_CALL_CHARACTERS]
-    shown = one_line(" ".join(str(value) for value in args.values()))
-    shown = shown[: max(_CALL_CHARACTERS - len(tool) - 1, 0)].rstrip()
-    return [tool, shown] if shown else [tool]
+        shown += [args.get("mode"), f"({len(args['todos'])} items{at})"]
+    elif name == "edit_todos" and is_list(args.get("indices")):
+        shown += [args.get("action"), args["indices"]]
+    elif name != "list_todos":
+        shown += [" ".join(map(str, args.values()))]
+    return list(_within(_CALL_CHARACTERS, (one_line(str(part)) for part in shown)))
+
+
+def _within(room: int, parts: Iterable[str]) -> Iterator[str]:
+    """The parts, cut where joined by spaces they would take more room."""
+    for part in parts:
+        if room > 0 and part:
+            yield part[:room].rstrip()
+        room -= len(part) + 1
 
 
 def format_call(name: str, args: Mapping[str, Any]) -> str:
@@ -120,7 +125,7 @@ def format_call(name: str, args: Mapping[str, Any]) -> str:
         `edit_todos start [0, 1]`; for other tools the name and the arguments. At most 200
         characters.
     """
-    return " ".join(call_parts(name, args))[:_CALL_CHARACTERS]
+    return " ".join(call_parts(name, args))
 
 
 _CALL_CHARACTERS = 200
