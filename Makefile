@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format bench clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
@@ -15,6 +15,9 @@ lint: .venv/.ready
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/pyright
+
+bench: .venv/.ready
+	$(BIN)/python benchmarks/compare.py
 
 format: .venv/.ready
 	$(BIN)/ruff format
