@@ -1,0 +1,9 @@
+"""The graphs that `langgraph.json` serves, built once, as the server imports this module.
+
+Were it given a function, the server would call it on its event loop for every run and every look
+at a thread: it may not block there, and each call would make a directory of its own.
+"""
+
+from graphs.until_done import serve
+
+until_done = serve().compile()
