@@ -1,9 +1,13 @@
-"""Graphs for `tests/test_server.py`: each end of a turn, in a hand-built graph and in an agent."""
+"""What the tests serve: each end of a turn, in a hand-built graph and in an agent."""
 
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
@@ -38,3 +42,11 @@ grace_agent = _agent(GRACE)
 ask = _hand_built(ASK)
 ask_agent = _agent(ASK)
 blocking = StateGraph(TodoState).add_node("block", _block).add_edge(START, "block").compile()
+
+
+@asynccontextmanager
+async def saver() -> AsyncIterator[AsyncPostgresSaver]:
+    """What several servers share; named in the `checkpointer` setting of their `langgraph.json`."""
+    async with AsyncPostgresSaver.from_conn_string(os.environ["SHARED_POSTGRES"]) as shared:
+        await shared.setup()
+        yield shared

