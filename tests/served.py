@@ -1,0 +1,52 @@
+"""What the tests serve: each end of a turn, in a hand-built graph and in an agent."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from langchain.agents import create_agent
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.graph import START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from graphs.until_done import build_graph
+from todo_tools import AutoContinue, TodoState
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import checklist_model
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+GRACE = AutoContinue(grace_seconds=3)
+ASK = AutoContinue(ask=True)
+
+
+def _hand_built(policy: AutoContinue) -> Graph:
+    return build_graph(checklist_model(rest_after=1), policy=policy).compile()
+
+
+def _agent(policy: AutoContinue) -> Graph:
+    middleware = [TodoMiddleware(policy=policy)]
+    return create_agent(checklist_model(rest_after=1), middleware=middleware)
+
+
+async def _block(state: TodoState) -> dict[str, Any]:
+    """Do what a server must not: it is reported by name, and nothing of ours calls this."""
+    Path("nowhere").readlink()  # noqa: ASYNC240
+    return {}
+
+
+grace = _hand_built(GRACE)
+grace_agent = _agent(GRACE)
+ask = _hand_built(ASK)
+ask_agent = _agent(ASK)
+blocking = StateGraph(TodoState).add_node("block", _block).add_edge(START, "block").compile()
+
+
+@asynccontextmanager
+async def saver() -> AsyncIterator[AsyncPostgresSaver]:
+    """What several servers share; named in the `checkpointer` setting of their `langgraph.json`."""
+    async with AsyncPostgresSaver.from_conn_string(os.environ["SHARED_POSTGRES"]) as shared:
+        await shared.setup()
+        yield shared

@@ -1,0 +1,113 @@
+"""LangGraph's development server, started for a test and ended after it."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+from langgraph_sdk import get_sync_client
+from langgraph_sdk.client import SyncLangGraphClient
+
+ROOT = Path(__file__).parent.parent
+
+
+class Server(NamedTuple):
+    """A running server."""
+
+    client: SyncLangGraphClient
+    directory: Path
+
+    @property
+    def blocking_calls(self) -> set[str]:
+        """The blocking calls that it has reported."""
+        log = (self.directory / "log").read_text(encoding="utf-8")
+        return set(re.findall(r"Blocking call to ([\w.]+)", log))
+
+    def new_thread(self) -> str:
+        """Make a thread."""
+        return str(self.client.threads.create()["thread_id"])
+
+    def state_of(self, thread: str) -> Any:
+        """The newest state of a thread, as the JSON that the server sends."""
+        return self.client.threads.get_state(thread)
+
+    def values_of(self, thread: str) -> Any:
+        """Its channels."""
+        return self.state_of(thread)["values"]
+
+    def status_of(self, thread: str) -> str:
+        """Whether a thread is idle, busy, or waits for a person."""
+        return str(self.client.threads.get(thread)["status"])
+
+
+@contextmanager
+def serving(directory: Path, **environment: str) -> Iterator[Server]:
+    """Serve a copy of the checkout, for the server leaves files where it runs."""
+    for name in ("graphs", "tests", "todo_tools"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, directory / name, ignore=ignored)
+    with (directory / "log").open("wb") as log:
+        port = free_port()
+        process = subprocess.Popen(
+            [
+                *(Path(sys.executable).with_name("langgraph"), "dev", "--no-browser"),
+                *("--no-reload", "--host", "127.0.0.1", "--port", str(port)),
+                *("--n-jobs-per-worker", "10"),
+            ],
+            cwd=directory,
+            env={**offline(), "PYTHONPATH": str(directory), **environment},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            wait_until_ready(url, process, directory / "log")
+            with get_sync_client(url=url) as client:
+                yield Server(client, directory)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def offline() -> dict[str, str]:
+    """The environment, without what would take the server or a graph to the network."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("LANGCHAIN_", "LANGGRAPH_", "LANGSMITH_", "TODO_"))
+    }
+    return {
+        **kept,
+        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
+        "LANGGRAPH_NO_VERSION_CHECK": "true",
+        "LANGSMITH_TRACING": "false",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        assert process.poll() is None, log.read_text(encoding="utf-8")
+        try:
+            if httpx.get(f"{url}/ok", trust_env=False).is_success:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.1)
+    raise AssertionError(log.read_text(encoding="utf-8"))

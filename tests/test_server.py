@@ -1,0 +1,346 @@
+"""The graphs on LangGraph's own server, driven from outside through its SDK."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langgraph_sdk.errors import BadRequestError, ConflictError
+
+from tests.conftest import items
+from tests.server import ROOT, Server, serving
+from todo_tools import todos_from_messages
+from todo_tools.transcript import SOURCE, SOURCE_KEY
+
+pytestmark = pytest.mark.slow
+
+CONTROL = "os.readlink"
+"""The blocking call that `tests.served` makes on purpose."""
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """This repository's own `langgraph.json`; at the end, no blocking call was reported."""
+    directory = tmp_path_factory.mktemp("repository")
+    shutil.copy(ROOT / "langgraph.json", directory)
+    (directory / "work").mkdir()
+    with serving(directory, TODO_WORKDIR=str(directory / "work")) as server:
+        yield server
+    assert server.blocking_calls == set()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The graphs of `tests.served`; at the end, no blocking call was reported but the control."""
+    directory = tmp_path_factory.mktemp("served")
+    names = ("grace", "grace_agent", "ask", "ask_agent", "blocking")
+    graphs = {name: f"./tests/served.py:{name}" for name in names}
+    config = json.dumps({"dependencies": ["."], "graphs": graphs})
+    (directory / "langgraph.json").write_text(config, encoding="utf-8")
+    with serving(directory) as server:
+        yield server
+    assert server.blocking_calls <= {CONTROL}
+
+
+def user(text: str, **channels: object) -> Any:
+    """The input of a run: the user's message, and what else is to be in the state."""
+    return {"messages": [{"role": "user", "content": text}], **channels}
+
+
+def statuses(todos: list[dict[str, str]]) -> list[str]:
+    return [todo["status"] for todo in todos]
+
+
+def continuations(values: dict[str, Any]) -> list[str]:
+    """The messages with which the loop sent the agent back to work."""
+    return [
+        message["content"]
+        for message in values["messages"]
+        if message["additional_kwargs"].get(SOURCE_KEY) == SOURCE
+    ]
+
+
+def users_messages(values: dict[str, Any]) -> list[str]:
+    return [
+        message["content"]
+        for message in values["messages"]
+        if message["type"] == "human" and SOURCE_KEY not in message["additional_kwargs"]
+    ]
+
+
+class TestThisRepository:
+    def test_every_graph_of_it_runs(self, repository: Server) -> None:
+        """To its end or to a question for a person, from a word of the user."""
+        config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
+        found = repository.client.assistants.search(limit=100)
+        assert {assistant["graph_id"] for assistant in found} == set(config["graphs"])
+        for graph in config["graphs"]:
+            thread = repository.new_thread()
+            repository.client.runs.wait(thread, graph, input=user("- [ ] Think it over"))
+            assert repository.status_of(thread) in ("idle", "interrupted")
+            assert len(repository.values_of(thread)["messages"]) > 1
+
+    def test_a_run_is_continued_to_the_end(self, repository: Server) -> None:
+        """By real commands; each change of the list and each decision is streamed."""
+        thread = repository.new_thread()
+        steps = ["Make: `touch made`", "Fail: `exit 4`", "Think", "Look: `ls made`"]
+        checklist = "\n".join(f"- [ ] {step}" for step in steps)
+        stream = repository.client.runs.stream(
+            thread, "until_done", input=user(checklist), stream_mode="custom"
+        )
+        events = [part.data for part in stream if part.event == "custom"]
+        values = repository.values_of(thread)
+        assert statuses(values["todos"]) == ["completed", "abandoned", "completed", "completed"]
+        assert values["todo_loop"]["outcome"] == "finished"
+        assert len(continuations(values)) == values["todo_loop"]["in_turn"] == 1
+        assert (repository.directory / "work" / "made").exists()
+
+        lists = [event for event in events if event["type"] == "todos"]
+        assert [todo["text"] for todo in lists[0]["todos"]] == steps
+        assert lists[-1]["todos"] == values["todos"]
+        assert lists[-1]["status"] == "✓ Done (4 items)"
+        assert {"📋 0/4", "📋 1/4", "📋 2/4", "📋 3/4"} < {event["status"] for event in lists}
+        decisions = [event["outcome"] for event in events if event["type"] == "todo_loop"]
+        assert decisions == [None, "finished"]
+
+    def test_a_list_is_seeded_and_edited_from_outside(self, repository: Server) -> None:
+        """In the input of a run, in the middle of one, and after it."""
+        client, thread = repository.client, repository.new_thread()
+        client.runs.wait(
+            thread,
+            "until_done",
+            input=user("Begin.", todos=items("a", "b")),
+            interrupt_after=["tools"],
+        )
+        assert statuses(repository.values_of(thread)["todos"])[0] == "in_progress"
+        client.threads.update_state(thread, {"todos": items("c", "d")})
+        client.runs.wait(thread, "until_done", input=None)
+        values = repository.values_of(thread)
+        assert [todo["text"] for todo in values["todos"]] == ["c", "d"]
+        assert values["todo_loop"]["outcome"] == "finished"
+
+        client.threads.update_state(thread, {"todos": [*values["todos"], *items("e")]})
+        client.runs.wait(thread, "until_done", input=user("One more."))
+        values = repository.values_of(thread)
+        assert statuses(values["todos"]) == ["completed"] * 3
+        assert values["todo_loop"]["outcome"] == "finished"
+
+    def test_what_is_no_list_is_refused(self, repository: Server) -> None:
+        """With the reason, and the thread stays as it was."""
+        client, thread = repository.client, repository.new_thread()
+        client.runs.wait(thread, "until_done", input=user("Begin.", todos=items("a")))
+        before = repository.state_of(thread)
+        with pytest.raises(BadRequestError, match="string of 1 to 1000 characters"):
+            client.threads.update_state(thread, {"todos": items("")})
+        assert repository.state_of(thread) == before
+
+    def test_a_thread_is_not_edited_under_a_run(self, repository: Server) -> None:
+        """The server refuses; the run goes on."""
+        client, thread = repository.client, repository.new_thread()
+        work = repository.directory / "work"
+        step = "Wait: `touch waiting; until test -e go; do sleep 0.05; done`"
+        run = client.runs.create(thread, "until_done", input=user(f"- [ ] {step}"))
+        wait_for(work / "waiting")
+        with pytest.raises(ConflictError):
+            client.threads.update_state(thread, {"todos": []})
+        (work / "go").touch()
+        client.runs.join(thread, run["run_id"])
+        assert repository.values_of(thread)["todos"] == items(step, status="completed")
+
+    def test_a_fork_goes_its_own_way(self, repository: Server) -> None:
+        """From an earlier checkpoint, with its own list; the first branch keeps its own."""
+        client, thread = repository.client, repository.new_thread()
+        client.runs.wait(thread, "until_done", input=user("- [ ] a\n- [ ] b"))
+        tip: Any = repository.state_of(thread)
+        assert statuses(tip["values"]["todos"]) == ["completed", "completed"]
+        history: Any = client.threads.get_history(thread, limit=100)
+        for moment in history:
+            messages = moment["values"].get("messages", [])
+            assert retold(messages) == moment["values"].get("todos", [])
+        moment = next(
+            past
+            for past in history
+            if past["next"] == ["agent"]
+            and statuses(past["values"].get("todos", [])) == ["in_progress", "not_started"]
+        )
+
+        fork: Any = client.threads.update_state(
+            thread, {"todos": items("c", "d", "e")}, checkpoint=moment["checkpoint"]
+        )
+        client.runs.wait(thread, "until_done", input=None, checkpoint=fork["checkpoint"])
+        branch = repository.values_of(thread)
+        assert [todo["text"] for todo in branch["todos"]] == ["c", "d", "e"]
+        assert statuses(branch["todos"]) == ["completed"] * 3
+
+        again: Any = client.runs.wait(
+            thread,
+            "until_done",
+            input=user("Another way.", todos=items("f")),
+            checkpoint_id=moment["checkpoint"]["checkpoint_id"],
+        )
+        assert again["todos"] == items("f", status="completed")
+        kept: Any = client.threads.get_state(thread, checkpoint=tip["checkpoint"])
+        assert kept["values"] == tip["values"]
+
+
+def wait_for(path: Path) -> None:
+    for _ in range(600):
+        if path.exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path} did not appear")
+
+
+def retold(messages: list[dict[str, Any]]) -> Any:
+    """The list as the history of a thread tells it, from the JSON of the server."""
+    results = [message for message in messages if message["type"] == "tool"]
+    return todos_from_messages([ToolMessage(**message) for message in results])
+
+
+GRACE = pytest.mark.parametrize("graph", ["grace", "grace_agent"])
+ASK = pytest.mark.parametrize("graph", ["ask", "ask_agent"])
+
+
+class TestGracePeriod:
+    @GRACE
+    def test_a_run_goes_on_after_it(self, graph: str, served: Server) -> None:
+        """Counted down in the stream."""
+        thread = served.new_thread()
+        stream = served.client.runs.stream(
+            thread, graph, input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
+        )
+        events = [part.data for part in stream if part.event == "custom"]
+        countdown = [event for event in events if event["type"] == "todo_countdown"]
+        assert [event["seconds"] for event in countdown] == [3, 2, 1]
+        values = served.values_of(thread)
+        assert len(continuations(values)) == 1
+        assert values["todo_loop"]["outcome"] == "finished"
+
+    @GRACE
+    def test_a_cancelled_run_has_sent_nothing(self, graph: str, served: Server) -> None:
+        """The thread stands at the end of the agent's turn, and is taken up from there."""
+        client, thread = served.client, served.new_thread()
+        run, events = "", []
+        stream = client.runs.stream(
+            thread, graph, input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
+        )
+        for part in stream:
+            if part.event == "metadata":
+                run = part.data["run_id"]
+            elif part.event == "custom":
+                events.append(part.data)
+                if part.data.get("seconds") == 2:
+                    client.runs.cancel(thread, run, wait=True)
+        assert client.runs.get(thread, run)["status"] == "interrupted"
+        assert [event["type"] for event in events].count("todo_loop") == 0
+        state = served.state_of(thread)
+        assert continuations(state["values"]) == []
+        assert state["values"]["messages"][-1]["content"] == "1 of 2 steps are finished so far."
+        assert statuses(state["values"]["todos"]) == ["completed", "in_progress"]
+
+        client.runs.wait(thread, graph, input=None)
+        values = served.values_of(thread)
+        assert len(continuations(values)) == 1
+        assert statuses(values["todos"]) == ["completed", "completed"]
+        assert values["todo_loop"]["outcome"] == "finished"
+
+    @GRACE
+    def test_a_new_message_takes_its_place(self, graph: str, served: Server) -> None:
+        """With `multitask_strategy="interrupt"`: the user is heard, nothing else is sent."""
+        client, thread = served.client, served.new_thread()
+        first, second = "", ""
+        stream = client.runs.stream(
+            thread, graph, input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
+        )
+        for part in stream:
+            if part.event == "metadata":
+                first = part.data["run_id"]
+            elif part.event == "custom" and part.data.get("seconds") == 3:
+                second = client.runs.create(
+                    thread,
+                    graph,
+                    input=user("Mind the gap."),
+                    multitask_strategy="interrupt",
+                )["run_id"]
+        assert second
+        client.runs.join(thread, second)
+        assert client.runs.get(thread, first)["status"] == "interrupted"
+        assert client.runs.get(thread, second)["status"] == "success"
+        values = served.values_of(thread)
+        assert continuations(values) == []
+        assert users_messages(values) == ["- [ ] a\n- [ ] b", "Mind the gap."]
+        assert statuses(values["todos"]) == ["completed", "completed"]
+        assert values["todo_loop"]["outcome"] == "finished"
+
+
+class TestAsking:
+    def asked(self, served: Server, graph: str) -> str:
+        """A thread that waits for an answer."""
+        thread = served.new_thread()
+        served.client.runs.wait(thread, graph, input=user("- [ ] a\n- [ ] b"))
+        assert served.status_of(thread) == "interrupted"
+        question = questions(served, thread)[0]
+        assert question["type"] == "todo_continue"
+        assert question["status"] == "📋 1/2"
+        assert continuations(served.values_of(thread)) == []
+        return thread
+
+    def answered(self, served: Server, graph: str, answer: object) -> dict[str, Any]:
+        thread = self.asked(served, graph)
+        served.client.runs.wait(thread, graph, command={"resume": answer})
+        assert served.status_of(thread) == "idle"
+        return dict(served.values_of(thread))
+
+    @ASK
+    @pytest.mark.parametrize("answer", [True, "yes"])
+    def test_yes_sends_the_agent_back_to_work(
+        self, answer: object, graph: str, served: Server
+    ) -> None:
+        """Until the list is finished."""
+        values = self.answered(served, graph, answer)
+        assert len(continuations(values)) == 1
+        assert values["todo_loop"]["outcome"] == "finished"
+
+    @ASK
+    @pytest.mark.parametrize("answer", [False, "no"])
+    def test_no_lets_it_go(self, answer: object, graph: str, served: Server) -> None:
+        """With the list as it is."""
+        values = self.answered(served, graph, answer)
+        assert continuations(values) == []
+        assert statuses(values["todos"]) == ["completed", "in_progress"]
+        assert values["todo_loop"]["outcome"] == "declined"
+
+    @ASK
+    def test_a_message_is_the_users_own(self, graph: str, served: Server) -> None:
+        """And nothing else is sent."""
+        values = self.answered(served, graph, "Go on, but slowly.")
+        assert continuations(values) == []
+        assert users_messages(values)[1:] == ["Go on, but slowly."]
+        assert values["todo_loop"]["outcome"] == "finished"
+
+    @ASK
+    def test_what_is_no_answer_is_asked_again(self, graph: str, served: Server) -> None:
+        """Until it is answered."""
+        thread = self.asked(served, graph)
+        served.client.runs.wait(thread, graph, command={"resume": {"a": "riddle"}})
+        assert questions(served, thread)[0]["question"].startswith("That was no answer.")
+        served.client.runs.wait(thread, graph, command={"resume": "yes"})
+        assert served.values_of(thread)["todo_loop"]["outcome"] == "finished"
+
+
+def questions(server: Server, thread: str) -> list[dict[str, Any]]:
+    tasks = server.state_of(thread)["tasks"]
+    return [interrupt["value"] for task in tasks for interrupt in task["interrupts"]]
+
+
+def test_blocking_calls_would_be_reported(served: Server) -> None:
+    """So their absence in all other tests says something."""
+    thread = served.new_thread()
+    answer = served.client.runs.wait(thread, "blocking", input=user("Block."), raise_error=False)
+    assert isinstance(answer, dict)
+    assert answer["__error__"]["error"] == "BlockingError"
+    assert served.blocking_calls == {CONTROL}
