@@ -274,7 +274,7 @@ def notes_model() -> ScriptedChatModel:
 
 
 def serve() -> StateGraph[Any, Any, Any, Any]:
-    """The graph as `langgraph.json` serves it; the server brings the checkpointer.
+    """The graph as `graphs.served` compiles it for a server, which brings the checkpointer.
 
     `TODO_MODEL` names the chat model (`provider:name`), without it the stand-in answers.
     """

@@ -5,8 +5,7 @@ import os
 import shlex
 import signal
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from deepagents.backends import LocalShellBackend
@@ -56,11 +55,7 @@ class LocalShell(LocalShellBackend):
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a command and wait for it."""
-        with _process_group() as group:
-            response = super().execute(f"echo $$ >{group}; {command}", timeout=timeout)
-            if response.exit_code == TIMED_OUT:
-                _end(group)
-        return response
+        return self._execute(command, timeout, _new_group())
 
     async def aexecute(
         self,
@@ -69,30 +64,39 @@ class LocalShell(LocalShellBackend):
         timeout: int | None = None,  # noqa: ASYNC109  the base class has it
     ) -> ExecuteResponse:
         """Run a command; when cancelled, end it."""
-        with _process_group() as group:
-            run = super().execute
-            try:
-                response = await asyncio.to_thread(
-                    run, f"echo $$ >{group}; {command}", timeout=timeout
-                )
-            except asyncio.CancelledError:
-                _end(group)
-                raise
+        group = await asyncio.to_thread(_new_group)
+        try:
+            return await asyncio.to_thread(self._execute, command, timeout, group)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(_end, group)
+            raise
+
+    def _execute(self, command: str, timeout: int | None, group: Path) -> ExecuteResponse:
+        try:
+            response = super().execute(
+                f"echo $$ >{shlex.quote(str(group))}; {command}", timeout=timeout
+            )
             if response.exit_code == TIMED_OUT:
                 _end(group)
-        return response
+            return response
+        finally:
+            group.unlink(missing_ok=True)
 
 
-@contextmanager
-def _process_group() -> Generator[str, None, None]:
-    """A file for the id of the process group that the backend starts, quoted for the shell."""
-    with tempfile.NamedTemporaryFile(prefix="todo-shell-") as file:
-        yield shlex.quote(file.name)
+def _new_group() -> Path:
+    """A file for the id of the process group that the backend starts.
+
+    Like all that touches files it runs in a thread: a server's event loop may not block.
+    """
+    handle, name = tempfile.mkstemp(prefix="todo-shell-")
+    os.close(handle)
+    return Path(name)
 
 
-def _end(group: str) -> None:
-    with suppress(ProcessLookupError, ValueError):  # it has ended, or never began
-        os.killpg(int(Path(shlex.split(group)[0]).read_text()), signal.SIGKILL)
+def _end(group: Path) -> None:
+    # It has ended, or never began.
+    with suppress(FileNotFoundError, ProcessLookupError, ValueError):
+        os.killpg(int(group.read_text()), signal.SIGKILL)
 
 
 def _answer(response: ExecuteResponse) -> str:

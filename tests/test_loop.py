@@ -69,6 +69,17 @@ class TestRouting:
         assert [m.type for m in final["messages"]] == ["human", "ai"]
         assert final["todo_loop"]["outcome"] == "no_todos"
 
+    def test_an_edit_after_a_continuation_lets_the_agent_go_on(
+        self, config: RunnableConfig
+    ) -> None:
+        """Whoever edits the list between two steps does not end the run by it."""
+        graph = compiled(policy=AutoContinue(max_in_a_row=1))
+        graph.invoke(begin("a"), config, interrupt_after=["auto_continue"])
+        graph.update_state(config, {"todos": items("a", "b")})
+        assert graph.get_state(config).next == ("agent",)
+        final = graph.invoke(None, config)
+        assert final["todo_loop"]["outcome"] == "limit_in_a_row"
+
     def test_the_end_can_be_another_node(self, config: RunnableConfig) -> None:
         """For what comes after the agent."""
         builder = StateGraph(TodoState)

@@ -98,6 +98,23 @@ class TestHistory:
         ]
         assert view(others, []) == others
 
+    def test_a_call_that_was_cut_off_gets_a_result(self) -> None:
+        """A run was cancelled while its tools worked; providers refuse a call without a result."""
+        done, cut = call("shell", command="true"), call("shell", command="sleep 99")
+        answer = ToolMessage("exit code 0", name="shell", tool_call_id=str(done["id"]))
+        history: list[AnyMessage] = [turn("", done, cut), answer, HumanMessage("Stop that.")]
+        made = view(history, [])
+        assert [message.type for message in made] == ["ai", "tool", "tool", "human"]
+        result = made[2]
+        assert isinstance(result, ToolMessage)
+        assert (result.tool_call_id, result.status) == (cut["id"], "error")
+        assert "cancelled" in result.text
+
+    def test_a_call_that_is_being_answered_is_left_alone(self) -> None:
+        """Nothing has been said since."""
+        history: list[AnyMessage] = [turn("", call("shell", command="true"))]
+        assert view(history, []) == history
+
     def test_the_stored_history_is_untouched(self) -> None:
         """The view is made of copies."""
         written = result("write_todos", {"mode": "replace", "todos": ["a", "b"]}, [])

@@ -7,11 +7,10 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.channels import LastValue
 from langgraph.graph import END, StateGraph
-from langgraph.types import Command
 
 from todo_tools.continuation import AutoContinue
-from todo_tools.state import TodoState, messages_in
-from todo_tools.turn import TurnEnd, aend_turn, end_turn
+from todo_tools.state import TodoState, loop_in, messages_in
+from todo_tools.turn import aend_turn, end_turn
 
 
 def add_auto_continue(
@@ -66,26 +65,20 @@ def add_auto_continue(
             "cannot be folded; derive the state from TodoState"
         )
     runnable = RunnableLambda(
-        lambda state: _command(end_turn(state, policy), agent, end),
-        _async_node(policy, agent, end),
-        name=node,
+        lambda state: end_turn(state, policy).update, _async_node(policy), name=node
     )
-    builder.add_node(node, runnable, destinations=(agent, end))
+    builder.add_node(node, runnable)
     builder.add_conditional_edges(agent, _route(tools, node), [tools, node])
+    # An edge and not a Command: whoever edits the state right after this node is routed as well.
+    builder.add_conditional_edges(node, _route_on(agent, end), [agent, end])
     return builder
 
 
-def _async_node(
-    policy: AutoContinue, agent: str, end: str
-) -> Callable[[Any], Awaitable[Command[str]]]:
-    async def node(state: Any) -> Command[str]:
-        return _command(await aend_turn(state, policy), agent, end)
+def _async_node(policy: AutoContinue) -> Callable[[Any], Awaitable[dict[str, Any]]]:
+    async def node(state: Any) -> dict[str, Any]:
+        return (await aend_turn(state, policy)).update
 
     return node
-
-
-def _command(ended: TurnEnd, agent: str, end: str) -> Command[str]:
-    return Command(goto=agent if ended.continues else end, update=ended.update)
 
 
 def _route(tools: str, otherwise: str) -> Callable[[Any], str]:
@@ -94,3 +87,10 @@ def _route(tools: str, otherwise: str) -> Callable[[Any], str]:
         return tools if isinstance(last, AIMessage) and last.tool_calls else otherwise
 
     return route
+
+
+def _route_on(agent: str, end: str) -> Callable[[Any], str]:
+    def route_on(state: Any) -> str:
+        return end if loop_in(state).get("outcome") else agent
+
+    return route_on

@@ -101,7 +101,8 @@ def _ask(decision: Decision, todos: list[TodoItem]) -> TurnEnd:
     while (answer := read_answer(interrupt(question))) is None:
         question = continue_question(todos, repeated=True)
     if isinstance(answer, str):
-        return TurnEnd(continues=True, update={"messages": [HumanMessage(answer)]})
+        update = {"messages": [HumanMessage(answer)], "todo_loop": {"outcome": None}}
+        return TurnEnd(continues=True, update=update)
     return _carry_out(decision if answer else replace(decision, outcome="declined"))
 
 

@@ -5,10 +5,10 @@ appears in, so the history part of a prompt never changes once sent and stays in
 prompt cache; only the last block is new.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools import prompts
 from todo_tools.models import TodoItem, incomplete
@@ -24,9 +24,10 @@ def model_view(state: Mapping[str, Any]) -> list[AnyMessage]:
         state: The graph state, with `messages` and `todos`. It is left as it is.
 
     Returns:
-        The history with every todo result cut to its first line (errors stay whole), and at the
-        end one message with the live list: while items remain, and once more when the last one was
-        finished since the user's last message.
+        The history with every todo result cut to its first line (errors stay whole) and a result
+        for every tool call that was cut off by a cancelled run; at the end one message with the
+        live list, while items remain and once more when the last one was finished since the user's
+        last message.
 
     Raises:
         ValueError: `todos` holds something that is not a list of todos.
@@ -37,9 +38,30 @@ def model_view(state: Mapping[str, Any]) -> list[AnyMessage]:
         ...     return {"messages": [model.invoke(prompt)]}
     """
     messages = messages_in(state)
-    view = [_shortened(message) for message in messages]
+    view = list(_answered(_shortened(message) for message in messages))
     block = live_block(todos_in(state), messages)
     return [*view, block] if block else view
+
+
+def _answered(messages: Iterable[AnyMessage]) -> Iterator[AnyMessage]:
+    """The messages, with a result for each call that was cut off by what follows it.
+
+    A run may be cancelled while a tool works, and the user go on with a new message. Providers
+    refuse a history with such a call.
+    """
+    waiting: dict[str | None, str] = {}
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            waiting.pop(message.tool_call_id, None)
+        else:
+            yield from (_cut_off(name, call_id) for call_id, name in waiting.items())
+            calls = message.tool_calls if isinstance(message, AIMessage) else []
+            waiting = {call["id"]: call["name"] for call in calls}
+        yield message
+
+
+def _cut_off(name: str, call_id: str | None) -> ToolMessage:
+    return ToolMessage(prompts.CUT_OFF, name=name, tool_call_id=call_id or "", status="error")
 
 
 def live_block(todos: list[TodoItem], messages: Sequence[AnyMessage]) -> HumanMessage | None:
