@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench picture clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
@@ -35,6 +35,9 @@ format: .venv/.ready
 .venv/.ready: .venv/.ready-demo
 	$(BIN)/python -m pip install --quiet --group lint --group providers --group test
 	@touch $@
+
+picture: .venv/.ready
+	$(BIN)/python -m graphs.picture
 
 clean:
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache
