@@ -44,7 +44,8 @@ def _show(console: Console, mode: str, chunk: Any) -> None:
         if chunk["type"] == "todo_loop" and chunk["outcome"] is None:
             console.print(Text("↻ not finished: sent back to work", style="bold cyan"))
         return
-    for message in (chunk.get("agent") or {}).get("messages", []):
+    answered: dict[str, Any] = chunk.get("agent") or {}
+    for message in answered.get("messages", []):
         _show_turn(console, message)
     results = _results(chunk.get("tools"))
     for result in results:
