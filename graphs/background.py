@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from graphs.shell import LocalShell, ShellRun, shell_answer
+from graphs.shell import SECONDS_TO_DIE, LocalShell, ShellRun, shell_answer
 from todo_tools.text import one_line
 
 
@@ -122,6 +122,8 @@ def _status(run: ShellRun) -> str:
 def _end(runs: Mapping[str, ShellRun]) -> None:
     for run in list(runs.values()):
         run.end()
+    for run in list(runs.values()):
+        run.wait(SECONDS_TO_DIE)
 
 
 def _tool(function: Callable[..., str], name: str, description: str) -> BaseTool:

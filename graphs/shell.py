@@ -16,6 +16,7 @@ from langchain_core.tools import StructuredTool
 
 NOT_STARTED, TIMED_OUT = 1, 124
 MAX_OUTPUT_BYTES = 100_000
+SECONDS_TO_DIE = 5.0
 
 _DESCRIPTION = (
     "Run a shell command in the working directory. Answers with its output and, on the last line, "
@@ -107,7 +108,7 @@ class LocalShell(LocalShellBackend):
             return ExecuteResponse(f"Error: the command cannot be started: {error}", NOT_STARTED)
         finally:
             run.end()
-        run.wait(_SECONDS_TO_DIE)
+        run.wait(SECONDS_TO_DIE)
         return run.response(note=f"[Timed out after {seconds}s]", exit_code=TIMED_OUT)
 
 
@@ -191,9 +192,6 @@ class ShellRun:
     def _shown(self) -> str:
         out, err = (output.text.rstrip("\n") for output in self._outputs)
         return "\n".join(filter(None, [out, *(f"[stderr] {line}" for line in err.splitlines())]))
-
-
-_SECONDS_TO_DIE = 5.0
 
 
 class _Output:
