@@ -159,7 +159,7 @@ class TestEditing:
         )
         assert content.count("return 2") == 2
 
-    @pytest.mark.parametrize("old", ["return 3", "", "return  1", "return “1”"])  # noqa: RUF001
+    @pytest.mark.parametrize("old", ["return 3", "", "return  1", "return “1”"])
     async def test_a_text_that_does_not_occur_is_refused(
         self, old: str, use: Use, tmp_path: Path
     ) -> None:
@@ -176,6 +176,16 @@ class TestEditing:
             call("edit_file", file_path="a.txt", old_string="three", new_string="3"),
         )
         assert (tmp_path / "a.txt").read_bytes() == b"1\r\n2\r\n3\r\n"
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        "made", [call("execute"), call("edit_file", file_path="a"), call("rm")]
+    )
+    async def test_a_call_that_cannot_be_understood_is_an_answer(self, made: Any, use: Use) -> None:
+        """Whether arguments are missing or there is no such tool."""
+        (answer,) = await use(made)
+        assert answer.status == "error"
 
 
 class TestListing:
@@ -379,10 +389,6 @@ class TestApproval:
 
 
 class TestWorkingThroughAList:
-    CHECKLIST: Any = {
-        "messages": [("user", "- [ ] Make: `echo a > a`\n- [ ] Fail: `exit 4`\n- [ ] Think")]
-    }
-
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_the_stand_in_works_off_a_checklist(
         self, form: str, tmp_path: Path, config: RunnableConfig
@@ -390,10 +396,12 @@ class TestWorkingThroughAList:
         """By real commands, sent back to work where it stops early."""
         model = checklist_model(shell="execute", rest_after=1)
         agent = build_coding_agent(model, tmp_path, ask=False, checkpointer=InMemorySaver())
+        checklist = "- [ ] Make: `echo a > a; echo exit code 7`\n- [ ] Fail: `exit 4`\n- [ ] Think"
+        request: Any = {"messages": [("user", checklist)]}
         if form == "sync":
-            final = agent.invoke(self.CHECKLIST, config)
+            final = agent.invoke(request, config)
         else:
-            final = await agent.ainvoke(self.CHECKLIST, config)
+            final = await agent.ainvoke(request, config)
         assert (tmp_path / "a").read_text() == "a\n"
         statuses = [todo["status"] for todo in final["todos"]]
         assert statuses == ["completed", "abandoned", "completed"]

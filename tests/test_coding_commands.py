@@ -47,6 +47,10 @@ def is_written(path: Path) -> bool:
     return path.exists() and path.read_text().endswith("\n")
 
 
+def is_empty(folder: Path) -> bool:
+    return not any(folder.iterdir())
+
+
 # A command whose child outlives the shell, unless the whole tree is ended.
 WITH_CHILD = "sh -c 'echo $$ > child; exec sleep 60' & echo begun; wait"
 
@@ -56,7 +60,7 @@ def execute(request: pytest.FixtureRequest, tmp_path: Path) -> Execute:
     """Have the agent run a command and get what it is answered."""
 
     async def execute(command: str, *, limit: int = 120, **arguments: Any) -> str:
-        script = [turn("", call("execute", command=command, **arguments)), "Done."]
+        script: list[Any] = [turn("", call("execute", command=command, **arguments)), "Done."]
         model = ScriptedChatModel(script=script)
         agent = build_coding_agent(model, tmp_path, ask=False, timeout=limit)
         final = agent.invoke(BEGIN) if request.param == "sync" else await agent.ainvoke(BEGIN)
@@ -102,7 +106,7 @@ class TestCommands:
         assert kept == "x" * 100_000
         assert "exit code 3" in notes
         assert "truncated" in notes
-        assert list(tmp_path.iterdir()) == []
+        assert is_empty(tmp_path)
 
     async def test_endless_output_does_not_fill_the_memory(self, execute: Execute) -> None:
         """What is not kept is dropped as it comes."""
@@ -120,13 +124,13 @@ class TestCommands:
         """There is nobody to type."""
         assert "exit code 0" in await execute("cat", limit=30)
 
-    @pytest.mark.parametrize("timeout", [0, -1, 10_000])
+    @pytest.mark.parametrize("seconds", [0, -1, 10_000])
     async def test_an_unusable_time_limit_is_an_answer(
-        self, timeout: int, execute: Execute, tmp_path: Path
+        self, seconds: int, execute: Execute, tmp_path: Path
     ) -> None:
         """And nothing is run."""
-        assert (await execute("touch made", timeout=timeout)).startswith("Error: ")
-        assert list(tmp_path.iterdir()) == []
+        assert (await execute("touch made", timeout=seconds)).startswith("Error: ")
+        assert is_empty(tmp_path)
 
     async def test_a_command_that_cannot_be_started_is_an_answer(self, execute: Execute) -> None:
         """Not an exception."""
@@ -243,7 +247,7 @@ class TestCleanup:
 
     def test_an_agent_that_is_no_longer_used_takes_its_tasks_with_it(self, tmp_path: Path) -> None:
         """Where nobody closes them."""
-        script = [turn("", call("run_in_background", command=WITH_CHILD)), "Done."]
+        script: list[Any] = [turn("", call("run_in_background", command=WITH_CHILD)), "Done."]
         agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
         agent.invoke(BEGIN)
         wait_until(lambda: is_written(tmp_path / "child"))
