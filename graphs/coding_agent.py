@@ -3,7 +3,6 @@
 import os
 import tempfile
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +132,6 @@ def _approval(ask: Ask) -> list[HumanInTheLoopMiddleware[Any, Any, Any]]:
     return [HumanInTheLoopMiddleware(dict.fromkeys(ASKED_ABOUT, config))]
 
 
-@cache  # the server calls it for every run, and background tasks outlive a run
 def serve() -> CompiledStateGraph[Any, Any, Any, Any]:
     """The agent as `langgraph.json` serves it; the server brings the checkpointer.
 

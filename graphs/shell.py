@@ -145,10 +145,11 @@ class ShellRun:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
-        for stream, output in zip((process.stdout, process.stderr), self._outputs, strict=True):
-            reader = threading.Thread(target=output.read, args=(stream,), daemon=True)
-            reader.start()
-            self._readers.append(reader)
+            streams = (process.stdout, process.stderr)
+            for stream, output in zip(streams, self._outputs, strict=True):
+                reader = threading.Thread(target=output.read, args=(stream,), daemon=True)
+                reader.start()
+                self._readers.append(reader)
         return self
 
     def wait(self, timeout: float) -> bool:

@@ -408,12 +408,13 @@ class TestWorkingThroughAList:
         loop = agent.get_state(config).values["todo_loop"]
         assert (loop["outcome"], loop["in_turn"]) == ("finished", 2)
 
-    def test_a_served_agent_brings_no_checkpointer_and_is_one(
+    def test_the_served_agent_brings_no_checkpointer(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        """Since background tasks outlive a run."""
+        """The server has its own and refuses another."""
         monkeypatch.setenv("TODO_WORKDIR", str(tmp_path))
-        serve.cache_clear()
-        assert serve() is serve()
-        assert serve().checkpointer is None
-        serve.cache_clear()
+        agent = serve()
+        assert agent.checkpointer is None
+        assert agent.invoke({"messages": [("user", "- [ ] Think")]})["todos"] == [
+            {"text": "Think", "status": "completed"}
+        ]
