@@ -28,6 +28,7 @@ from graphs.shell import LocalShell, shell_tool
 from graphs.until_done import build_graph
 from todo_tools import AutoContinue, TodoLimits, format_status
 from todo_tools.checklist import read_checklist
+from todo_tools.transcript import is_from_user
 
 EXIT_DONE, EXIT_NOT_DONE, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -255,7 +256,8 @@ def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str
         if plan is None:
             raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
         return {"messages": [("user", plan)]}
-    latest = next((m.text for m in reversed(messages) if read_checklist(m.text)), None)
+    asked = (message.text for message in reversed(messages) if is_from_user(message))
+    latest = next(filter(read_checklist, asked), None)
     unfinished = bool(snapshot.next) or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
         if unfinished:
