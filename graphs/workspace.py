@@ -64,6 +64,11 @@ class Workspace(LocalShell):
         path = self.cwd / inside.lstrip("/")
         try:
             windows = _has_windows_endings(path)
+            if not windows and _has_carriage_returns(path):
+                return EditResult(
+                    f"Error editing file '{file_path}': its line endings are mixed, and would not "
+                    "be kept; change it with a command"
+                )
             result = super().edit(inside, old_string, new_string, replace_all)
             if windows and not result.error:
                 path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
@@ -141,7 +146,11 @@ class Workspace(LocalShell):
 def _has_windows_endings(path: Path) -> bool:
     """Whether every line of a file ends so; the maintained edit leaves none of them."""
     content = path.read_bytes() if path.is_file() else b""
-    return 0 < content.count(b"\n") == content.count(b"\r\n")
+    return 0 < content.count(b"\n") == content.count(b"\r\n") == content.count(b"\r")
+
+
+def _has_carriage_returns(path: Path) -> bool:
+    return path.is_file() and b"\r" in path.read_bytes()
 
 
 def _is_dir(path: Path) -> bool:

@@ -18,7 +18,7 @@ from todo_tools.clients import from_client_todos, to_client_todos
 from todo_tools.gate import TodoGate
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.operations import Operation, apply
-from todo_tools.state import ClientTodoState, fold_client_todos
+from todo_tools.state import ClientTodoState, client_todos_reducer
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 MIXED = [
@@ -27,12 +27,15 @@ MIXED = [
     *items("c", status="completed"),
     *items("d", status="abandoned"),
 ]
-THEIRS = [
+THEIRS: list[dict[str, Any]] = [
     {"content": "a", "status": "pending"},
     {"content": "b", "status": "in_progress"},
     {"content": "c", "status": "completed"},
     {"content": "d (abandoned)", "status": "completed", "abandoned": True},
 ]
+
+
+fold_client_todos = client_todos_reducer()
 
 
 class TestWords:
@@ -48,6 +51,11 @@ class TestWords:
     def test_a_list_in_our_words_is_read_as_well(self) -> None:
         """Item by item."""
         assert from_client_todos([*THEIRS[:1], *MIXED[1:]]) == MIXED
+
+    def test_a_client_may_open_an_abandoned_item_again(self) -> None:
+        """By its status alone."""
+        opened = [{**THEIRS[3], "status": "pending"}]
+        assert from_client_todos(opened) == items("d")
 
     @pytest.mark.parametrize(
         "wrong",

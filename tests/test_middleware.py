@@ -1,7 +1,9 @@
 """The pack in LangChain's `create_agent`, beside other middleware."""
 
+import itertools
 from itertools import pairwise
 from typing import Any, cast
+from uuid import uuid4
 
 import pytest
 from langchain.agents import create_agent
@@ -11,6 +13,7 @@ from langchain.agents.middleware import (
     ContextEditingMiddleware,
     HumanInTheLoopMiddleware,
     ModelCallLimitMiddleware,
+    ModelRetryMiddleware,
     SummarizationMiddleware,
     TodoListMiddleware,
     ToolCallLimitMiddleware,
@@ -19,11 +22,12 @@ from langchain.agents.middleware import (
 from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
 from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededError
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from pydantic import BaseModel
 
@@ -135,7 +139,28 @@ class TestByItself:
         final = graph.invoke({**USER, "todos": items(*"a" * 150)}, config)
         assert len(final["todos"]) == 150
 
-    @pytest.mark.parametrize("wrong", [{"policy": True}, {"gate": True}, {"limits": 5}])
+    def test_its_limits_hold_for_the_gate_and_clients_too(self, config: RunnableConfig) -> None:
+        """They are said once."""
+        middleware = TodoMiddleware(
+            limits=TodoLimits(max_todos=150), gate=TodoGate(), client_todos=True
+        )
+        assert middleware.gate is not None
+        assert middleware.gate.limits.max_todos == 150
+        final = agent(scripted(*["Hi."] * 30), middleware).invoke(
+            {**USER, "todos": items(*"a" * 150)}, config
+        )
+        assert len(final["todos"]) == 150
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"policy": True},
+            {"gate": True},
+            {"limits": 5},
+            {"view": 5},
+            {"system_prompt": 5},
+        ],
+    )
     def test_arguments_of_another_type_are_refused_at_build_time(self, wrong: Any) -> None:
         """With what was given."""
         with pytest.raises(TypeError, match=r"got (True|5)"):
@@ -266,6 +291,69 @@ class TestLimitsOfOthers:
         model = scripted(PLAN, PLAN)
         with pytest.raises(ToolCallLimitExceededError):
             agent(model, *both_orders(limit)[order]).invoke(USER, config)
+
+
+class TestOrder:
+    """Where it stands in the list."""
+
+    def test_listed_last_others_end_once(self, config: RunnableConfig) -> None:
+        """What they do when the agent ends waits until it is let go."""
+        ended: list[int] = []
+
+        class Closing(AgentMiddleware[Any, Any, Any]):
+            def after_agent(self, state: Any, runtime: Any) -> None:
+                ended.append(len(state["messages"]))
+
+        graph = agent(never_finished(), Closing(), TodoMiddleware())
+        final = graph.invoke(USER, config)
+        assert ended == [len(final["messages"])]
+        assert loop_of(graph, config)["in_turn"] == 20
+
+    @pytest.mark.parametrize("order", [0, 1])
+    def test_an_answer_that_is_rewritten_is_still_the_models(
+        self, config: RunnableConfig, order: int
+    ) -> None:
+        """Whoever puts another message in its place, with another id."""
+
+        class Shouting(AgentMiddleware[Any, Any, Any]):
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                answer = handler(request).result[0]
+                return AIMessage(answer.text.upper(), tool_calls=answer.tool_calls, id=str(uuid4()))
+
+        graph = agent(scripted(PLAN, "Early.", FINISH, "Done."), *both_orders(Shouting())[order])
+        assert graph.invoke(USER, config)["messages"][-1].text == "DONE."
+        assert loop_of(graph, config)["outcome"] == "finished"
+
+    @pytest.mark.parametrize("order", [0, 1])
+    def test_a_provider_that_is_down_is_not_asked_again_and_again(
+        self, config: RunnableConfig, order: int
+    ) -> None:
+        """What stands in for its answer after the last retry is no answer."""
+        retry = ModelRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
+
+        def down(_: Any) -> str:
+            raise OSError("down")
+
+        model = ScriptedChatModel(script=down)
+        graph = agent(model, *both_orders(retry)[order])
+        graph.invoke({**USER, "todos": items("a")}, config)
+        assert len(model.prompts) == 3
+        assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
+
+    def test_pictures_from_tools_re_arm_nothing(self, config: RunnableConfig) -> None:
+        """A model cannot speak for the user."""
+
+        @tool
+        def look(runtime: ToolRuntime) -> Command[Any]:
+            """Look at a picture."""
+            result = ToolMessage("A picture:", tool_call_id=str(runtime.tool_call_id))
+            return Command(update={"messages": [result, HumanMessage("<image>")]})
+
+        turns = itertools.cycle([turn("", call("look")), turn("Later.")])
+        model = ScriptedChatModel(script=lambda _: next(turns))
+        graph = agent(model, TodoMiddleware(policy=AutoContinue(max_in_turn=7)), tools=[look])
+        graph.invoke({**USER, "todos": items("a")}, config)
+        assert loop_of(graph, config)["in_turn"] == 7
 
 
 class TestHistoryOfOthers:

@@ -11,6 +11,7 @@ from tests.strategies import todo_lists
 from todo_tools import TodoDetails, TodoItem, todos_from_messages
 from todo_tools.testing import call, turn
 from todo_tools.transcript import (
+    continuation_message,
     details_of,
     injected,
     is_from_user,
@@ -68,6 +69,19 @@ class TestSpeakers:
         assert not is_from_user(injected("Go on."))
         assert not is_from_user(tagged)
         assert not is_from_user(AIMessage("hi"))
+
+    def test_a_continuation_is_known_by_its_id_as_well(self) -> None:
+        """Middleware that rewrites messages may drop the tag."""
+        ours = continuation_message("Go on.")
+        assert not is_from_user(HumanMessage(ours.text, id=ours.id))
+
+    def test_a_message_right_behind_a_result_is_the_tools(self) -> None:
+        """Tools hand images to the model in that way."""
+        shown = ToolMessage("A picture:", tool_call_id="1")
+        history = [HumanMessage("a"), turn("", call("look")), shown, HumanMessage("<image>")]
+        assert last_user_message(history) == 0
+        assert last_user_message([*history, HumanMessage("<another>")]) == 0
+        assert last_user_message([*history, AIMessage("b"), HumanMessage("c")]) == 5
 
     def test_the_last_message_of_the_user_is_found(self) -> None:
         """Or none, where it was summarized away."""

@@ -108,7 +108,26 @@ class TestHistory:
         result = made[2]
         assert isinstance(result, ToolMessage)
         assert (result.tool_call_id, result.status) == (cut["id"], "error")
-        assert "cancelled" in result.text
+        assert "the run ended before" in result.text
+
+    def test_a_result_that_stands_further_back_is_not_made_up(self) -> None:
+        """A tool beside it may have put a message of its own between."""
+        first, second = call("look"), call("list_todos")
+        history: list[AnyMessage] = [
+            turn("", first, second),
+            ToolMessage("A picture:", name="look", tool_call_id=str(first["id"])),
+            HumanMessage("<image>"),
+            ToolMessage("No todos", name="list_todos", tool_call_id=str(second["id"])),
+        ]
+        assert view(history, []) == history
+
+    def test_a_call_whose_arguments_were_no_json_gets_a_result(self) -> None:
+        """No tool will ever answer it."""
+        broken = {"name": "shell", "args": "{", "id": "b", "error": None}
+        history: list[AnyMessage] = [AIMessage("", invalid_tool_calls=[broken])]
+        made = view(history, [])
+        assert [message.type for message in made] == ["ai", "tool"]
+        assert "not valid JSON" in made[1].text
 
     def test_a_call_that_is_being_answered_is_left_alone(self) -> None:
         """Nothing has been said since."""

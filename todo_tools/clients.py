@@ -86,6 +86,8 @@ def _from_client(item: Any) -> Any:
     if not is_mapping(item) or not isinstance(item.get("content"), str):
         return item
     content, status = item["content"], str(item.get("status"))
-    if item.get("abandoned"):
-        return {"text": content.removesuffix(_ABANDONED), "status": "abandoned"}
-    return {"text": content, "status": _STATUS.get(status, status)}
+    if not item.get("abandoned"):
+        return {"text": content, "status": _STATUS.get(status, status)}
+    # Still abandoned, unless a client has given it another status.
+    status = "abandoned" if status == "completed" else _STATUS.get(status, status)
+    return {"text": content.removesuffix(_ABANDONED), "status": status}

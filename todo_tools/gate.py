@@ -41,7 +41,7 @@ class TodoGate:
     limits: TodoLimits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
-        if isinstance(self.exempt, str):
+        if isinstance(self.exempt, str) or not isinstance(self.exempt, Collection):
             raise TypeError(f"exempt must be a collection of tool names, got {self.exempt!r}")
 
     def refusal(self, name: str, todos: list[TodoItem]) -> str | None:

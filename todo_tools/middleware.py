@@ -1,8 +1,8 @@
 """The whole pack as one middleware for LangChain's `create_agent`, and for deepagents."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, NotRequired
-from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -16,7 +16,7 @@ from todo_tools.models import DEFAULT_LIMITS, TodoItem, TodoLimits
 from todo_tools.prompts import TODO_SYSTEM_PROMPT
 from todo_tools.state import (
     LoopState,
-    fold_client_todos,
+    client_todos_reducer,
     loop_in,
     merge_loop,
     messages_in,
@@ -60,19 +60,22 @@ class TodoAgentState(AgentState[Any]):
 class ClientTodoAgentState(AgentState[Any]):
     """The channels of `ClientTodoState` in LangChain's agent state."""
 
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], client_todos_reducer()]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
 
 
-def _state_within(limits: TodoLimits) -> type[AgentState[Any]]:
+def _state_within(limits: TodoLimits, *, client_todos: bool) -> type[AgentState[Any]]:
     """The state whose list may be as long as the tools may write it."""
     if limits == DEFAULT_LIMITS:
-        return TodoAgentState
+        return ClientTodoAgentState if client_todos else TodoAgentState
 
     class LimitedTodoAgentState(TodoAgentState):
         todos: NotRequired[Annotated[list[TodoItem], todos_reducer(limits)]]
 
-    return LimitedTodoAgentState
+    class LimitedClientTodoAgentState(ClientTodoAgentState):
+        todos: NotRequired[Annotated[list[ClientTodo], client_todos_reducer(limits)]]
+
+    return LimitedClientTodoAgentState if client_todos else LimitedTodoAgentState
 
 
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -82,12 +85,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     brings that one along, as deepagents does in its Codex profile, it is replaced; where both are
     listed, `create_agent` refuses to build the agent.
 
+    List it last. `after_agent` hooks run from the last to the first, so then the others', such as
+    the closing of a shell, wait until the agent is let go.
+
     Args:
         limits: How much the model may write.
         policy: When the agent is sent back to work; `None` lets it go whenever it stops.
         system_prompt: Put behind the agent's own; `None` for nothing.
         view: From the state to the messages for the model; `None` sends the history as it is.
-        gate: Refuse other tools until an item is in progress; `None` refuses nothing.
+        gate: Refuse other tools until an item is in progress; `None` refuses nothing. Its limits
+            become those of the middleware.
         client_todos: Keep `todos` in the words of LangChain's clients, such as deep-agents-ui
             (`todo_tools.clients`), instead of ours.
 
@@ -114,12 +121,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise TypeError(f"policy must be an AutoContinue or None, got {policy!r}")
         if gate is not None and not isinstance(gate, TodoGate):
             raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
+        if view is not None and not callable(view):
+            raise TypeError(f"view must be a function of the state or None, got {view!r}")
+        if system_prompt is not None and not isinstance(system_prompt, str):
+            raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
         self.tools = create_todo_tools(limits)
-        self.state_schema = ClientTodoAgentState if client_todos else _state_within(limits)
+        self.state_schema = _state_within(limits, client_todos=client_todos)
         self.policy = policy
         self.system_prompt = system_prompt
         self.view = view
-        self.gate = gate
+        self.gate = gate and replace(gate, limits=limits)
 
     @property
     @override
@@ -134,7 +145,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ExtendedModelResponse[Any]:
         """Send the model's view and the system prompt, and note that the model answered."""
-        return _noted(handler(self._prepared(request)))
+        return _noted(request.state, handler(self._prepared(request)))
 
     @override
     async def awrap_model_call(
@@ -143,7 +154,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
         """The same as `wrap_model_call`."""
-        return _noted(await handler(self._prepared(request)))
+        return _noted(request.state, await handler(self._prepared(request)))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -190,22 +201,29 @@ def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
     return SystemMessage(content=blocks)
 
 
-def _noted(response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
-    """Write down which message the model answered with.
+def _noted(state: Any, response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
+    """Write down how many answers there were before this one of the model.
 
     A run may also be ended by what another middleware appended or jumped over, such as a limit on
-    model calls. The loop must not start it again then, so it continues only after this message.
+    model calls. The loop must not start it again then: it continues only where exactly one answer
+    has been added since. Counted, since other middleware may put another message in its place.
     """
-    answer = next(m for m in response.result if isinstance(m, AIMessage))
-    answer.id = answer.id or str(uuid4())
+    answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
+    # Every chat model gives its answers ids: one without is a substitute, after failed retries say.
+    if answer is None or answer.id is None:
+        return ExtendedModelResponse(model_response=response)
     return ExtendedModelResponse(
-        model_response=response, command=Command(update={"todo_loop": {"answer": answer.id}})
+        model_response=response,
+        command=Command(update={"todo_loop": {"answers": _answers_in(state)}}),
     )
 
 
 def _is_own_answer(state: Any) -> bool:
-    last = next((m for m in reversed(messages_in(state)) if isinstance(m, AIMessage)), None)
-    return last is not None and last.id == loop_in(state).get("answer")
+    return loop_in(state).get("answers") == _answers_in(state) - 1
+
+
+def _answers_in(state: Any) -> int:
+    return sum(isinstance(message, AIMessage) for message in messages_in(state))
 
 
 def _hook_update(ended: TurnEnd) -> dict[str, Any]:

@@ -58,9 +58,8 @@ OUTSIDE_GRAPH = (
 LISTED = "The list is shown at the end of this conversation as long as it is of use."
 """What the model is shown of a `list_todos` result in the history."""
 
-CUT_OFF = (
-    "Error: the run was cancelled before this tool answered; it may have done part of its work."
-)
+CUT_OFF = "Error: the run ended before this tool answered; it may have done part of its work."
+NO_JSON = "Error: the arguments of this call were not valid JSON, so the tool was not run."
 """What the model is shown for a call without a result."""
 
 _REMINDER = "Start the next item before you work on it; complete it as soon as it is done."

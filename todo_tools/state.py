@@ -29,6 +29,7 @@ from todo_tools.operations import Operation, apply
 
 TodosUpdate = list[TodoItem] | Operation | None
 ClientTodosUpdate = list[ClientTodo] | TodosUpdate
+ClientTodosReducer = Callable[[list[ClientTodo], ClientTodosUpdate], list[ClientTodo]]
 TodosReducer = Callable[[list[TodoItem], TodosUpdate], list[TodoItem]]
 
 
@@ -60,15 +61,27 @@ def _reducer(limits: TodoLimits) -> TodosReducer:
     return fold_todos
 
 
-def fold_client_todos(todos: list[ClientTodo], update: ClientTodosUpdate) -> list[ClientTodo]:
-    """Reducer of a `todos` channel in the words of LangChain's clients.
+def client_todos_reducer(limits: TodoLimits = DEFAULT_LIMITS) -> ClientTodosReducer:
+    """Make the reducer of a `todos` channel in the words of LangChain's clients.
 
-    Takes what the channel of `TodoState` takes, and whole lists in their words as well.
+    Args:
+        limits: How long a list may be that the application or a client seeds or edits.
+
+    Returns:
+        A function that takes what that of `todos_reducer` takes, and whole lists in their words.
     """
-    ours = from_client_todos(todos, ANY_LENGTH)
-    if is_list(update):
-        return to_client_todos(from_client_todos(update))
-    return to_client_todos(todos_reducer()(ours, cast("TodosUpdate", update)))
+    return _client_reducer(limits)
+
+
+@lru_cache  # as above
+def _client_reducer(limits: TodoLimits) -> ClientTodosReducer:
+    def fold_client_todos(todos: list[ClientTodo], update: ClientTodosUpdate) -> list[ClientTodo]:
+        if is_list(update):
+            return to_client_todos(from_client_todos(update, limits))
+        ours = from_client_todos(todos, ANY_LENGTH)
+        return to_client_todos(todos_reducer(limits)(ours, cast("TodosUpdate", update)))
+
+    return fold_client_todos
 
 
 class LoopState(TypedDict, total=False):
@@ -80,8 +93,8 @@ class LoopState(TypedDict, total=False):
     """Continuations since the user last spoke."""
     user_message: str
     """The id of the user's message that these counts belong to."""
-    answer: str
-    """The id of the model's last answer, where a middleware notes it."""
+    answers: int
+    """How many answers stood before the model's last one, where a middleware notes it."""
     outcome: str | None
     """Why the agent was last let go (`todo_tools.continuation.Outcome`); `None` once it was sent
     back to work or changed the list."""
@@ -114,7 +127,7 @@ class ClientTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], client_todos_reducer()]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard, cast
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
@@ -22,9 +23,19 @@ SOURCE_KEY = "lc_source"
 SOURCE = "todo_tools"
 
 
+_ID_PREFIX = "todo-tools-"
+
+
 def injected(text: str) -> HumanMessage:
     """A message of ours, tagged so that nobody takes it for the user's."""
     return HumanMessage(text, additional_kwargs={SOURCE_KEY: SOURCE})
+
+
+def continuation_message(text: str) -> HumanMessage:
+    """A message of ours for the history; its id tells it even where somebody rewrites messages."""
+    message = injected(text)
+    message.id = f"{_ID_PREFIX}{uuid4()}"
+    return message
 
 
 def is_injected(message: BaseMessage) -> bool:
@@ -34,7 +45,11 @@ def is_injected(message: BaseMessage) -> bool:
 
 def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
     """Whether a person wrote the message, not a middleware and not the loop."""
-    return isinstance(message, HumanMessage) and SOURCE_KEY not in message.additional_kwargs
+    return (
+        isinstance(message, HumanMessage)
+        and SOURCE_KEY not in message.additional_kwargs
+        and not (message.id or "").startswith(_ID_PREFIX)
+    )
 
 
 def details_of(message: BaseMessage) -> TodoDetails | None:
@@ -48,8 +63,20 @@ def details_of(message: BaseMessage) -> TodoDetails | None:
 
 
 def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
-    """Where the user spoke last."""
-    return next((at for at in reversed(range(len(messages))) if is_from_user(messages[at])), None)
+    """Where the user spoke last.
+
+    A human message right behind a tool's result counts as the tool's: tools hand images to the
+    model in that way, and a model could re-arm the loop's limits by them.
+    """
+    spoken = None
+    from_tool = False
+    for at, message in enumerate(messages):
+        from_tool = isinstance(message, ToolMessage) or (
+            from_tool and isinstance(message, HumanMessage)
+        )
+        if is_from_user(message) and not from_tool:
+            spoken = at
+    return spoken
 
 
 def call_position(messages: Sequence[BaseMessage], call_id: str | None) -> int:

@@ -19,7 +19,7 @@ from todo_tools.continuation import AutoContinue, Decision, decide, read_answer
 from todo_tools.events import continue_question, countdown_event
 from todo_tools.models import TodoItem
 from todo_tools.state import todos_in
-from todo_tools.transcript import injected
+from todo_tools.transcript import continuation_message
 
 _TICKS_PER_SECOND = 10
 
@@ -111,4 +111,6 @@ def _carry_out(decision: Decision) -> TurnEnd:
     update: dict[str, Any] = {"todo_loop": decision.next_loop}
     if decision.outcome:
         return TurnEnd(continues=False, update=update)
-    return TurnEnd(continues=True, update={**update, "messages": [injected(decision.prompt)]})
+    return TurnEnd(
+        continues=True, update={**update, "messages": [continuation_message(decision.prompt)]}
+    )

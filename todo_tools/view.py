@@ -5,7 +5,7 @@ appears in, so the history part of a prompt never changes once sent and stays in
 prompt cache; only the last block is new.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -25,9 +25,9 @@ def model_view(state: Mapping[str, Any]) -> list[AnyMessage]:
 
     Returns:
         The history with every todo result cut to its first line (errors stay whole) and a result
-        for every tool call that was cut off by a cancelled run; at the end one message with the
-        live list, while items remain and once more when the last one was finished since the user's
-        last message.
+        for every tool call that will never have one; at the end one message with the live list,
+        while items remain and once more when the last one was finished since the user's last
+        message.
 
     Raises:
         ValueError: `todos` holds something that is not a list of todos.
@@ -38,30 +38,34 @@ def model_view(state: Mapping[str, Any]) -> list[AnyMessage]:
         ...     return {"messages": [model.invoke(prompt)]}
     """
     messages = messages_in(state)
-    view = list(_answered(_shortened(message) for message in messages))
+    view = list(_answered([_shortened(message) for message in messages]))
     block = live_block(todos_in(state), messages)
     return [*view, block] if block else view
 
 
-def _answered(messages: Iterable[AnyMessage]) -> Iterator[AnyMessage]:
-    """The messages, with a result for each call that was cut off by what follows it.
+def _answered(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
+    """The messages, with a result for each call that will never have one.
 
-    A run may be cancelled while a tool works, and the user go on with a new message. Providers
-    refuse a history with such a call.
+    That is a call whose arguments were no JSON, and one of a run that was cancelled or failed while
+    a tool worked, before the user went on. Providers refuse a history with such a call.
     """
-    waiting: dict[str | None, str] = {}
+    results = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    open_calls: list[ToolMessage] = []
     for message in messages:
-        if isinstance(message, ToolMessage):
-            waiting.pop(message.tool_call_id, None)
-        else:
-            yield from (_cut_off(name, call_id) for call_id, name in waiting.items())
-            calls = message.tool_calls if isinstance(message, AIMessage) else []
-            waiting = {call["id"]: call["name"] for call in calls}
+        if not isinstance(message, ToolMessage):
+            yield from open_calls
+            open_calls = []
         yield message
+        if isinstance(message, AIMessage):
+            calls = [call for call in message.tool_calls if call["id"] not in results]
+            open_calls = [_failed(call["name"], call["id"], prompts.CUT_OFF) for call in calls]
+            for call in message.invalid_tool_calls:
+                if call["id"] not in results:
+                    yield _failed(call["name"] or "", call["id"], prompts.NO_JSON)
 
 
-def _cut_off(name: str, call_id: str | None) -> ToolMessage:
-    return ToolMessage(prompts.CUT_OFF, name=name, tool_call_id=call_id or "", status="error")
+def _failed(name: str, call_id: str | None, reason: str) -> ToolMessage:
+    return ToolMessage(reason, name=name, tool_call_id=call_id or "", status="error")
 
 
 def live_block(todos: list[TodoItem], messages: Sequence[AnyMessage]) -> HumanMessage | None:
