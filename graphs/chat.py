@@ -143,8 +143,8 @@ async def _thread(
     saved = await saver.aget_tuple(config)
     kept = cast("dict[str, Any]", saved.metadata) if saved else {}
     name = options.graph or kept.get("graph", _DEFAULT_GRAPH)
-    if name != kept.get("graph", name):
-        raise UnusableInputError(f"thread {options.thread!r} is one of --graph {kept['graph']}")
+    if name not in _GRAPHS or name != kept.get("graph", name):
+        raise UnusableInputError(f"thread {options.thread!r} is one of the graph {kept['graph']!r}")
     workdir = _workdir(
         options.workdir or Path(kept.get("workdir") or tempfile.mkdtemp("", "todo-"))
     )

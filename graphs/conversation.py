@@ -31,6 +31,8 @@ from todo_tools.state import todos_in
 from todo_tools.text import one_line
 
 _OUTPUT_LINES = 12
+_STOPPED = "Stopped. Send a message, or /go to let it go on."
+_NOT_CONTINUED = "Not continued. Enter sends what you type instead; /go continues."
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
@@ -161,7 +163,7 @@ class Conversation:
                     await self._show(*run_lines(mode, chunk))
                     self._typed()
         except asyncio.CancelledError:
-            await self._show(*_stopped(counting=bool(self.followed.countdown)))
+            await self._show(*_said(_NOT_CONTINUED if self.followed.countdown else _STOPPED))
             raise
         except Exception as error:  # a conversation outlives what a run dies of
             await self._show(*_error(error))
@@ -296,9 +298,3 @@ def _said(text: str) -> Iterable[Shown]:
 def _error(error: Exception) -> Iterable[Shown]:
     kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
     return (Shown((Span(one_line(f"error: {kind}{' '.join(str(error).split())}"), "error"),)),)
-
-
-def _stopped(*, counting: bool) -> Iterable[Shown]:
-    if counting:
-        return _said("Not continued. Enter sends what you type instead; /go continues.")
-    return _said("Stopped. Send a message, or /go to let it go on.")
