@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pexpect
+import pexpect  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -277,7 +277,7 @@ class TestScreen:
 
 class TestMoving:
     def thread(self) -> Thread:
-        script = [
+        script: list[AIMessage | str] = [
             turn("", call("write_todos", mode="replace", todos=["a"])),
             turn("", call("edit_todos", action="complete", indices=[0])),
             "Done.",
@@ -388,7 +388,7 @@ class Terminal:
         self.child = pexpect.spawn(
             sys.executable,
             ["-m", "graphs", "chat", "--workdir", "work", *argv],
-            env=environment,  # type: ignore[arg-type]
+            env=environment,
             dimensions=(40, 80),
             encoding="utf-8",
         )
