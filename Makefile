@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench picture notebooks clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
@@ -35,6 +35,16 @@ format: .venv/.ready
 .venv/.ready: .venv/.ready-demo
 	$(BIN)/python -m pip install --quiet --group lint --group providers --group test
 	@touch $@
+
+picture: .venv/.ready
+	$(BIN)/python -m graphs.picture
+
+# Runs the notebooks and saves them with their outputs, without machine paths and time stamps.
+notebooks: .venv/.ready
+	$(BIN)/python -m nbconvert --to notebook --execute --inplace \
+	  --ClearMetadataPreprocessor.enabled=True \
+	  --ClearMetadataPreprocessor.preserve_nb_metadata_mask='{"kernelspec", ("language_info", "name")}' \
+	  notebooks/*.ipynb
 
 clean:
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache

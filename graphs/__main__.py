@@ -1,5 +1,6 @@
 """`python -m graphs`: an agent works off a checklist; `python -m graphs chat`: one to talk to."""
 
+import signal
 import sys
 
 
@@ -13,4 +14,6 @@ def _main(argv: list[str]) -> int:
     return program.main(argv)
 
 
+# A supervisor's stop is handled as Ctrl-C is, so that nothing the agent started is left running.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 sys.exit(_main(sys.argv[1:]))

@@ -142,15 +142,15 @@ async def _thread(
     config: RunnableConfig = {"configurable": {"thread_id": options.thread or uuid4().hex[:8]}}
     saved = await saver.aget_tuple(config)
     kept = cast("dict[str, Any]", saved.metadata) if saved else {}
-    name = options.graph or kept.get("graph", _DEFAULT_GRAPH)
-    if name not in _GRAPHS or name != kept.get("graph", name):
-        raise UnusableInputError(f"thread {options.thread!r} is one of the graph {kept['graph']!r}")
+    name = options.graph or kept.get("agent", _DEFAULT_GRAPH)
+    if name not in _GRAPHS or name != kept.get("agent", name):
+        raise UnusableInputError(f"thread {options.thread!r} is one of the graph {kept['agent']!r}")
     workdir = _workdir(
         options.workdir or Path(kept.get("workdir") or tempfile.mkdtemp("", "todo-"))
     )
     policy = AutoContinue(grace_seconds=options.grace, stop_when=lambda _: bool(waiting))
     graph = _GRAPHS[name](options.model, workdir, policy).compile(checkpointer=saver, name=name)
-    return Thread(graph, {**config, "metadata": {"workdir": str(workdir), "graph": name}})
+    return Thread(graph, {**config, "metadata": {"workdir": str(workdir), "agent": name}})
 
 
 def _workdir(workdir: Path) -> Path:

@@ -14,11 +14,12 @@ class ModelError(Exception):
         super().__init__(f"model {name!r}: {reason[:_REASON_CHARACTERS]}")
 
 
-def chat_model(name: str | None) -> BaseChatModel:
+def chat_model(name: str | None, *, command_tool: str = "shell") -> BaseChatModel:
     """Make the chat model.
 
     Args:
         name: `provider:name` as `init_chat_model` takes it, `None` or empty for the stand-in.
+        command_tool: The tool that the stand-in runs commands with.
 
     Returns:
         The model.
@@ -27,7 +28,7 @@ def chat_model(name: str | None) -> BaseChatModel:
         ModelError: The model cannot be made, such as for a missing provider package or key.
     """
     if not name:
-        return checklist_model()
+        return checklist_model(shell=command_tool)
     try:
         return init_chat_model(name)
     except Exception as error:  # each provider package has its own for a missing key

@@ -5,32 +5,39 @@ import asyncio
 import sqlite3
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import closing
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, cast
 from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.types import StateSnapshot
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, StateSnapshot
 
+from graphs.approval import decide
+from graphs.background import BackgroundTasks
+from graphs.coding_agent import build_coding_agent
 from graphs.model import ModelError, chat_model
 from graphs.report import report
-from graphs.shell import shell_tool
+from graphs.shell import LocalShell, shell_tool
 from graphs.until_done import build_graph
 from todo_tools import AutoContinue, TodoLimits, format_status
 from todo_tools.checklist import read_checklist
+from todo_tools.transcript import is_from_user
 
 EXIT_DONE, EXIT_NOT_DONE, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 _DEMO = Path(__file__).with_name("checklist.md")
 _LIMITS = TodoLimits()
 _LONGEST_GRACE = 60
+_AGENTS = ("until_done", "coding")
+
+_Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 
 class UnusableInputError(Exception):
@@ -53,18 +60,17 @@ def main(argv: Sequence[str]) -> int:
     except (UnusableInputError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):
         return EXIT_INTERRUPTED
 
 
 async def _work_off(options: argparse.Namespace) -> int:
     plan = _read_plan(options.plan, resuming=bool(options.thread))
-    model = chat_model(options.model)
     try:
         _check_database(options.db)
         async with AsyncSqliteSaver.from_conn_string(options.db) as saver:
             await saver.setup()
-            return await _run(options, plan, model, saver)
+            return await _run(options, plan, saver)
     except sqlite3.Error as error:
         raise UnusableInputError(f"--db {options.db} cannot be used: {error}") from error
 
@@ -92,6 +98,15 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         metavar="PLAN.md",
         help="the checklist, - for standard input (default: a demonstration)",
+    )
+    parser.add_argument(
+        "--agent",
+        choices=_AGENTS,
+        help=f"until_done runs commands; coding also reads and writes files, and asks before a "
+        f"command or a write (default: that of the thread, or {_AGENTS[0]})",
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="with --agent coding, approve everything unasked"
     )
     parser.add_argument(
         "--model", metavar="PROVIDER:NAME", help="a chat model (default: a stand-in without one)"
@@ -144,34 +159,65 @@ def _read_plan(source: str | None, *, resuming: bool) -> str | None:
     return plan
 
 
-async def _run(
-    options: argparse.Namespace, plan: str | None, model: BaseChatModel, saver: AsyncSqliteSaver
-) -> int:
+async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqliteSaver) -> int:
     thread = options.thread or uuid4().hex[:8]
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
-    workdir = _workdir(options.workdir, await saver.aget_tuple(config))
+    saved = _metadata(await saver.aget_tuple(config))
+    agent = _agent_name(options.agent, saved, thread)
+    workdir = _workdir(options.workdir, saved)
     errors = _ModelErrors()
-    config |= {"metadata": {"workdir": str(workdir)}, "callbacks": [errors]}
-    policy = AutoContinue(grace_seconds=options.grace)
-    builder = build_graph(model, [shell_tool(workdir)], policy=policy)
-    graph = builder.compile(checkpointer=saver)
-    request = _request(await graph.aget_state(config), plan, thread)
+    config |= {"metadata": {"workdir": str(workdir), "agent": agent}, "callbacks": [errors]}
+    with _agent(agent, options, workdir, saver) as graph:
+        request = _request(await graph.aget_state(config), plan, thread)
+        print(f"thread {thread} in {options.db}, working in {workdir}")
+        if not options.model:
+            print("The model is a stand-in that follows simple rules; --model takes a real one.")
+        try:
+            snapshot = await _until_it_ends(graph, request, config, approve_all=options.yes)
+        except (asyncio.CancelledError, EOFError):
+            print(
+                f"\ninterrupted; go on with: --db {options.db} --thread {thread}", file=sys.stderr
+            )
+            raise
+        except Exception as error:
+            if error is not errors.last:
+                raise
+            raise ModelError(options.model, error) from error
+    return _conclude(snapshot)
 
-    print(f"thread {thread} in {options.db}, working in {workdir}")
-    if not options.model:
-        print("The model is a stand-in that follows simple rules; --model takes a real one.")
-    try:
+
+async def _until_it_ends(
+    graph: _Graph, request: Any, config: RunnableConfig, *, approve_all: bool
+) -> StateSnapshot:
+    """Run the thread and show it; where it waits for a person, ask and go on."""
+    while True:
         stream = graph.astream(request, config, stream_mode=["updates", "custom"])
         async for line in report(cast("AsyncIterator[tuple[str, Any]]", stream)):
             print(line, flush=True)
-    except asyncio.CancelledError:
-        print(f"\ninterrupted; go on with: --db {options.db} --thread {thread}", file=sys.stderr)
-        raise
-    except Exception as error:
-        if error is not errors.last:
-            raise
-        raise ModelError(options.model, error) from error
-    return _conclude(await graph.aget_state(config))
+        snapshot = await graph.aget_state(config)
+        if not snapshot.interrupts:
+            return snapshot
+        answers = dict[str, Any]()
+        for waiting in snapshot.interrupts:
+            calls = cast("list[dict[str, Any]]", waiting.value["action_requests"])
+            decisions = [await decide(call, approve_all=approve_all) for call in calls]
+            answers[waiting.id] = {"decisions": decisions}
+        request = Command(resume=answers)
+
+
+@contextmanager
+def _agent(
+    name: str, options: argparse.Namespace, workdir: Path, saver: AsyncSqliteSaver
+) -> Generator[_Graph, None, None]:
+    """The graph, and the end of what it left running."""
+    policy = AutoContinue(grace_seconds=options.grace)
+    if name == "until_done":
+        builder = build_graph(chat_model(options.model), [shell_tool(workdir)], policy=policy)
+        yield builder.compile(checkpointer=saver)
+        return
+    model = chat_model(options.model, command_tool="execute")
+    with BackgroundTasks(LocalShell(workdir)) as tasks:
+        yield build_coding_agent(model, workdir, policy=policy, tasks=tasks, checkpointer=saver)
 
 
 class _ModelErrors(BaseCallbackHandler):
@@ -183,9 +229,19 @@ class _ModelErrors(BaseCallbackHandler):
         self.last = error
 
 
-def _workdir(given: Path | None, saved: CheckpointTuple | None) -> Path:
-    kept = cast("dict[str, Any]", saved.metadata).get("workdir") if saved else None
-    workdir = given or Path(kept or tempfile.mkdtemp(prefix="todo-"))
+def _metadata(saved: CheckpointTuple | None) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", saved.metadata) if saved else {}
+
+
+def _agent_name(given: str | None, saved: Mapping[str, Any], thread: str) -> str:
+    kept = saved.get("agent")
+    if given and kept and given != kept:
+        raise UnusableInputError(f"thread {thread!r} is one of --agent {kept}")
+    return given or kept or _AGENTS[0]
+
+
+def _workdir(given: Path | None, saved: Mapping[str, Any]) -> Path:
+    workdir = given or Path(saved.get("workdir") or tempfile.mkdtemp(prefix="todo-"))
     try:
         workdir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -200,7 +256,8 @@ def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str
         if plan is None:
             raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
         return {"messages": [("user", plan)]}
-    latest = next((m.text for m in reversed(messages) if read_checklist(m.text)), None)
+    asked = (message.text for message in reversed(messages) if is_from_user(message))
+    latest = next(filter(read_checklist, asked), None)
     unfinished = bool(snapshot.next) or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
         if unfinished:

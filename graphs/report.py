@@ -1,14 +1,16 @@
 """What a run looks like in a terminal: plain lines, made from the stream of a graph."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from todo_tools import format_todos
 from todo_tools.calls import ACTIONS
+from todo_tools.models import is_list, is_mapping
 from todo_tools.text import format_call, one_line
 
+_MODEL_NODES = ("agent", "model")
 _OUTPUT_LINES = 12
 
 
@@ -16,8 +18,8 @@ async def report(stream: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[str]:
     """Turn a run into lines.
 
     Args:
-        stream: `graph.astream(..., stream_mode=["updates", "custom"])` of a graph with the nodes
-            `agent` and `tools`.
+        stream: `graph.astream(..., stream_mode=["updates", "custom"])` of a graph whose model
+            answers in the node `agent` or `model`, and whose tools are the node `tools`.
 
     Yields:
         Lines to print, as soon as they are known.
@@ -42,11 +44,14 @@ async def report(stream: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[str]:
 
 
 def _messages(chunk: dict[str, Any]) -> Iterator[BaseMessage]:
-    for node in ("agent", "tools"):
-        update: Any = chunk.get(node) or []
-        parts = cast("list[dict[str, Any]]", update if isinstance(update, list) else [update])
-        for part in parts:
-            yield from part.get("messages", [])
+    for node, update in chunk.items():
+        # A node that waits for a person, or that wrote nothing, has no dict.
+        parts = update if is_list(update) else [update]
+        updates = [part for part in parts if is_mapping(part)]
+        for message in (message for part in updates for message in part.get("messages", [])):
+            # Other nodes repeat the model's answer, such as the one that asks for approval.
+            if node in _MODEL_NODES or isinstance(message, ToolMessage):
+                yield message
 
 
 def _message_lines(message: BaseMessage) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from graphs.picture import draw
 from graphs.program import main
 from graphs.shell import shell_tool
 from graphs.until_done import build_graph, serve
@@ -125,6 +127,18 @@ class TestUntilDone:
         assert graph.checkpointer is None
         final = graph.invoke({"messages": [("user", "- [ ] Here: `pwd`")]})
         assert final["todos"][0]["status"] == "completed"
+
+
+class TestPicture:
+    def test_the_picture_of_the_readme_is_that_of_a_real_run(self) -> None:
+        """The one in the repository says what a run says now, and fetches nothing."""
+
+        def words(svg: str) -> list[str]:
+            return re.findall(r"<text[^>]*>(.*?)</text>", svg)
+
+        kept = (ROOT / "graphs" / "demo.svg").read_text(encoding="utf-8")
+        assert words(kept) == words(draw())
+        assert "url(http" not in kept
 
 
 class TestProgram:

@@ -129,6 +129,12 @@ class TestByItself:
         assert "maximum of 1 todos" in model.prompts[1][-1].text
         assert loop_of(graph, config)["outcome"] == "limit_in_a_row"
 
+    def test_its_limits_are_those_of_the_state_as_well(self, config: RunnableConfig) -> None:
+        """What the model may write, the caller may seed."""
+        graph = agent(scripted(*["Hi."] * 30), TodoMiddleware(limits=TodoLimits(max_todos=150)))
+        final = graph.invoke({**USER, "todos": items(*"a" * 150)}, config)
+        assert len(final["todos"]) == 150
+
     @pytest.mark.parametrize("wrong", [{"policy": True}, {"gate": True}, {"limits": 5}])
     def test_arguments_of_another_type_are_refused_at_build_time(self, wrong: Any) -> None:
         """With what was given."""

@@ -119,6 +119,11 @@ class TestResults:
         result = ToolMessage("ok\r\n\x1b[2J[red]b", name="shell", tool_call_id="1")
         assert str(show_result(result)) == "ok\n␛[2J[red]b"
 
+    def test_another_tool_s_error_looks_like_one(self) -> None:
+        """In each of its lines."""
+        result = ToolMessage("no\nfile", name="shell", tool_call_id="1", status="error")
+        assert [line.body[0].token for line in show_result(result).lines] == ["error", "error"]
+
     def test_an_artifact_that_is_no_list_is_not_drawn(self) -> None:
         """The text is."""
         damaged: Any = {"action": "write", "todos": [{"content": "a"}]}

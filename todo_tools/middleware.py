@@ -64,6 +64,17 @@ class ClientTodoAgentState(AgentState[Any]):
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
 
 
+def _state_within(limits: TodoLimits) -> type[AgentState[Any]]:
+    """The state whose list may be as long as the tools may write it."""
+    if limits == DEFAULT_LIMITS:
+        return TodoAgentState
+
+    class LimitedTodoAgentState(TodoAgentState):
+        todos: NotRequired[Annotated[list[TodoItem], todos_reducer(limits)]]
+
+    return LimitedTodoAgentState
+
+
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """The tools, the state, the system prompt, the model's view and the loop for `create_agent`.
 
@@ -104,7 +115,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if gate is not None and not isinstance(gate, TodoGate):
             raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
         self.tools = create_todo_tools(limits)
-        self.state_schema = ClientTodoAgentState if client_todos else TodoAgentState
+        self.state_schema = ClientTodoAgentState if client_todos else _state_within(limits)
         self.policy = policy
         self.system_prompt = system_prompt
         self.view = view

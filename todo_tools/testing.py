@@ -120,7 +120,8 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
     knows is what it reads in the prompt, the live list of `model_view` included.
 
     Args:
-        shell: The name of a tool that takes `command` and ends its answer with `exit code N`.
+        shell: The name of a tool that takes `command` and names the exit code behind the output:
+            the last `exit code N` of its answer counts, and without one the command has failed.
         rest_after: Finished items after which it stops early, again and again.
 
     Returns:
@@ -138,7 +139,7 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
 
 _LINE = re.compile(rf"^([{''.join(ICONS.values())}]) \[(\d+)\] (.*)$", re.MULTILINE)
 _STATUS_OF_ICON: dict[str, TodoStatus] = {icon: status for status, icon in ICONS.items()}
-_EXIT_CODE = re.compile(r"exit code (-?\d+)\s*$")
+_EXIT_CODE = re.compile(r"exit code (-?\d+)")
 
 _Item = tuple[TodoStatus, str]
 
@@ -182,10 +183,11 @@ def _work(prompt: list[BaseMessage], items: list[_Item], shell: str, rest_after:
 def _finish(statuses: list[TodoStatus], result: str) -> AIMessage:
     """Complete or abandon the item in progress, and start the next one in the same turn."""
     current = statuses.index("in_progress")
-    found = _EXIT_CODE.search(result)
-    code = int(found.group(1)) if found else 1
-    text = "" if code == 0 else f"Step [{current}] failed with exit code {code}; I abandon it."
-    calls = [_edit("complete" if code == 0 else "abandon", current)]
+    codes = _EXIT_CODE.findall(result)
+    done = bool(codes) and int(codes[-1]) == 0
+    fault = f"failed with exit code {codes[-1]}" if codes else "was not carried out"
+    text = "" if done else f"Step [{current}] {fault}; I abandon it."
+    calls = [_edit("complete" if done else "abandon", current)]
     if "not_started" in statuses:
         calls.append(_edit("start", statuses.index("not_started")))
     return turn(text, *calls)

@@ -7,13 +7,19 @@ from html import escape
 from todo_tools.rendering.model import Line, Progress, Span
 
 # Text takes the colour of the page around it, so it reads on whatever that is. Icons and bars take
-# the notebook's own colours, or ones that stand out from white and from black alike.
+# the notebook's own colours, or ones that stand out from white and from black alike; some of the
+# text's colour makes Jupyter's orange dark enough to read. The lists name their class, so that they
+# are stronger than what Jupyter says of lists in outputs.
 STYLE = """<style>
 .todo-tools { color: inherit; line-height: 1.5; overflow-wrap: anywhere; max-width: 60em;
-  --todo-accent: var(--jp-info-color1, var(--vscode-charts-blue, #0a84c1));
-  --todo-warning: var(--jp-warn-color1, var(--vscode-charts-orange, #c76a00));
-  --todo-success: var(--jp-success-color1, var(--vscode-charts-green, #2b8a3e));
-  --todo-error: var(--jp-error-color1, var(--vscode-charts-red, #dc3535)); }
+  --todo-accent: color-mix(in srgb, currentColor 30%,
+    var(--jp-info-color1, var(--vscode-charts-blue, #0a84c1)));
+  --todo-warning: color-mix(in srgb, currentColor 30%,
+    var(--jp-warn-color1, var(--vscode-charts-orange, #c76a00)));
+  --todo-success: color-mix(in srgb, currentColor 30%,
+    var(--jp-success-color1, var(--vscode-charts-green, #2b8a3e)));
+  --todo-error: color-mix(in srgb, currentColor 30%,
+    var(--jp-error-color1, var(--vscode-charts-red, #dc3535))); }
 .todo-tools .todo-line { display: flex; gap: .5em; white-space: pre-wrap; }
 .todo-tools .todo-lead { flex: none; font-family: monospace; }
 .todo-tools .todo-dim { opacity: .75; }
@@ -23,7 +29,8 @@ STYLE = """<style>
 .todo-tools .todo-success { color: var(--todo-success); }
 .todo-tools .todo-error { color: var(--todo-error); }
 .todo-tools .todo-in_progress .todo-body { font-weight: 600; }
-.todo-tools ul { list-style: none; margin: 0; padding: 0 0 0 .4em; }
+div.todo-tools ul.todo-tree, div.todo-tools ul.todo-tree ul { list-style: none; margin: 0;
+  padding: 0 0 0 .4em; }
 .todo-tools li { position: relative; margin: 0; padding: .15em 0; }
 .todo-tools li li { padding-left: 1.4em; }
 .todo-tools li li::before, .todo-tools li li:not(:last-child)::after { content: "";

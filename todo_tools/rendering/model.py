@@ -158,18 +158,21 @@ def call_lines(name: str, args: Mapping[str, Any]) -> tuple[Line, ...]:
     return (Line((title, *spans)),)
 
 
-def result_lines(content: str, details: Mapping[str, Any] | None) -> tuple[Line, ...]:
+def result_lines(
+    content: str, details: Mapping[str, Any] | None, *, failed: bool = False
+) -> tuple[Line, ...]:
     """A tool result: the list after a change, the listing that was shown, or the error.
 
     Args:
         content: The text of the result.
         details: Its `TodoDetails`; `None` for other tools, whose text is shown as it is.
+        failed: Whether it is an error, which matters for other tools alone.
 
     Returns:
         The lines to show.
     """
     if details is None:
-        return _text_lines(content)
+        return _text_lines(content, "error" if failed else None)
     if "error" in details:
         return (Line((Span(one_line(f"Error: {details['error']}"), "error"),)),)
     if details["action"] == "list":
@@ -196,10 +199,10 @@ def _listing_lines(content: str) -> tuple[Line, ...]:
     )
 
 
-def _text_lines(content: str) -> tuple[Line, ...]:
+def _text_lines(content: str, token: Token | None = None) -> tuple[Line, ...]:
     """A text of several lines, each made harmless."""
     lines = content.replace("\r\n", "\n").split("\n")
-    return tuple(Line((Span(one_line(line)),)) for line in lines)
+    return tuple(Line((Span(one_line(line), token),)) for line in lines)
 
 
 def _item_line(index: str, status: TodoStatus, text: str) -> Line:

@@ -119,7 +119,8 @@ def show_result(message: ToolMessage) -> View:
     """
     if not isinstance(message, ToolMessage):
         raise TypeError(f"message must be a ToolMessage, got {type(message).__name__}")
-    return View(model.result_lines(message.text, details_of(message)))
+    failed = message.status == "error"
+    return View(model.result_lines(message.text, details_of(message), failed=failed))
 
 
 def _checked(todos: Sequence[TodoItem]) -> list[TodoItem]:

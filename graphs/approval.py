@@ -1,0 +1,70 @@
+"""Asking a person on the terminal whether a tool call may be carried out."""
+
+import asyncio
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from todo_tools.continuation import read_answer
+from todo_tools.text import one_line
+
+Decision = dict[str, str]
+
+_NOBODY = "nobody could be asked: there is no terminal, and --yes was not given"
+
+
+async def decide(action: Mapping[str, Any], *, approve_all: bool) -> Decision:
+    """Get a decision for LangChain's `HumanInTheLoopMiddleware`.
+
+    Args:
+        action: The call with its `name` and `args`.
+        approve_all: Approve without asking.
+
+    Returns:
+        Yes, no, or no with what the person typed as the reason; no where there is no terminal.
+
+    Raises:
+        EOFError: The terminal was closed; nothing is decided.
+    """
+    if approve_all:
+        return {"type": "approve"}
+    if not sys.stdin.isatty():
+        return {"type": "reject", "message": _NOBODY}
+    for line in approval_lines(action):
+        print(line)
+    while (answer := read_answer(await _read_line("  Do it? yes, no, or why not: "))) is None:
+        pass
+    if isinstance(answer, str):
+        return {"type": "reject", "message": answer.strip()}
+    return {"type": "approve" if answer else "reject"}
+
+
+def approval_lines(action: Mapping[str, Any]) -> Iterator[str]:
+    """Show a person a tool call to decide on: all of it, since what is cut could be the point.
+
+    Args:
+        action: The call with its `name` and `args`.
+
+    Yields:
+        Lines to print, in which nothing of the call can act on the terminal.
+    """
+    yield f"\n? {one_line(action['name'])}"
+    for name, value in action["args"].items():
+        first, *rest = str(value).split("\n")
+        yield f"    {one_line(name)}: {one_line(first)}"
+        yield from (f"    {' ' * len(name)}│ {one_line(line)}" for line in rest)
+
+
+async def _read_line(question: str) -> str:
+    """Ask on the terminal. Unlike `input` it can be cancelled, so that Ctrl-C works."""
+    print(question, end="", flush=True)
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(sys.stdin)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line

@@ -1,0 +1,143 @@
+"""A coding agent: a list to work through, files, a shell, and a person to ask."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from deepagents.middleware.filesystem import FilesystemMiddleware, FsToolName
+from langchain import agents
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HumanInTheLoopMiddleware,
+    InterruptOnConfig,
+)
+from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from graphs.background import BackgroundTasks
+from graphs.model import chat_model
+from graphs.shell import MAX_OUTPUT_BYTES
+from graphs.workspace import EXCLUDED, MAX_FOUND, Workspace
+from todo_tools import AutoContinue, TodoLimits
+from todo_tools.middleware import TodoMiddleware
+
+CODING_PROMPT = """\
+You are a coding agent. You work in one directory of a real machine, with tools for its files and a
+shell in it. Name files relative to that directory, in file tools and in commands alike.
+
+- Plan the work as todos. Where the user gives a checklist, write each open step as one todo,
+  unchanged and in order; run the command that a step has in backticks with execute, once and as it
+  stands.
+- Read before you edit. Change files with edit_file and write_file, not with commands.
+- Check what you did by running it. Complete an item when its check ends with exit code 0. Abandon
+  what cannot be done, and say why.
+- Start what does not end by itself, such as a server, with run_in_background.
+- A person may reject a command or a write. That is an answer: do not try the same again; find
+  another way, or abandon the item and name the reason."""
+
+ASKED_ABOUT = ("write_file", "edit_file", "execute", "run_in_background")
+"""The tools that change something, and so wait for a person; the todo tools never do."""
+
+Ask = bool | Callable[[ToolCallRequest], bool]
+
+_FILE_TOOLS: list[FsToolName] = [
+    "ls",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "glob",
+    "grep",
+    "execute",
+]
+_DESCRIPTIONS = {
+    "ls": "List a directory: names sorted without regard to case, / behind directories.",
+    "glob": "Find files by a pattern such as *.py (at any depth) or src/**/*.py. Answers with "
+    f"paths relative to the working directory, {MAX_FOUND:,} at most. "
+    f"{' and '.join(sorted(EXCLUDED))} are left out unless the search begins inside.",
+    "execute": "Run a shell command in the working directory and wait for its end. Answers with "
+    "its output, the lines of stderr marked, and its exit code. A command that takes longer than "
+    "the timeout (seconds) is ended with all it started.",
+}
+# deepagents moves longer results into files, and so into the user's directory: a command's output,
+# which is cut at its own limit, must stay below. Four characters count as a token there.
+_TOKENS_OF_A_RESULT = (MAX_OUTPUT_BYTES + 4_000) // 4
+
+
+def build_coding_agent(
+    model: BaseChatModel,
+    workdir: Path,
+    *,
+    ask: Ask = True,
+    timeout: int = 120,
+    policy: AutoContinue = AutoContinue(),
+    limits: TodoLimits = TodoLimits(),
+    tasks: BackgroundTasks | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build the agent.
+
+    Commands run with the rights of this process and are not confined to the directory; the file
+    tools are.
+
+    Args:
+        model: Any chat model that can call tools.
+        workdir: Where it works.
+        ask: Whether a person is asked before a write or a command, by LangChain's
+            `HumanInTheLoopMiddleware`; a function of the call decides for each (it is called again
+            on resuming and must answer the same). Asking needs a checkpointer.
+        timeout: Seconds after which a command is ended.
+        policy: When and how the agent is sent back to work.
+        limits: How much the model may write into the list.
+        tasks: The background tasks, to end them yourself; without it they end when the agent is no
+            longer used, at the latest with the program.
+        checkpointer: Where threads are kept.
+
+    Returns:
+        The compiled graph; its nodes are `model` and `tools`, and those of the middleware.
+
+    Example:
+        >>> agent = build_coding_agent(model, Path("."), checkpointer=InMemorySaver())
+        >>> agent.invoke({"messages": [("user", "Fix the tests.")]}, config)["__interrupt__"]
+        >>> agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+    """
+    workspace = Workspace(workdir, timeout=timeout)
+    files = FilesystemMiddleware(
+        backend=workspace,
+        tools=_FILE_TOOLS,
+        custom_tool_descriptions=_DESCRIPTIONS,
+        tool_token_limit_before_evict=_TOKENS_OF_A_RESULT,
+        human_message_token_limit_before_evict=None,
+    )
+    todos = TodoMiddleware(limits=limits, policy=policy)
+    middleware: list[AgentMiddleware[Any, Any, Any]] = [todos, files, *_approval(ask)]
+    return agents.create_agent(
+        model,
+        (tasks or BackgroundTasks(workspace)).tools,
+        system_prompt=CODING_PROMPT,
+        middleware=middleware,
+        checkpointer=checkpointer,
+    )
+
+
+def _approval(ask: Ask) -> list[HumanInTheLoopMiddleware[Any, Any, Any]]:
+    if ask is False:
+        return []
+    config = InterruptOnConfig(allowed_decisions=["approve", "edit", "reject"])
+    if callable(ask):
+        config["when"] = ask
+    return [HumanInTheLoopMiddleware(dict.fromkeys(ASKED_ABOUT, config))]
+
+
+def serve() -> CompiledStateGraph[Any, Any, Any, Any]:
+    """The agent as `langgraph.json` serves it; the server brings the checkpointer.
+
+    `TODO_MODEL` names the chat model (`provider:name`), without it the stand-in answers;
+    `TODO_WORKDIR` is where it works, without it a new temporary directory.
+    """
+    workdir = os.environ.get("TODO_WORKDIR") or tempfile.mkdtemp(prefix="todo-")
+    model = chat_model(os.environ.get("TODO_MODEL"), command_tool="execute")
+    return build_coding_agent(model, Path(workdir))

@@ -1,0 +1,420 @@
+"""The coding agent, in a real directory: its files, and the person it asks."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from graphs.coding_agent import ASKED_ABOUT, build_coding_agent, serve
+from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
+
+Use = Callable[..., Awaitable[list[ToolMessage]]]
+BEGIN: Any = {"messages": [("user", "Begin.")]}
+
+
+def agent_for(workdir: Path, *turns: Any, **settings: Any) -> Any:
+    model = ScriptedChatModel(script=[*turns, "Done."])
+    return build_coding_agent(model, workdir, **settings)
+
+
+def answers_in(state: dict[str, Any]) -> list[ToolMessage]:
+    return [message for message in state["messages"] if isinstance(message, ToolMessage)]
+
+
+@pytest.fixture(params=["sync", "async"])
+def use(request: pytest.FixtureRequest, tmp_path: Path) -> Use:
+    """Have the agent make calls, a turn each, and get what its tools answered."""
+
+    async def use(*calls: Any) -> list[ToolMessage]:
+        agent = agent_for(tmp_path, *(turn("", made) for made in calls), ask=False)
+        final = agent.invoke(BEGIN) if request.param == "sync" else await agent.ainvoke(BEGIN)
+        return answers_in(final)
+
+    return use
+
+
+class TestPaths:
+    @pytest.mark.parametrize("form", ["src/a.py", "./src/a.py", "/src/a.py", "{workdir}/src/a.py"])
+    async def test_every_form_of_a_path_means_the_same_file(
+        self, form: str, use: Use, tmp_path: Path
+    ) -> None:
+        """Relative, from the directory as the root, and as the machine names it."""
+        path = form.format(workdir=tmp_path)
+        written, read = await use(
+            call("write_file", file_path=path, content="x = 1\n"),
+            call("read_file", file_path=path),
+        )
+        assert written.content == "Updated file src/a.py"
+        assert (tmp_path / "src" / "a.py").read_text() == "x = 1\n"
+        assert "x = 1" in read.text
+
+    @pytest.mark.parametrize("path", ["../outside", "~/outside", "link", "a..b"])
+    @pytest.mark.parametrize("tool", ["read_file", "write_file", "edit_file", "ls", "glob", "grep"])
+    async def test_a_path_that_is_refused_is_an_answer(
+        self, path: str, tool: str, use: Use, tmp_path: Path, tmp_path_factory: Any
+    ) -> None:
+        """The file tools stay inside the directory, and the agent goes on."""
+        outside = tmp_path_factory.mktemp("outside") / "secret"
+        outside.write_text("secret")
+        (tmp_path / "link").symlink_to(outside)
+        arguments = {
+            "read_file": {"file_path": path},
+            "write_file": {"file_path": path, "content": "x"},
+            "edit_file": {"file_path": path, "old_string": "secret", "new_string": "x"},
+            "ls": {"path": path},
+            "glob": {"path": path, "pattern": "*"},
+            "grep": {"path": path, "pattern": "secret"},
+        }
+        (answer,) = await use(call(tool, **arguments[tool]))
+        nothing = ("No files found", "No matches found")
+        assert answer.status == "error" or answer.text.startswith(nothing)
+        assert outside.read_text() == "secret"
+
+
+class TestReading:
+    async def test_a_file_is_read_by_its_lines(self, use: Use, tmp_path: Path) -> None:
+        """With a header that says which of them these are, and where to go on."""
+        (tmp_path / "long").write_text("".join(f"line {n}\n" for n in range(1, 201)))
+        first, later = await use(
+            call("read_file", file_path="long"),
+            call("read_file", file_path="long", offset=100),
+        )
+        assert first.text.startswith("@@ lines 1-100 of 200 | next offset 100 @@\nline 1\n")
+        assert later.text.endswith("line 200")
+
+    @pytest.mark.parametrize("name", ["missing", "binary", "folder"])
+    async def test_what_cannot_be_read_is_an_answer(
+        self, name: str, use: Use, tmp_path: Path
+    ) -> None:
+        """Not an exception."""
+        (tmp_path / "binary").write_bytes(b"\xff\xfe\xfd")
+        (tmp_path / "folder").mkdir()
+        (answer,) = await use(call("read_file", file_path=name))
+        assert answer.status == "error"
+        assert name in answer.text
+
+    async def test_a_line_of_a_megabyte_is_cut(self, use: Use, tmp_path: Path) -> None:
+        """As minified files have them."""
+        (tmp_path / "min.js").write_text("x" * 1_000_000)
+        (answer,) = await use(call("read_file", file_path="min.js"))
+        assert "truncated mid-line" in answer.text
+        assert len(answer.text) < 110_000
+
+
+class TestWriting:
+    async def test_missing_directories_are_made(self, use: Use, tmp_path: Path) -> None:
+        """However deep."""
+        (answer,) = await use(call("write_file", file_path="a/b/c/d.txt", content="deep"))
+        assert answer.status == "success"
+        assert (tmp_path / "a/b/c/d.txt").read_text() == "deep"
+
+    async def test_a_file_is_replaced_whole(self, use: Use, tmp_path: Path) -> None:
+        """Nothing of the old content stays."""
+        (tmp_path / "a").write_text("something longer")
+        await use(call("write_file", file_path="a", content="new"))
+        assert (tmp_path / "a").read_text() == "new"
+
+    async def test_what_cannot_be_written_is_an_answer(self, use: Use, tmp_path: Path) -> None:
+        """Such as a file where a directory is needed."""
+        (tmp_path / "a").write_text("a file")
+        (answer,) = await use(call("write_file", file_path="a/b", content="x"))
+        assert answer.status == "error"
+        assert "a/b" in answer.text
+
+
+class TestEditing:
+    CONTENT = "def f():\n    return 1\n\n\ndef g():\n    return 1\n"
+
+    async def edited(self, use: Use, tmp_path: Path, **arguments: Any) -> tuple[ToolMessage, str]:
+        path = tmp_path / "a.py"
+        path.write_text(self.CONTENT)
+        (answer,) = await use(call("edit_file", file_path="a.py", **arguments))
+        return answer, path.read_text()
+
+    async def test_a_text_that_occurs_once_is_replaced(self, use: Use, tmp_path: Path) -> None:
+        """And nothing else changes."""
+        answer, content = await self.edited(
+            use, tmp_path, old_string="def g():\n    return 1", new_string="def g():\n    return 2"
+        )
+        assert answer.status == "success"
+        assert content == "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
+
+    async def test_a_text_that_occurs_twice_is_refused(self, use: Use, tmp_path: Path) -> None:
+        """The model is told to give more of what surrounds it; the file stays as it was."""
+        answer, content = await self.edited(use, tmp_path, old_string="return 1", new_string="2")
+        assert answer.status == "error"
+        assert "appears 2 times" in answer.text
+        assert "surrounding context" in answer.text
+        assert content == self.CONTENT
+
+    async def test_all_occurrences_are_replaced_on_request(self, use: Use, tmp_path: Path) -> None:
+        """For renames."""
+        _, content = await self.edited(
+            use, tmp_path, old_string="return 1", new_string="return 2", replace_all=True
+        )
+        assert content.count("return 2") == 2
+
+    @pytest.mark.parametrize("old", ["return 3", "", "return  1", "return “1”"])
+    async def test_a_text_that_does_not_occur_is_refused(
+        self, old: str, use: Use, tmp_path: Path
+    ) -> None:
+        """To the letter: neither white space nor quotes are guessed."""
+        answer, content = await self.edited(use, tmp_path, old_string=old, new_string="x")
+        assert answer.status == "error"
+        assert content == self.CONTENT
+
+    async def test_line_endings_are_kept(self, use: Use, tmp_path: Path) -> None:
+        """Of files from Windows, whichever the model gives."""
+        (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+        await use(
+            call("edit_file", file_path="a.txt", old_string="one\ntwo", new_string="1\n2"),
+            call("edit_file", file_path="a.txt", old_string="three", new_string="3"),
+        )
+        assert (tmp_path / "a.txt").read_bytes() == b"1\r\n2\r\n3\r\n"
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        "made", [call("execute"), call("edit_file", file_path="a"), call("rm")]
+    )
+    async def test_a_call_that_cannot_be_understood_is_an_answer(self, made: Any, use: Use) -> None:
+        """Whether arguments are missing or there is no such tool."""
+        (answer,) = await use(made)
+        assert answer.status == "error"
+
+
+class TestListing:
+    async def test_names_are_sorted_and_directories_marked(self, use: Use, tmp_path: Path) -> None:
+        """Without regard to case; links as what they lead to, a broken one as a file."""
+        for name in ("beta.txt", "Alpha.txt", "gamma.txt"):
+            (tmp_path / name).touch()
+        (tmp_path / "Docs").mkdir()
+        (tmp_path / "broken").symlink_to("nowhere")
+        (tmp_path / "circle").symlink_to("circle")
+        (answer,) = await use(call("ls", path="/"))
+        names = ["Alpha.txt", "beta.txt", "broken", "circle", "Docs/", "gamma.txt"]
+        assert answer.text == str(names)
+
+    @pytest.mark.parametrize(
+        ("path", "reason"), [("nowhere", "path_not_found"), ("file", "not_a_directory")]
+    )
+    async def test_what_is_no_directory_is_an_answer(
+        self, path: str, reason: str, use: Use, tmp_path: Path
+    ) -> None:
+        """That says which."""
+        (tmp_path / "file").touch()
+        (answer,) = await use(call("ls", path=path))
+        assert (answer.status, reason in answer.text) == ("error", True)
+
+
+class TestFinding:
+    @pytest.fixture(autouse=True)
+    def project(self, tmp_path: Path) -> None:
+        """A project with dependencies and a history."""
+        for name in ("src/app.ts", "src/deep/part.ts", "node_modules/lib/index.ts", ".git/x.ts"):
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("needle\n")
+
+    async def test_dependencies_and_history_are_left_out(self, use: Use) -> None:
+        """Also those of directories below."""
+        found, searched = await use(
+            call("glob", pattern="*.ts"),
+            call("grep", pattern="needle"),
+        )
+        assert found.text == str(["src/app.ts", "src/deep/part.ts"])
+        assert set(searched.text.split()) == {"src/app.ts", "src/deep/part.ts"}
+
+    async def test_they_are_searched_when_asked_for(self, use: Use) -> None:
+        """By beginning there."""
+        (answer,) = await use(call("glob", pattern="*.ts", path="node_modules"))
+        assert answer.text == str(["node_modules/lib/index.ts"])
+
+    async def test_what_is_found_can_be_passed_on(self, use: Use) -> None:
+        """To file tools and to commands, without a change."""
+        found, read, ran = await use(
+            call("glob", pattern="deep/*.ts", path="src"),
+            call("read_file", file_path="src/deep/part.ts"),
+            call("execute", command="cat src/deep/part.ts"),
+        )
+        assert found.text == str(["src/deep/part.ts"])
+        assert "needle" in read.text
+        assert "needle" in ran.text
+
+    async def test_a_thousand_files_are_named_at_most(self, use: Use, tmp_path: Path) -> None:
+        """With a note that there are more."""
+        for n in range(1_001):
+            (tmp_path / f"{n:04}.txt").touch()
+        (answer,) = await use(call("glob", pattern="*.txt"))
+        assert "0999.txt" in answer.text
+        assert "1000.txt" not in answer.text
+        assert "incomplete" in answer.text
+
+    async def test_excluded_matches_do_not_use_up_the_count(self, use: Use) -> None:
+        """Of a search for a text."""
+        (answer,) = await use(call("grep", pattern="needle", path="/", max_count=2))
+        assert set(answer.text.split()) == {"src/app.ts", "src/deep/part.ts"}
+
+    async def test_nothing_found_and_a_bad_pattern_are_answers(self, use: Use) -> None:
+        """Told apart."""
+        nothing, bad = await use(call("glob", pattern="*.rs"), call("glob", pattern="../*"))
+        assert (nothing.text, nothing.status) == ("No files found", "success")
+        assert bad.status == "error"
+
+
+CHANGES = {
+    "write_file": {"file_path": "made", "content": "x"},
+    "edit_file": {"file_path": "there", "old_string": "old", "new_string": "new"},
+    "execute": {"command": "touch made"},
+    "run_in_background": {"command": "touch made"},
+}
+
+
+class TestApproval:
+    """A person decides before anything is changed."""
+
+    @pytest.fixture
+    def agent(self, tmp_path: Path) -> Callable[..., Any]:
+        (tmp_path / "there").write_text("old")
+
+        def agent(*calls: Any, **settings: Any) -> Any:
+            saver = InMemorySaver()
+            return agent_for(tmp_path, turn("", *calls), checkpointer=saver, **settings)
+
+        return agent
+
+    def resume(self, *decisions: dict[str, Any]) -> Any:
+        return Command(resume={"decisions": list(decisions)})
+
+    @pytest.mark.parametrize("tool", ASKED_ABOUT)
+    def test_a_change_waits(
+        self, tool: str, agent: Any, config: RunnableConfig, tmp_path: Path
+    ) -> None:
+        """Nothing has happened when the person is asked, and they see the whole call."""
+        state = agent(call(tool, **CHANGES[tool])).invoke(BEGIN, config)
+        (request,) = state["__interrupt__"][0].value["action_requests"]
+        assert (request["name"], request["args"]) == (tool, CHANGES[tool])
+        assert [path.name for path in tmp_path.iterdir()] == ["there"]
+        assert (tmp_path / "there").read_text() == "old"
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_an_approved_change_is_carried_out(
+        self, form: str, agent: Any, config: RunnableConfig, tmp_path: Path
+    ) -> None:
+        """Once."""
+        graph = agent(call("execute", command="echo x >> made"))
+        approval = self.resume({"type": "approve"})
+        if form == "sync":
+            graph.invoke(BEGIN, config)
+            state = graph.invoke(approval, config)
+        else:
+            await graph.ainvoke(BEGIN, config)
+            state = await graph.ainvoke(approval, config)
+        assert (tmp_path / "made").read_text() == "x\n"
+        assert state["messages"][-1].text == "Done."
+
+    @pytest.mark.parametrize("tool", ASKED_ABOUT)
+    def test_a_denied_change_is_not_and_the_model_is_told(
+        self, tool: str, agent: Any, config: RunnableConfig, tmp_path: Path
+    ) -> None:
+        """With the reason, as an error, and the agent goes on."""
+        graph = agent(call(tool, **CHANGES[tool]))
+        graph.invoke(BEGIN, config)
+        state = graph.invoke(self.resume({"type": "reject", "message": "too risky"}), config)
+        (answer,) = answers_in(state)
+        assert answer.status == "error"
+        assert answer.text.endswith("with reason: too risky")
+        assert [path.name for path in tmp_path.iterdir()] == ["there"]
+        assert (tmp_path / "there").read_text() == "old"
+        assert state["messages"][-1].text == "Done."
+
+    def test_a_change_can_be_changed(
+        self, agent: Any, config: RunnableConfig, tmp_path: Path
+    ) -> None:
+        """What the person wrote is carried out, and the model is told so."""
+        graph = agent(call("execute", command="touch made"))
+        graph.invoke(BEGIN, config)
+        action = {"name": "execute", "args": {"command": "touch other"}}
+        state = graph.invoke(self.resume({"type": "edit", "edited_action": action}), config)
+        assert {path.name for path in tmp_path.iterdir()} == {"there", "other"}
+        assert "a human reviewer replaced this tool call" in answers_in(state)[0].text
+
+    def test_looking_and_planning_ask_nobody(self, agent: Any, config: RunnableConfig) -> None:
+        """Neither the todo tools nor what only reads."""
+        state = agent(
+            call("write_todos", mode="replace", todos=["Look"]),
+            call("edit_todos", action="complete", indices=[0]),
+            call("list_todos"),
+            call("ls", path="/"),
+            call("read_file", file_path="there"),
+            call("glob", pattern="*"),
+            call("grep", pattern="old"),
+            call("list_background_tasks"),
+        ).invoke(BEGIN, config)
+        assert "__interrupt__" not in state
+        assert all(answer.status == "success" for answer in answers_in(state))
+
+    def test_decisions_of_one_turn_are_independent(
+        self, agent: Any, config: RunnableConfig, tmp_path: Path
+    ) -> None:
+        """A denied command takes neither its approved neighbour nor the todos with it."""
+        graph = agent(
+            call("write_todos", mode="replace", todos=["Build"]),
+            call("execute", command="touch one"),
+            call("edit_todos", action="complete", indices=[0]),
+            call("execute", command="touch two"),
+        )
+        graph.invoke(BEGIN, config)
+        state = graph.invoke(self.resume({"type": "reject"}, {"type": "approve"}), config)
+        assert {path.name for path in tmp_path.iterdir()} == {"there", "two"}
+        assert state["todos"] == [{"text": "Build", "status": "completed"}]
+
+    def test_the_application_may_decide_what_to_ask(
+        self, agent: Any, config: RunnableConfig, tmp_path: Path
+    ) -> None:
+        """By a function of the call."""
+        graph = agent(
+            call("execute", command="touch made"),
+            call("execute", command="rm there"),
+            ask=lambda request: request.tool_call["args"]["command"].startswith("rm"),
+        )
+        state = graph.invoke(BEGIN, config)
+        (request,) = state["__interrupt__"][0].value["action_requests"]
+        assert request["args"] == {"command": "rm there"}
+
+
+class TestWorkingThroughAList:
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_the_stand_in_works_off_a_checklist(
+        self, form: str, tmp_path: Path, config: RunnableConfig
+    ) -> None:
+        """By real commands, sent back to work where it stops early."""
+        model = checklist_model(shell="execute", rest_after=1)
+        agent = build_coding_agent(model, tmp_path, ask=False, checkpointer=InMemorySaver())
+        checklist = "- [ ] Make: `echo a > a; echo exit code 7`\n- [ ] Fail: `exit 4`\n- [ ] Think"
+        request: Any = {"messages": [("user", checklist)]}
+        if form == "sync":
+            final = agent.invoke(request, config)
+        else:
+            final = await agent.ainvoke(request, config)
+        assert (tmp_path / "a").read_text() == "a\n"
+        statuses = [todo["status"] for todo in final["todos"]]
+        assert statuses == ["completed", "abandoned", "completed"]
+        loop = agent.get_state(config).values["todo_loop"]
+        assert (loop["outcome"], loop["in_turn"]) == ("finished", 2)
+
+    def test_the_served_agent_brings_no_checkpointer(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """The server has its own and refuses another."""
+        monkeypatch.setenv("TODO_WORKDIR", str(tmp_path))
+        agent = serve()
+        assert agent.checkpointer is None
+        assert agent.invoke({"messages": [("user", "- [ ] Think")]})["todos"] == [
+            {"text": "Think", "status": "completed"}
+        ]

@@ -1,0 +1,277 @@
+"""The coding agent's commands: waited for, and in the background."""
+
+import asyncio
+import gc
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import ToolException
+
+from graphs.background import BackgroundTasks
+from graphs.coding_agent import build_coding_agent
+from graphs.shell import LocalShell
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+ROOT = Path(__file__).parent.parent
+Execute = Callable[..., Awaitable[str]]
+BEGIN: Any = {"messages": [("user", "Begin.")]}
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not come to pass")
+
+
+def is_gone(pid_file: Path) -> bool:
+    """Whether the process that wrote its id has ended, be it that nobody has asked how."""
+    pid = int(pid_file.read_text())
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return True
+
+
+def is_written(path: Path) -> bool:
+    return path.exists() and path.read_text().endswith("\n")
+
+
+def is_empty(folder: Path) -> bool:
+    return not any(folder.iterdir())
+
+
+# A command whose child outlives the shell, unless the whole tree is ended.
+WITH_CHILD = "sh -c 'echo $$ > child; exec sleep 60' & echo begun; wait"
+
+
+@pytest.fixture(params=["sync", "async"])
+def execute(request: pytest.FixtureRequest, tmp_path: Path) -> Execute:
+    """Have the agent run a command and get what it is answered."""
+
+    async def execute(command: str, *, limit: int = 120, **arguments: Any) -> str:
+        script: list[Any] = [turn("", call("execute", command=command, **arguments)), "Done."]
+        model = ScriptedChatModel(script=script)
+        agent = build_coding_agent(model, tmp_path, ask=False, timeout=limit)
+        final = agent.invoke(BEGIN) if request.param == "sync" else await agent.ainvoke(BEGIN)
+        return str(final["messages"][-2].text)
+
+    return execute
+
+
+class TestCommands:
+    async def test_output_and_exit_code_are_told(self, execute: Execute, tmp_path: Path) -> None:
+        """Of success and of failure, with the lines of stderr marked."""
+        assert await execute("pwd") == f"{tmp_path}\n[Command succeeded with exit code 0]"
+        assert await execute("echo out; echo no >&2; exit 3") == (
+            "out\n[stderr] no\n[Command failed with exit code 3]"
+        )
+
+    @pytest.mark.parametrize(
+        ("limit", "arguments"), [(1, {}), (60, {"timeout": 1})], ids=["set", "given by the model"]
+    )
+    async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(
+        self, limit: int, arguments: dict[str, int], execute: Execute, tmp_path: Path
+    ) -> None:
+        """The model is told how long it ran, and what it had put out until then."""
+        answer = await execute(WITH_CHILD, limit=limit, **arguments)
+        assert answer == "begun\n[Timed out after 1s]\n[Command failed with exit code 124]"
+        wait_until(lambda: is_gone(tmp_path / "child"))
+
+    async def test_a_cancelled_command_is_ended_with_all_it_started(self, tmp_path: Path) -> None:
+        """At once."""
+        script = [turn("", call("execute", command=WITH_CHILD))]
+        agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
+        run = asyncio.create_task(agent.ainvoke(BEGIN))
+        await asyncio.to_thread(wait_until, lambda: is_written(tmp_path / "child"))
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        await asyncio.to_thread(wait_until, lambda: is_gone(tmp_path / "child"))
+
+    async def test_long_output_is_cut(self, execute: Execute, tmp_path: Path) -> None:
+        """At 100,000 bytes, said so, with the exit code behind it; no file is left for it."""
+        answer = await execute("head -c 200000 /dev/zero | tr '\\0' x; exit 3")
+        kept, _, notes = answer.partition("\n")
+        assert kept == "x" * 100_000
+        assert "exit code 3" in notes
+        assert "truncated" in notes
+        assert is_empty(tmp_path)
+
+    async def test_endless_output_does_not_fill_the_memory(self, execute: Execute) -> None:
+        """What is not kept is dropped as it comes."""
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        answer = await execute("head -c 300000000 /dev/zero | tr '\\0' x")
+        assert "exit code 0" in answer
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert grown < 100_000  # kilobytes on Linux
+
+    async def test_output_that_is_no_text_is_shown_as_far_as_it_is(self, execute: Execute) -> None:
+        """The command has run all the same."""
+        assert await execute(r"printf 'a\377b'") == "a�b\n[Command succeeded with exit code 0]"
+
+    async def test_a_command_that_reads_does_not_hang(self, execute: Execute) -> None:
+        """There is nobody to type."""
+        assert "exit code 0" in await execute("cat", limit=30)
+
+    @pytest.mark.parametrize("seconds", [0, -1, 10_000])
+    async def test_an_unusable_time_limit_is_an_answer(
+        self, seconds: int, execute: Execute, tmp_path: Path
+    ) -> None:
+        """And nothing is run."""
+        assert (await execute("touch made", timeout=seconds)).startswith("Error: ")
+        assert is_empty(tmp_path)
+
+    async def test_a_command_that_cannot_be_started_is_an_answer(self, execute: Execute) -> None:
+        """Not an exception."""
+        answer = await execute("echo \0")
+        assert answer.startswith("Error: the command cannot be started")
+        assert answer.endswith("[Command failed with exit code 1]")
+
+
+class TestBackgroundTasks:
+    @pytest.fixture
+    def tasks(self, tmp_path: Path) -> Any:
+        with BackgroundTasks(LocalShell(tmp_path), max_running=2) as tasks:
+            yield tasks
+
+    def id_in(self, started: str) -> str:
+        return started.split()[3].rstrip(".")
+
+    def start(self, tasks: BackgroundTasks, command: str) -> str:
+        return self.id_in(tasks.start(command))
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_an_agent_starts_one_and_fetches_its_result_later(
+        self, form: str, tmp_path: Path
+    ) -> None:
+        """It goes on working meanwhile; the result is that of any command."""
+        command = "echo begun; until test -e go; do sleep 0.05; done; echo built; exit 3"
+        seen: list[str] = []
+
+        def rule(prompt: list[BaseMessage]) -> AIMessage:
+            results = [message for message in prompt if isinstance(message, ToolMessage)]
+            if not results:
+                return turn("", call("run_in_background", command=command))
+            seen[:] = [message.text for message in results]
+            task_id = self.id_in(seen[0])
+            if len(seen) == 1:
+                return turn("", call("list_background_tasks"))
+            if seen[-1].endswith("exit code 3"):
+                return turn("Done.")
+            if len(seen) == 4:
+                return turn("", call("write_file", file_path="go", content=""))
+            return turn("", call("get_background_task", task_id=task_id))
+
+        agent = build_coding_agent(ScriptedChatModel(script=rule), tmp_path, ask=False)
+        config: Any = {"recursion_limit": 9_000}
+        if form == "sync":
+            agent.invoke(BEGIN, config)
+        else:
+            await agent.ainvoke(BEGIN, config)
+        assert seen[1] == f"{self.id_in(seen[0])} running: {command}"
+        assert seen[3].endswith("still running")
+        assert seen[-1] == "begun\nbuilt\nexit code 3"
+
+    def test_output_is_shown_while_it_comes(self, tasks: BackgroundTasks) -> None:
+        """With the remark that there may be more."""
+        task_id = self.start(tasks, "echo ready; sleep 60")
+        wait_until(lambda: tasks.fetch(task_id) == "ready\nstill running")
+
+    def test_a_result_can_be_fetched_again(self, tasks: BackgroundTasks) -> None:
+        """It is kept until the end."""
+        task_id = self.start(tasks, "echo once")
+        wait_until(lambda: tasks.fetch(task_id) == "once\nexit code 0")
+        assert tasks.fetch(task_id) == "once\nexit code 0"
+        assert tasks.show() == f"{task_id} finished: echo once"
+
+    def test_an_unknown_task_is_an_error(self, tasks: BackgroundTasks) -> None:
+        """That says how it may have come about."""
+        with pytest.raises(ToolException, match="no background task 'nope'; tasks end with"):
+            tasks.fetch("nope")
+        assert tasks.show() == "No background tasks"
+
+    def test_only_so_many_run_at_a_time(self, tasks: BackgroundTasks) -> None:
+        """Finished ones do not count."""
+        first = self.start(tasks, "true")
+        wait_until(lambda: "exit code" in tasks.fetch(first))
+        for _ in range(2):
+            tasks.start("sleep 60")
+        with pytest.raises(ToolException, match="2 background tasks are running"):
+            tasks.start("sleep 60")
+
+    def test_one_that_cannot_be_started_is_an_error(self, tasks: BackgroundTasks) -> None:
+        """And no task."""
+        with pytest.raises(ToolException, match="cannot be started"):
+            tasks.start("echo \0")
+        assert tasks.show() == "No background tasks"
+
+
+class TestCleanup:
+    """Nothing that was started in the background is left over."""
+
+    def test_closing_ends_all_of_a_task(self, tmp_path: Path) -> None:
+        """And no more can be started."""
+        with BackgroundTasks(LocalShell(tmp_path)) as tasks:
+            tasks.start(WITH_CHILD)
+            wait_until(lambda: is_written(tmp_path / "child"))
+        wait_until(lambda: is_gone(tmp_path / "child"))
+        with pytest.raises(ToolException, match="closed"):
+            tasks.start("true")
+
+    def test_an_error_of_the_run_does_too(self, tmp_path: Path) -> None:
+        """Whatever it was."""
+        with (  # noqa: PT012  the agent is the one that raises
+            pytest.raises(ValueError, match="the script has 2 answer"),
+            BackgroundTasks(LocalShell(tmp_path)) as tasks,
+        ):
+            script = [
+                turn("", call("run_in_background", command=WITH_CHILD)),
+                turn("", call("execute", command="until test -s child; do sleep 0.05; done")),
+            ]
+            agent = build_coding_agent(
+                ScriptedChatModel(script=script), tmp_path, ask=False, tasks=tasks
+            )
+            agent.invoke(BEGIN)
+        wait_until(lambda: is_gone(tmp_path / "child"))
+
+    def test_an_agent_that_is_no_longer_used_takes_its_tasks_with_it(self, tmp_path: Path) -> None:
+        """Where nobody closes them."""
+        script: list[Any] = [turn("", call("run_in_background", command=WITH_CHILD)), "Done."]
+        agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
+        agent.invoke(BEGIN)
+        wait_until(lambda: is_written(tmp_path / "child"))
+        assert not is_gone(tmp_path / "child")
+        del agent
+        gc.collect()
+        wait_until(lambda: is_gone(tmp_path / "child"))
+
+    def test_the_end_of_the_program_ends_them(self, tmp_path: Path) -> None:
+        """Where it is still used then."""
+        program = (
+            "import sys, time; from pathlib import Path\n"
+            "from graphs.background import BackgroundTasks\n"
+            "from graphs.shell import LocalShell\n"
+            "tasks = BackgroundTasks(LocalShell(Path('.')))\n"
+            f"tasks.start({WITH_CHILD!r})\n"
+            "while not Path('child').exists() or not Path('child').read_text(): time.sleep(0.05)\n"
+            "raise SystemExit('broken')\n"
+        )
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            check=False,
+            capture_output=True,
+        )
+        wait_until(lambda: is_gone(tmp_path / "child"))

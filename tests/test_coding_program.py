@@ -1,0 +1,233 @@
+"""The coding agent run from the program, and the person at its terminal."""
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphs.approval import approval_lines
+from graphs.program import main
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+pexpect: Any = importlib.import_module("pexpect")  # it has no types
+
+ROOT = Path(__file__).parent.parent
+QUESTION = "Do it\\? yes, no, or why not: "
+
+
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs write where they are run: let that be nowhere of importance."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def plan(*steps: str) -> str:
+    path = Path("PLAN.md")
+    path.write_text("\n".join(f"- [ ] {step}" for step in steps), encoding="utf-8")
+    return str(path)
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, *turns: Any) -> None:
+    model = ScriptedChatModel(script=turns)
+    monkeypatch.setattr("graphs.program.chat_model", lambda *_, **__: model)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not come to pass")
+
+
+CODING = ("--agent", "coding", "--workdir", "work", "--thread", "t", "--grace", "0")
+
+
+class TestProgram:
+    def test_yes_approves_everything(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        """Without a question."""
+        assert main([plan("One: `echo 1 >> log`", "Two: `echo 2 >> log`"), *CODING, "--yes"]) == 0
+        assert (tmp_path / "work" / "log").read_text() == "1\n2\n"
+        shown = capsys.readouterr().out
+        assert "→ execute echo 1 >> log" in shown
+        assert "  │ [Command succeeded with exit code 0]" in shown
+        assert "2 completed" in shown
+
+    def test_without_a_terminal_nothing_is_done(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        """And the model is told why."""
+        assert main([plan("One: `touch one`"), *CODING]) == 1
+        assert list((tmp_path / "work").iterdir()) == []
+        shown = capsys.readouterr().out
+        assert "nobody could be asked: there is no terminal, and --yes was not given" in shown
+        assert "Step [0] was not carried out; I abandon it." in shown
+
+    def test_a_thread_remembers_its_agent(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Whoever resumes it need not name it, and cannot name another."""
+        assert main([plan("One: `true`"), *CODING, "--yes"]) == 0
+        assert main(["--thread", "t"]) == 0
+        assert main(["--thread", "t", "--agent", "until_done"]) == 2
+        assert "thread 't' is one of --agent coding" in capsys.readouterr().err
+
+    def test_an_unknown_agent_is_unusable_input(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """In one line."""
+        assert main([plan("One"), "--agent", "nobody"]) == 2
+        assert "nobody" in capsys.readouterr().err
+
+    def test_what_runs_in_the_background_ends_with_the_program(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """However it ends."""
+        scripted(
+            monkeypatch,
+            turn("", call("write_todos", mode="replace", todos=["Serve"])),
+            turn("", call("run_in_background", command="echo $$ > pid; exec sleep 60")),
+            turn("", call("execute", command="until test -s pid; do sleep 0.05; done")),
+            turn("", call("edit_todos", action="complete", indices=[0])),
+            "Done.",
+        )
+        assert main([plan("Serve"), *CODING, "--yes"]) == 0
+        pid = int((tmp_path / "work" / "pid").read_text())
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+class TestQuestion:
+    def test_a_person_sees_all_of_a_call(self) -> None:
+        """However long."""
+        content = "\n".join(f"line {n}" for n in range(500))
+        action = {"name": "write_file", "args": {"file_path": "a", "content": content}}
+        shown = list(approval_lines(action))
+        assert shown[:4] == [
+            "\n? write_file",
+            "    file_path: a",
+            "    content: line 0",
+            "           │ line 1",
+        ]
+        assert shown[-1] == "           │ line 499"
+
+    def test_nothing_of_a_call_acts_on_the_terminal(self) -> None:
+        """So that no command can hide itself, or forge an answer."""
+        action = {"name": "execute", "args": {"command": "rm -rf ~ \x1b[2K\rls\u202e"}}
+        shown = list(approval_lines(action))
+        assert shown[1] == "    command: rm -rf ~ ␛[2K␍ls<U+202E>"
+
+
+class TestTerminal:
+    """Through a real pseudo-terminal."""
+
+    @pytest.fixture
+    def started(self) -> Any:
+        children: list[Any] = []
+
+        def started(*argv: str) -> Any:
+            child = pexpect.spawn(
+                sys.executable,
+                ["-m", "graphs", *argv],
+                env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
+                encoding="utf-8",
+                timeout=60,
+            )
+            children.append(child)
+            return child
+
+        yield started
+        for child in children:
+            child.close(force=True)
+
+    def ended(self, child: Any) -> int:
+        child.expect(pexpect.EOF)
+        child.wait()
+        return int(child.exitstatus)
+
+    def test_yes_and_no_and_a_reason(self, started: Any, tmp_path: Path) -> None:
+        """A step that was not allowed is abandoned; the model is told the reason."""
+        steps = plan("One: `touch one`", "Two: `touch two`", "Three: `touch three`")
+        child = started(steps, *CODING)
+        child.expect_exact("? execute\r\n    command: touch one\r\n")
+        child.expect(QUESTION)
+        assert not (tmp_path / "work" / "one").exists()
+        child.sendline("")  # is no answer
+        child.expect(QUESTION)
+        child.sendline("y")
+        child.expect_exact("command: touch two")
+        child.expect(QUESTION)
+        child.sendline("no")
+        child.expect_exact("The tool was not executed.")
+        child.expect_exact("command: touch three")
+        child.expect(QUESTION)
+        child.sendline("three is a crowd")
+        child.expect_exact("with reason: three is a crowd")
+        child.expect_exact("1 completed, 2 abandoned")
+        assert self.ended(child) == 1
+        assert [path.name for path in (tmp_path / "work").iterdir()] == ["one"]
+
+    @pytest.mark.parametrize("way", ["Ctrl-C", "Ctrl-D", "SIGTERM", "SIGKILL"])
+    def test_a_question_is_asked_again_after_an_interruption(
+        self, way: str, started: Any, tmp_path: Path
+    ) -> None:
+        """Nothing was done, nothing is lost."""
+        child = started(plan("One: `echo one >> log`"), *CODING)
+        child.expect(QUESTION)
+        if way.startswith("Ctrl"):
+            child.sendcontrol(way[-1].lower())
+            child.expect_exact("--thread t")
+        else:
+            child.kill(getattr(signal, way))
+        child.expect(pexpect.EOF)
+        child.wait()
+        assert child.exitstatus == (None if way == "SIGKILL" else 130)
+        assert not (tmp_path / "work" / "log").exists()
+        again = started("--thread", "t")
+        again.expect_exact("command: echo one >> log")
+        again.expect(QUESTION)
+        again.sendline("yes")
+        again.expect_exact("1 completed, 0 abandoned")
+        assert self.ended(again) == 0
+        assert (tmp_path / "work" / "log").read_text() == "one\n"
+
+    def test_a_question_can_be_answered_by_resuming_with_yes(
+        self, started: Any, tmp_path: Path
+    ) -> None:
+        """By someone without a terminal."""
+        child = started(plan("One: `touch one`"), *CODING)
+        child.expect(QUESTION)
+        child.kill(signal.SIGKILL)
+        child.expect(pexpect.EOF)
+        assert main(["--thread", "t", "--yes"]) == 0
+        assert (tmp_path / "work" / "one").exists()
+
+
+class TestStopping:
+    @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
+    def test_a_stopped_program_ends_the_command_it_was_at(
+        self, way: signal.Signals, tmp_path: Path
+    ) -> None:
+        """By Ctrl-C or by a supervisor."""
+        steps = plan("Wait: `echo $$ > pid; exec sleep 60`")
+        program = subprocess.Popen(
+            [sys.executable, "-m", "graphs", steps, *CODING, "--yes"],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        pid_file = tmp_path / "work" / "pid"
+        wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+        program.send_signal(way)
+        _, errors = program.communicate(timeout=30)
+        assert program.returncode == 130
+        assert "--thread t" in errors
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid_file.read_text()), 0)
