@@ -641,3 +641,7 @@ class TestTerminal:
         again.press("which?\r")
         again.see(": buy wood")
         again.leave()
+        refused = Terminal("--thread", "n", "--graph", "until_done")
+        terminals.append(refused)
+        refused.see("error: thread 'n' is one of the graph 'notes'")
+        assert refused.end() == 2
