@@ -1,10 +1,19 @@
-"""`python -m graphs`: an agent works off a Markdown checklist until every step is finished."""
+"""`python -m graphs`: an agent works off a checklist; `python -m graphs chat`: one to talk to."""
 
 import signal
 import sys
 
-from graphs.program import main
+
+def _main(argv: list[str]) -> int:
+    if argv[:1] == ["chat"]:
+        from graphs import chat  # noqa: PLC0415  its screen is loaded only where there is one
+
+        return chat.main(argv[1:])
+    from graphs import program  # noqa: PLC0415
+
+    return program.main(argv)
+
 
 # A supervisor's stop is handled as Ctrl-C is, so that nothing the agent started is left running.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
-sys.exit(main(sys.argv[1:]))
+sys.exit(_main(sys.argv[1:]))

@@ -1,0 +1,647 @@
+"""The chat: what its lines mean, how its thread moves, and all of it at a real terminal."""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pexpect  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import StateSnapshot
+
+from graphs.chat import main
+from graphs.commands import (
+    Add,
+    CommandError,
+    Drop,
+    Fork,
+    Mark,
+    Plain,
+    Rewrite,
+    Say,
+    Switch,
+    edited,
+    read_line,
+)
+from graphs.conversation import in_view, run_lines
+from graphs.thread import (
+    Thread,
+    branch_numbers,
+    branches_view,
+    current_branch,
+    history_view,
+    moments,
+    threads_view,
+    tips,
+)
+from graphs.until_done import build_graph
+from tests.conftest import items
+from tests.strategies import todo_lists
+from todo_tools.models import validate_todos
+from todo_tools.rendering import View
+from todo_tools.rendering.model import list_lines
+from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.transcript import is_from_user, is_injected
+
+ROOT = Path(__file__).parent.parent
+
+
+class TestLines:
+    @pytest.mark.parametrize(
+        ("line", "meaning"),
+        [
+            ("Build it.", Say("Build it.")),
+            (" /etc/hosts is wrong ", Say("/etc/hosts is wrong")),
+            ("/todos", Plain("todos")),
+            ("/quit ", Plain("quit")),
+            ("/edit add Cut the wood", Add("Cut the wood")),
+            ("/edit drop 2", Drop(2)),
+            ("/edit 2 start", Mark(2, "in_progress")),
+            ("/edit 2 done", Mark(2, "completed")),
+            ("/edit 2 abandon", Mark(2, "abandoned")),
+            ("/edit 2 open", Mark(2, "not_started")),
+            ("/edit 2 done by noon", Rewrite(2, "done by noon")),
+            ("/fork 7", Fork(7)),
+            ("/fork 7 Try  another way", Fork(7, "Try  another way")),
+            ("/switch 2", Switch(2)),
+        ],
+    )
+    def test_a_line_is_a_message_or_a_command(self, line: str, meaning: object) -> None:
+        """Only what begins with a slash is a command."""
+        assert read_line(line) == meaning
+
+    @pytest.mark.parametrize(
+        ("line", "reason"),
+        [
+            ("/", "there is no command '/'; /help lists them"),
+            ("/nope\x1b[2J", "there is no command '/nope␛[2J'"),
+            ("/todos now", "/todos takes nothing, got 'now'"),
+            ("/edit", "/edit takes one of /edit add TEXT"),
+            ("/edit 2", "/edit takes one of"),
+            ("/edit two done", "N must be a whole number in /edit add TEXT"),
+            ("/edit drop -1", "N must be a whole number in /edit drop N, got '-1'"),
+            ("/fork", "N must be a whole number in /fork N [MESSAGE], got ''"),
+            ("/switch ²", "N must be a whole number in /switch N"),
+        ],
+    )
+    def test_what_is_no_command_is_refused_in_one_line(self, line: str, reason: str) -> None:
+        """That says what would be one, and shows what was typed safely."""
+        with pytest.raises(CommandError, match=re.escape(reason)):
+            read_line(line)
+
+
+class TestEditing:
+    def test_each_edit_changes_what_it_names(self) -> None:
+        """And leaves the list it was given as it is."""
+        todos = items("a", "b")
+        assert edited(todos, Add("c")) == items("a", "b", "c")
+        assert edited(todos, Drop(0)) == items("b")
+        assert edited(todos, Rewrite(1, "c")) == items("a", "c")
+        assert edited(todos, Mark(0, "completed")) == [
+            *items("a", status="completed"),
+            *items("b"),
+        ]
+        assert todos == items("a", "b")
+
+    def test_an_item_that_is_not_there_cannot_be_edited(self) -> None:
+        """The reason names those that are."""
+        with pytest.raises(CommandError, match=re.escape("no item [2]; there are 0 to 1")):
+            edited(items("a", "b"), Drop(2))
+        with pytest.raises(CommandError, match="the list is empty"):
+            edited([], Mark(0, "completed"))
+
+    @given(todos=todo_lists, line=st.text(max_size=30).map("/edit ".__add__))
+    def test_no_edit_makes_a_list_that_the_state_would_refuse(self, todos: Any, line: str) -> None:
+        """Whatever is typed: a valid list, or one line that says why not."""
+        try:
+            asked = read_line(line)
+            assert isinstance(asked, Add | Drop | Mark | Rewrite)
+            after = edited(todos, asked)
+        except ValueError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+        else:
+            assert validate_todos(after) == after
+
+
+def checkpoint(name: str, parent: str | None, **values: Any) -> StateSnapshot:
+    def config(checkpoint_id: str) -> RunnableConfig:
+        return {"configurable": {"thread_id": "t", "checkpoint_id": checkpoint_id}}
+
+    return StateSnapshot(
+        values=values,
+        next=(),
+        config=config(name),
+        metadata={"source": "loop", "step": 0, "parents": {}},
+        created_at=None,
+        parent_config=config(parent) if parent else None,
+        tasks=(),
+        interrupts=(),
+    )
+
+
+def names(snapshots: Any) -> list[str]:
+    return [snapshot.config["configurable"]["checkpoint_id"] for snapshot in snapshots]
+
+
+# a - b - c     c was there first, so it goes on with branch 1; d and e each began one.
+#  \    \ e
+#   d
+TREE = [
+    checkpoint("e", "b", todos=items("e")),
+    checkpoint("d", "a", todos=items("d\nd")),
+    checkpoint("c", "b", todos=items("c", status="completed")),
+    checkpoint("b", "a"),
+    checkpoint("a", None),
+]
+threads = st.lists(st.integers(0, 20), max_size=20).map(
+    lambda parents: [
+        checkpoint(f"{at:02}", f"{min(parent, at - 1):02}" if at else None)
+        for at, parent in enumerate(parents)
+    ][::-1]
+)
+
+
+class TestBranches:
+    def test_what_grew_first_goes_on_with_the_branch(self) -> None:
+        """And what grew later began one of its own."""
+        assert branch_numbers(TREE) == {"a": 1, "b": 1, "c": 1, "d": 2, "e": 3}
+        assert names(tips(TREE).values()) == ["c", "d", "e"]
+        assert current_branch(TREE) == 3
+
+    def test_the_moments_are_those_on_the_way_to_the_newest(self) -> None:
+        """Oldest first; other branches are not on it."""
+        assert names(moments(TREE)) == ["a", "b", "e"]
+        assert moments([]) == []
+
+    @given(history=threads)
+    def test_a_branch_keeps_its_number(self, history: list[StateSnapshot]) -> None:
+        """Whatever comes after; and there are as many as there are ends."""
+        numbers = branch_numbers(history)
+        for count in range(len(history)):
+            earlier = branch_numbers(history[count:])
+            assert earlier.items() <= numbers.items()
+        parents = [snapshot.parent_config for snapshot in history if snapshot.parent_config]
+        above = {config["configurable"]["checkpoint_id"] for config in parents}
+        assert set(names(tips(history).values())) == set(names(history)) - above
+
+    def test_each_branch_is_shown_with_its_own_list(self) -> None:
+        """The one that the thread stands on is marked; no text can pass for another line."""
+        assert str(branches_view(TREE)).splitlines() == [
+            "   1  ✓ Done (1 items)",
+            "      ✓ [0] c",
+            "   2  📋 0/1",
+            "      – [0] d␊d",  # noqa: RUF001
+            "▸  3  📋 0/1",
+            "      – [0] e",  # noqa: RUF001
+        ]
+
+    def test_the_history_is_numbered_and_shows_the_list_where_it_changed(self) -> None:
+        """With what had happened, in one line each."""
+        ask, answer = (
+            HumanMessage("Go\nnow", id="1"),
+            AIMessage("", tool_calls=[call("list_todos")]),
+        )
+        result = ToolMessage("✓ [0] a\nmore", name="shell", tool_call_id="1")
+        way = [
+            checkpoint("a", None),
+            checkpoint("b", "a", messages=[ask]),
+            checkpoint("c", "b", messages=[ask, answer], todos=items("x")),
+            checkpoint("d", "c", messages=[ask, answer, result], todos=items("x")),
+            checkpoint(
+                "e",
+                "d",
+                messages=[ask, answer, result],
+                todos=items("x"),
+                todo_loop={"outcome": "no_todos"},
+            ),
+        ]
+        assert str(history_view(way)).splitlines() == [
+            "   1  the beginning",
+            "   2  › Go␊now",  # noqa: RUF001
+            "   3  → list_todos",
+            "      – [0] x",  # noqa: RUF001
+            "      📋 0/1",
+            "   4  │ shell: ✓ [0] a …",
+            "   5  let go: no_todos",
+        ]
+
+    def test_threads_are_shown_with_what_was_first_asked(self) -> None:
+        """One a line."""
+        shown = threads_view([checkpoint("a", None, messages=[HumanMessage("Go\nnow")])])
+        assert str(shown) == "  t  No todos Go␊now"
+
+
+class TestScreen:
+    def test_a_long_list_is_shown_around_the_item_in_progress(self) -> None:
+        """With the number of items that are not in view."""
+        todos = items(*"abcdefgh")
+        todos[5]["status"] = "in_progress"
+        assert [str(row) for row in in_view(list_lines(todos), 3)] == [
+            "– [4] e",  # noqa: RUF001
+            "● [5] f",
+            "– [6] g",  # noqa: RUF001
+            "(5 more)",
+        ]
+        assert len(in_view(list_lines(todos), 8)) == 8
+
+    @given(todos=todo_lists, height=st.integers(1, 10))
+    def test_the_item_in_progress_is_always_in_view(self, todos: Any, height: int) -> None:
+        """However little room there is."""
+        rows = list_lines(todos)
+        shown = in_view(rows, height)
+        assert len(shown) <= height + 1
+        started = [row for row in rows if row.status == "in_progress"]
+        assert not started or started[0] in shown
+
+    def test_what_a_run_says_cannot_act_in_the_terminal(self) -> None:
+        """Neither an answer nor the output of a command."""
+        answer = turn("Look\x1b[2J", call("shell", command="cat \x1b]0;title\x07"))
+        output = ToolMessage("\x1b[31mred", name="shell", tool_call_id="1")
+        chunk = {"agent": {"messages": [answer]}, "tools": [{"messages": [output]}]}
+        assert str(View(tuple(run_lines("updates", chunk)))).splitlines() == [
+            "💬 Look␛[2J",
+            "→ shell cat ␛]0;title␇",
+            "  │ ␛[31mred",
+        ]
+
+
+class TestMoving:
+    def thread(self) -> Thread:
+        script: list[AIMessage | str] = [
+            turn("", call("write_todos", mode="replace", todos=["a"])),
+            turn("", call("edit_todos", action="complete", indices=[0])),
+            "Done.",
+            "Other.",
+            "Again.",
+        ]
+        graph = build_graph(ScriptedChatModel(script=script)).compile(checkpointer=InMemorySaver())
+        return Thread(graph, {"configurable": {"thread_id": "1"}, "metadata": {"workdir": "w"}})
+
+    async def say(self, thread: Thread, text: str | None) -> list[str]:
+        async for _ in thread.run(text):
+            pass
+        return [message.text for message in (await thread.now()).values["messages"]]
+
+    async def test_forking_and_switching_give_each_branch_its_own_list(self) -> None:
+        """And its own history; what is said next is said there."""
+        thread = self.thread()
+        await self.say(thread, "Begin.")
+        way = moments(await thread.history())
+        before = next(n for n, s in enumerate(way, 1) if s.values.get("todos") == items("a"))
+        await thread.fork(before)
+        assert (await thread.now()).values["todos"] == items("a")
+        await thread.replace_todos(items("b", status="abandoned"))
+        said = await self.say(thread, "Differently.")
+        assert said[-2:] == ["Differently.", "Other."]
+        assert "Done." not in said
+        assert current_branch(await thread.history()) == 2
+        await thread.switch(1)
+        assert (await thread.now()).values["todos"] == items("a", status="completed")
+        assert (await self.say(thread, "Well?"))[-3:] == ["Done.", "Well?", "Again."]
+        history = await thread.history()
+        assert current_branch(history) == 1
+        assert tips(history)[2].values["todos"] == items("b", status="abandoned")
+
+    async def test_every_moment_can_be_gone_back_to(self) -> None:
+        """What was under way there is under way again, and the thread still knows its directory."""
+        thread = self.thread()
+        await self.say(thread, "Begin.")
+        way = moments(await thread.history())
+        end = current_branch(await thread.history())
+        for number, moment in enumerate(way, start=1):
+            await thread.fork(number)
+            now = await thread.now()
+            assert now.values == moment.values
+            assert now.metadata is not None
+            assert now.metadata.get("workdir") == "w"
+            if number > 1:
+                assert now.next == moment.next
+            await thread.switch(end)
+
+    async def test_a_thread_can_begin_with_a_list_of_the_users(self) -> None:
+        """Written before anything was said."""
+        thread = self.thread()
+        await thread.replace_todos(items("a"))
+        assert (await thread.now()).values["todos"] == items("a")
+
+    async def test_places_that_are_not_there_are_refused(self) -> None:
+        """In one line that says how many there are."""
+        thread = self.thread()
+        with pytest.raises(CommandError, match="no checkpoint 1; /history lists 0"):
+            await thread.fork(1)
+        with pytest.raises(CommandError, match="no branch 1; /branches lists 0"):
+            await thread.switch(1)
+
+    async def test_being_there_already_changes_nothing(self) -> None:
+        """No checkpoint is written."""
+        thread = self.thread()
+        await self.say(thread, "Begin.")
+        history = await thread.history()
+        await thread.fork(len(moments(history)))
+        await thread.switch(1)
+        assert len(await thread.history()) == len(history)
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("argv", "reason"),
+        [
+            ([], "the chat needs a terminal"),
+            (["--grace", "-1"], "invalid choice: -1"),
+            (["--graph", "other"], "invalid choice: 'other'"),
+            (["--nope"], "unrecognized arguments: --nope; see python -m graphs chat --help"),
+        ],
+    )
+    def test_unusable_input_exits_with_2_and_one_line(
+        self, argv: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Standard input that is no terminal is such."""
+        assert main(argv) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: ")
+        assert reason in error
+        assert error.count("\n") == 1
+
+
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07|[=>()][0-9A-Z]?)|[\r\x07]")
+
+
+class Terminal:
+    """The program at a pseudo-terminal of 80 columns."""
+
+    def __init__(self, *argv: str) -> None:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "TERM": "xterm-256color",
+        }
+        self.child = pexpect.spawn(
+            sys.executable,
+            ["-m", "graphs", "chat", "--workdir", "work", *argv],
+            env=environment,
+            dimensions=(40, 80),
+            encoding="utf-8",
+        )
+        self.raw = ""
+        self.since = 0
+        self.answered = 0
+
+    def see(self, *expected: str, within: float = 30) -> None:
+        """Wait until all of it was shown since the last key."""
+        end = time.monotonic() + within
+        while missing := [text for text in expected if text not in self.shown]:
+            assert time.monotonic() < end, f"{missing} not in:\n{self.shown}"
+            self.read()
+
+    @property
+    def shown(self) -> str:
+        return _CONTROL.sub("", self.raw[self.since :])
+
+    def read(self) -> None:
+        with suppress(pexpect.TIMEOUT):
+            self.raw += self.child.read_nonblocking(4096, timeout=0.1)
+        # A terminal is asked where its cursor is, to know how much room there is below it.
+        for _ in range(self.raw.count("\x1b[6n") - self.answered):
+            self.answered += 1
+            self.child.send("\x1b[1;1R")
+
+    def press(self, keys: str) -> None:
+        self.since = len(self.raw)
+        self.child.send(keys)
+
+    def say(self, line: str) -> None:
+        """Paste a text of one or more lines and send it."""
+        self.press(f"\x1b[200~{line}\x1b[201~\r")
+
+    def leave(self) -> int:
+        self.press("/quit\r")
+        return self.end()
+
+    def end(self) -> int:
+        self.child.expect(pexpect.EOF, timeout=30)
+        self.child.close()
+        return int(self.child.exitstatus)
+
+
+@pytest.fixture
+def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Terminal]]:
+    """Those that a test has opened, to be closed after it."""
+    monkeypatch.chdir(tmp_path)
+    opened: list[Terminal] = []
+    yield opened
+    for terminal in opened:
+        terminal.child.close(force=True)
+
+
+def begin(terminals: list[Terminal], *argv: str) -> Terminal:
+    terminal = Terminal(*argv)
+    terminals.append(terminal)
+    terminal.see("your turn")
+    return terminal
+
+
+def messages(thread: str) -> list[BaseMessage]:
+    with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
+        saved = saver.get_tuple({"configurable": {"thread_id": thread}})
+    assert saved is not None
+    found: list[BaseMessage] = saved.checkpoint["channel_values"]["messages"]
+    return found
+
+
+def plan(*steps: str) -> str:
+    return "\n".join(f"- [ ] {step}" for step in steps)
+
+
+HELD = "`until test -e go; do sleep 0.1; done`"
+FIVE = plan(*(f"Step {n}: `echo {n} >> log`" for n in range(5)))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+class TestTerminal:
+    def test_a_checklist_is_worked_off_in_view(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The list, the status and the countdown change below; left alone, it goes on."""
+        terminal = begin(terminals, "--thread", "t", "--grace", "2")
+        terminal.say(plan("One: `echo 1 >> log`", f"Two: {HELD}", "Three", "Four", "Five"))
+        terminal.see("→ shell echo 1 >> log", "✓ [0] One", "● [1] Two", "– [2] Three")  # noqa: RUF001
+        terminal.see("📋 1/5 · the agent is at work, Ctrl-C stops it")
+        (tmp_path / "work" / "go").touch()
+        terminal.see(
+            "⏳ Auto-continuing in 2s... (type anything to interrupt)",
+            "↻ not finished: sent back to work (1 in this turn)",
+            "💬 5 of 5 steps are completed.",
+            "✓ Done (5 items) · your turn",
+        )
+        assert terminal.leave() == 0
+        assert (tmp_path / "work" / "log").read_text() == "1\n"
+        assert sum(map(is_injected, messages("t"))) == 1
+
+    def test_typing_stops_the_countdown(self, terminals: list[Terminal]) -> None:
+        """No continuation is sent; what was typed becomes the next message."""
+        terminal = begin(terminals, "--thread", "t", "--grace", "3")
+        terminal.say(FIVE)
+        terminal.see("⏳ Auto-continuing in 3s")
+        terminal.press("W")
+        terminal.see("Not continued. Enter sends what you type instead", "📋 3/5 · your turn")
+        time.sleep(3)  # longer than the countdown had left
+        assert not any(map(is_injected, messages("t")))
+        terminal.press("ait, what is left?\r")
+        terminal.see("→ shell echo 3 >> log", "✓ Done (5 items) · your turn")
+        terminal.leave()
+        said = [message.text for message in messages("t") if is_from_user(message)]
+        assert said == [FIVE, "Wait, what is left?"]
+        assert not any(map(is_injected, messages("t")))
+
+    def test_a_stopped_countdown_can_be_gone_on_with(self, terminals: list[Terminal]) -> None:
+        """As if nothing had been typed."""
+        terminal = begin(terminals, "--thread", "t", "--grace", "2")
+        terminal.say(FIVE)
+        terminal.see("⏳ Auto-continuing in 2s")
+        terminal.press("/")
+        terminal.see("Not continued.")
+        terminal.press("go\r")
+        terminal.see("↻ not finished: sent back to work", "✓ Done (5 items) · your turn")
+        terminal.leave()
+
+    def test_ctrl_c_stops_the_agent_and_not_the_program(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """At once; its command does not go on either, and the next message is heard."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.say(plan("Wait: `touch began; sleep 600; touch late`"))
+        terminal.see("→ shell touch began")
+        while not (tmp_path / "work" / "began").exists():
+            time.sleep(0.05)
+        terminal.press("\x03")
+        terminal.see("Stopped. Send a message, or /go", "📋 0/1 · your turn", within=10)
+        terminal.press("/edit 0 Wait no longer\r")
+        terminal.see("● [0] Wait no longer")
+        terminal.press("Go on.\r")
+        terminal.see("1 of 1 steps are completed.", "✓ Done (1 items) · your turn")
+        assert terminal.leave() == 0
+        assert not (tmp_path / "work" / "late").exists()
+
+    def test_what_is_sent_while_the_agent_works_waits_for_the_end_of_its_turn(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """It takes the place of a continuation; what moves the thread is refused meanwhile."""
+        terminal = begin(terminals, "--thread", "t", "--grace", "3")
+        terminal.say(plan(f"Wait: {HELD}", "a", "b", "c"))
+        terminal.see("→ shell until test -e go")
+        terminal.press("Faster, please.\r")
+        terminal.see("kept: Faster, please.")
+        terminal.press("/edit drop 0\r")
+        terminal.see("error: the agent is at work; stop it with Ctrl-C first")
+        (tmp_path / "work" / "go").touch()
+        terminal.see("✓ Done (4 items) · your turn")
+        terminal.leave()
+        assert not any(map(is_injected, messages("t")))
+        said = [message.text for message in messages("t") if is_from_user(message)]
+        assert said[1:] == ["Faster, please."]
+
+    def test_ctrl_c_clears_the_line_and_then_leaves(self, terminals: list[Terminal]) -> None:
+        """Only where the agent rests."""
+        terminal = begin(terminals)
+        terminal.press("never mind")
+        terminal.see("never mind")
+        terminal.press("\x03")
+        terminal.see("Ctrl-C again leaves")
+        terminal.press("\x03")
+        assert terminal.end() == 0
+
+    def test_ctrl_c_gives_back_what_was_kept(self, terminals: list[Terminal]) -> None:
+        """It was meant for another moment, so it is not sent without another Enter."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.say(plan("Wait: `sleep 600`"))
+        terminal.see("→ shell sleep 600")
+        terminal.press("Faster, please.\r")
+        terminal.see("kept: Faster, please.")
+        terminal.press("\x03")
+        terminal.see("Stopped.", "> Faster, please.", "📋 0/1 · your turn")
+        terminal.press("\x03\x04")
+        assert terminal.end() == 0
+        assert sum(map(is_from_user, messages("t"))) == 1
+
+    def test_files_that_cannot_be_used_are_named(self, terminals: list[Terminal]) -> None:
+        """In one line, with exit code 2."""
+        Path("text.md").write_text("- [ ] a\n" * 100)
+        for argv, reason in (
+            (["--db", "text.md"], "error: --db text.md cannot be used: file is not a database"),
+            (["--workdir", "text.md"], "error: --workdir text.md cannot be used: File exists"),
+        ):
+            terminal = Terminal(*argv)
+            terminals.append(terminal)
+            terminal.see(reason)
+            assert terminal.end() == 2
+
+    def test_the_list_is_shown_and_edited_by_hand(self, terminals: list[Terminal]) -> None:
+        """Errors take one line and change nothing."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.press("/todos\r")
+        terminal.see("No todos")
+        for line, shown in (
+            ("/edit add Measure", "– [0] Measure"),  # noqa: RUF001
+            ("/edit add Cut", "– [1] Cut"),  # noqa: RUF001
+            ("/edit 0 done", "✓ [0] Measure"),
+            ("/edit 1 Cut twice", "– [1] Cut twice"),  # noqa: RUF001
+            ("/edit 5 done", "error: there is no item [5]; there are 0 to 1"),
+            ("/edit drop 0", "– [0] Cut twice"),  # noqa: RUF001
+            ("/nope", "error: there is no command '/nope'; /help lists them"),
+            ("/help", "/switch N                   go on with branch N"),
+            ("/go", "→ edit_todos start [0]"),
+        ):
+            terminal.press(f"{line}\r")
+            terminal.see(shown)
+        terminal.see("✓ Done (1 items) · your turn")
+        terminal.leave()
+
+    def test_one_goes_back_branches_and_comes_again(self, terminals: list[Terminal]) -> None:
+        """Each branch keeps its own list, also over a restart."""
+        terminal = begin(terminals, "--thread", "first")
+        terminal.say(plan("Measure", "Cut"))
+        terminal.see("✓ Done (2 items) · your turn")
+        terminal.press("/history\r")
+        terminal.see("   1  the beginning", "   4  │ edit_todos: Started [0]", "let go: finished")
+        terminal.press("/fork 4\r")
+        terminal.see("On branch 2.", "● [0] Measure", "📋 0/2 · your turn")
+        terminal.press("/edit drop 1\r")
+        terminal.see("📋 0/1 · your turn")
+        terminal.press("/branches\r")
+        terminal.see("   1  ✓ Done (2 items)", "▸  2  📋 0/1")
+        terminal.press("/switch 1\r")
+        terminal.see("On branch 1.", "✓ Done (2 items) · your turn")
+        terminal.press("/switch 2\r")
+        terminal.see("On branch 2.", "📋 0/1 · your turn")
+        terminal.leave()
+        again = begin(terminals, "--thread", "first")
+        again.see("  first  📋 0/1 - [ ] Measure␊- [ ] Cut", "● [0] Measure")
+        again.press("/fork 2 Only this.\r")
+        again.see("On branch 3.", "I am a stand-in and only work off checklists")
+        again.leave()
+
+    def test_another_graph_is_talked_to(self, terminals: list[Terminal]) -> None:
+        """The thread knows later which one it is of."""
+        terminal = begin(terminals, "--thread", "n", "--graph", "notes")
+        terminal.press("note: buy wood\r")
+        terminal.see('Note #1 saved: "buy wood"')
+        terminal.leave()
+        again = begin(terminals, "--thread", "n")
+        again.press("which?\r")
+        again.see(": buy wood")
+        again.leave()
+        refused = Terminal("--thread", "n", "--graph", "until_done")
+        terminals.append(refused)
+        refused.see("error: thread 'n' is one of the graph 'notes'")
+        assert refused.end() == 2
