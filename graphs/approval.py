@@ -2,8 +2,11 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from langgraph.types import Command, Interrupt
 
 from todo_tools.continuation import read_answer
 from todo_tools.text import one_line
@@ -34,9 +37,59 @@ async def decide(action: Mapping[str, Any], *, approve_all: bool) -> Decision:
         print(line)
     while (answer := read_answer(await _read_line("  Do it? yes, no, or why not: "))) is None:
         pass
+    return decision_of(answer)
+
+
+def decision_of(answer: bool | str) -> Decision:  # noqa: FBT001  what a person said
+    """What an answer means for a call: yes, no, or no with a reason."""
     if isinstance(answer, str):
         return {"type": "reject", "message": answer.strip()}
     return {"type": "approve" if answer else "reject"}
+
+
+@dataclass(frozen=True)
+class Approval:
+    """The calls that a run waits with for a person, and what was decided of them so far."""
+
+    waiting: tuple[Interrupt, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+    def of(self, waiting: Sequence[Interrupt]) -> "Approval":
+        """The approval that a thread waits for; decisions stay as long as it is the same."""
+        return self if tuple(waiting) == self.waiting else Approval(tuple(waiting))
+
+    @property
+    def calls(self) -> list[Mapping[str, Any]]:
+        """The calls to decide on, in order."""
+        return [call for asked in self.waiting for call in asked.value["action_requests"]]
+
+    @property
+    def next_call(self) -> Mapping[str, Any]:
+        """The first that is not decided."""
+        return self.calls[len(self.decisions)]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all are decided."""
+        return len(self.decisions) == len(self.calls)
+
+    def decided(self, text: str) -> "Approval":
+        """With what a person typed about the next call: yes, no, or why not."""
+        answer = read_answer(text)
+        return replace(
+            self, decisions=(*self.decisions, decision_of(text if answer is None else answer))
+        )
+
+    @property
+    def command(self) -> Command[Any]:
+        """What resumes the run, when all are decided."""
+        left = iter(self.decisions)
+        return Command(
+            resume={
+                asked.id: {"decisions": [next(left) for _ in asked.value["action_requests"]]}
+                for asked in self.waiting
+            }
+        )
 
 
 def approval_lines(action: Mapping[str, Any]) -> Iterator[str]:

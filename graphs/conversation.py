@@ -5,12 +5,11 @@ of `todo_tools.rendering`.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.formatted_text import ANSI
@@ -19,18 +18,17 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 from rich.console import Console
 
+from graphs.approval import Approval, approval_lines
 from graphs.commands import HELP, CommandError, Fork, Line, Plain, Say, Switch, edited, read_line
-from graphs.thread import Thread, branches_view, current_branch, history_view, moments
-from todo_tools.calls import ACTIONS
-from todo_tools.models import is_list, is_mapping
-from todo_tools.rendering import View, show_call, show_result, show_todos
+from graphs.lines import error_lines, in_view, run_lines, said
+from graphs.thread import Request, Thread, branches_view, current_branch, history_view, moments
+from todo_tools.rendering import View, show_todos
 from todo_tools.rendering.model import Line as Shown
 from todo_tools.rendering.model import Span, list_lines, note_lines, status_lines
 from todo_tools.rendering.stream import Followed, advance
 from todo_tools.state import todos_in
 from todo_tools.text import one_line
 
-_OUTPUT_LINES = 12
 _STOPPED = "Stopped. Send a message, or /go to let it go on."
 _NOT_CONTINUED = "Not continued. Enter sends what you type instead; /go continues."
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
@@ -52,6 +50,7 @@ class Conversation:
         self.console = console
         self.followed = Followed()
         self.work: asyncio.Task[None] | None = None
+        self.approval = Approval()
         self.leaving = False
         self.session: PromptSession[str] = PromptSession(
             "> ",
@@ -71,8 +70,8 @@ class Conversation:
         """Take lines until the user leaves."""
         with patch_stdout(raw=True):
             await self._look()
-            if (await self.thread.now()).next:
-                await self._show(*_said("The agent was stopped here; /go lets it go on."))
+            if not await self._ask() and (await self.thread.now()).next:
+                await self._show(*said("The agent was stopped here; /go lets it go on."))
             with suppress(EOFError):
                 while await self._take(await self.session.prompt_async()):
                     self.leaving = False
@@ -89,7 +88,7 @@ class Conversation:
             if asked:
                 await self._carry_out(asked)
         except ValueError as error:
-            await self._show(*_error(error))
+            await self._show(*error_lines(error))
         return True
 
     async def _carry_out(self, asked: Line) -> None:
@@ -97,15 +96,15 @@ class Conversation:
             case Say(text):
                 await self._say(text)
             case Plain("help"):
-                await self._show(*_said(HELP))
+                await self._show(*said(HELP))
             case Plain("todos"):
                 await self._show(*show_todos(self.followed.todos or []).lines)
             case Plain("history"):
                 view = history_view(moments(await self.thread.history()))
-                await self._show(*(view.lines or _said("No checkpoints yet.")))
+                await self._show(*(view.lines or said("No checkpoints yet.")))
             case Plain("branches"):
                 view = branches_view(await self.thread.history())
-                await self._show(*(view.lines or _said("No branches yet.")))
+                await self._show(*(view.lines or said("No branches yet.")))
             case _ if self.working:
                 raise CommandError("the agent is at work; stop it with Ctrl-C first")
             case Plain():
@@ -118,8 +117,27 @@ class Conversation:
             await asyncio.wait({self.work})
         if self.working:
             self.waiting.append(text)
+        elif self.approval.calls:
+            await self._decide(text)
         else:
             self._start(text)
+
+    async def _ask(self) -> bool:
+        """Show the call that waits for a person, if there is one."""
+        self.approval = self.approval.of((await self.thread.now()).interrupts)
+        if not self.approval.calls:
+            return False
+        lines = "\n".join(approval_lines(self.approval.next_call))
+        await self._show(*said(f"{lines}\nDo it? yes, no, or why not:"))
+        return True
+
+    async def _decide(self, text: str) -> None:
+        self.approval = self.approval.decided(text)
+        if self.approval.complete:
+            answer, self.approval = self.approval.command, Approval()
+            self._start(answer)
+        else:
+            await self._ask()
 
     async def _go(self) -> None:
         if not (await self.thread.now()).next:
@@ -139,22 +157,22 @@ class Conversation:
         await self._look()
         if isinstance(asked, Fork | Switch):
             number = current_branch(await self.thread.history())
-            await self._show(*_said(f"On branch {number}."))
+            await self._show(*said(f"On branch {number}."))
         if isinstance(asked, Fork) and asked.message:
             self._start(asked.message)
 
-    def _start(self, message: str | None) -> None:
+    def _start(self, message: Request) -> None:
         self.work = asyncio.create_task(self._work(message))
 
-    async def _work(self, message: str | None) -> None:
+    async def _work(self, message: Request) -> None:
         """Let the agent work, and again on what was said meanwhile."""
         await self._run(message)
         while self.waiting:
-            said = "\n".join(self.waiting)
+            kept = "\n".join(self.waiting)
             self.waiting.clear()
-            await self._run(said)
+            await self._run(kept)
 
-    async def _run(self, message: str | None) -> None:
+    async def _run(self, message: Request) -> None:
         self.followed = replace(self.followed, notice="")
         try:
             async with aclosing(self.thread.run(message)) as stream:
@@ -162,11 +180,12 @@ class Conversation:
                     self.followed = advance(self.followed, (mode, chunk))
                     await self._show(*run_lines(mode, chunk))
                     self._typed()
+            await self._ask()
         except asyncio.CancelledError:
-            await self._show(*_said(_NOT_CONTINUED if self.followed.countdown else _STOPPED))
+            await self._show(*said(_NOT_CONTINUED if self.followed.countdown else _STOPPED))
             raise
         except Exception as error:  # a conversation outlives what a run dies of
-            await self._show(*_error(error))
+            await self._show(*error_lines(error))
         finally:
             await self._look()
 
@@ -229,72 +248,6 @@ class Conversation:
     def _doing(self) -> str:
         if self.working:
             return "the agent is at work, Ctrl-C stops it"
+        if self.approval.calls:
+            return "yes, no, or why not"
         return "Ctrl-C again leaves" if self.leaving else "your turn"
-
-
-def in_view(rows: tuple[Shown, ...], height: int) -> tuple[Shown, ...]:
-    """The part of a list that fits: around the item in progress, or else the first open one.
-
-    Args:
-        rows: The lines of the list.
-        height: How many may be shown, at least 1.
-
-    Returns:
-        All lines, or a part of them and how many more there are.
-    """
-    if len(rows) <= height:
-        return rows
-    statuses = [row.status for row in rows]
-    open_ones = [status for status in ("in_progress", "not_started") if status in statuses]
-    focus = statuses.index(open_ones[0]) if open_ones else len(rows)
-    start = max(0, min(focus - height // 3, len(rows) - height))
-    more = Shown((Span(f"({len(rows) - height} more)", "dim"),))
-    return (*rows[start : start + height], more)
-
-
-def run_lines(mode: str, chunk: Mapping[str, Any]) -> Iterator[Shown]:
-    """What is printed of a chunk of a run; changes of the list are shown below instead."""
-    match mode, chunk:
-        case "custom", {"type": "todo_loop", "outcome": None, "in_turn": count}:
-            yield from _said(f"↻ not finished: sent back to work ({count} in this turn)")
-        case "custom", {"type": "todo_loop", "text": str(notice)}:
-            yield from note_lines(notice)
-        case "updates", _:
-            for update in chunk.values():
-                for part in update if is_list(update) else [update]:
-                    if is_mapping(part) and is_list(part.get("messages")):
-                        for message in part["messages"]:
-                            yield from _message_lines(message)
-        case _:
-            pass
-
-
-def _message_lines(message: BaseMessage) -> Iterator[Shown]:
-    if isinstance(message, AIMessage):
-        for line in message.text.splitlines():
-            yield Shown((Span(one_line(line)),), (Span("💬 ", plain=""),))
-        for call in message.tool_calls:
-            (shown,) = show_call(call["name"], call["args"]).lines
-            yield replace(shown, lead=(Span("→ ", "accent", plain="-> "),))
-    elif isinstance(message, ToolMessage) and (
-        message.name not in ACTIONS or message.status == "error"
-    ):
-        yield from _beside_bar(show_result(message).lines)
-
-
-def _beside_bar(lines: tuple[Shown, ...]) -> Iterator[Shown]:
-    left_out = len(lines) - _OUTPUT_LINES
-    if left_out > 0:
-        yield Shown((Span(f"  ({left_out} more lines)", "dim"),))
-    for line in lines[-_OUTPUT_LINES:]:
-        yield replace(line, lead=(Span("  │ ", "dim", plain="  | "), *line.lead))
-
-
-def _said(text: str) -> Iterable[Shown]:
-    """Words of the program itself."""
-    return tuple(Shown((Span(one_line(line), "muted"),)) for line in text.splitlines())
-
-
-def _error(error: Exception) -> Iterable[Shown]:
-    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-    return (Shown((Span(one_line(f"error: {kind}{' '.join(str(error).split())}"), "error"),)),)

@@ -22,7 +22,7 @@ from typing_extensions import TypedDict
 
 from graphs import until_done
 from graphs.model import chat_model
-from todo_tools import TodoState
+from todo_tools import AutoContinue, TodoState
 from todo_tools.arguments import CallError, brief, read_index
 from todo_tools.models import is_mapping
 from todo_tools.schemas import LenientArgs, argument, optional_argument
@@ -245,17 +245,24 @@ def notes_tool() -> StructuredTool:
     )
 
 
-def build_graph(model: BaseChatModel) -> StateGraph[Any, Any, Any, Any]:
+def build_graph(
+    model: BaseChatModel, *, policy: AutoContinue = AutoContinue()
+) -> StateGraph[Any, Any, Any, Any]:
     """Build an agent with notes and todos, uncompiled.
 
     Args:
         model: Any chat model that can call tools.
+        policy: When and how the agent is sent back to work.
 
     Returns:
         The builder; call `.compile(checkpointer=...)` on it.
     """
     return until_done.build_graph(
-        model, [notes_tool()], system_prompt=NOTES_PROMPT, state_schema=NotesState
+        model,
+        [notes_tool()],
+        system_prompt=NOTES_PROMPT,
+        policy=policy,
+        state_schema=NotesState,
     )
 
 

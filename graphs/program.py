@@ -4,11 +4,9 @@ import argparse
 import asyncio
 import sqlite3
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -19,29 +17,29 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
+from graphs.agents import open_agent
 from graphs.approval import decide
-from graphs.background import BackgroundTasks
-from graphs.coding_agent import build_coding_agent
-from graphs.model import ModelError, chat_model
+from graphs.model import ModelError
+from graphs.options import (
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_DONE,
+    EXIT_UNUSABLE,
+    Parser,
+    UnusableInputError,
+    check_database,
+    choose_agent,
+    choose_workdir,
+)
 from graphs.report import report
-from graphs.shell import LocalShell, shell_tool
-from graphs.until_done import build_graph
 from todo_tools import AutoContinue, TodoLimits, format_status
 from todo_tools.checklist import read_checklist
 from todo_tools.transcript import is_from_user
 
-EXIT_DONE, EXIT_NOT_DONE, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
-
 _DEMO = Path(__file__).with_name("checklist.md")
 _LIMITS = TodoLimits()
-_LONGEST_GRACE = 60
-_AGENTS = ("until_done", "coding")
 
 _Graph = CompiledStateGraph[Any, Any, Any, Any]
-
-
-class UnusableInputError(Exception):
-    """The program cannot start on what it was given; the message is the one-line reason."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -67,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
 async def _work_off(options: argparse.Namespace) -> int:
     plan = _read_plan(options.plan, resuming=bool(options.thread))
     try:
-        _check_database(options.db)
+        check_database(options.db)
         async with AsyncSqliteSaver.from_conn_string(options.db) as saver:
             await saver.setup()
             return await _run(options, plan, saver)
@@ -75,22 +73,11 @@ async def _work_off(options: argparse.Namespace) -> int:
         raise UnusableInputError(f"--db {options.db} cannot be used: {error}") from error
 
 
-def _check_database(path: str) -> None:
-    """Fail early on a file that is no database: a connection thread would fail too late."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("pragma schema_version")
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UnusableInputError(f"{message}; see python -m graphs --help")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m graphs",
-        description="An agent works off a Markdown checklist until every step is finished.",
-        epilog="Exit code: 0 all completed, 1 something abandoned or left, 2 unusable input. "
+def _parser() -> Parser:
+    parser = Parser(
+        "python -m graphs",
+        "An agent works off a Markdown checklist until every step is finished.",
+        "Exit code: 0 all completed, 1 something abandoned or left, 2 unusable input. "
         "Commands run with your rights: give it only checklists that you would run yourself.",
     )
     parser.add_argument(
@@ -100,39 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the checklist, - for standard input (default: a demonstration)",
     )
     parser.add_argument(
-        "--agent",
-        choices=_AGENTS,
-        help=f"until_done runs commands; coding also reads and writes files, and asks before a "
-        f"command or a write (default: that of the thread, or {_AGENTS[0]})",
-    )
-    parser.add_argument(
         "--yes", action="store_true", help="with --agent coding, approve everything unasked"
-    )
-    parser.add_argument(
-        "--model", metavar="PROVIDER:NAME", help="a chat model (default: a stand-in without one)"
-    )
-    parser.add_argument(
-        "--db",
-        metavar="FILE",
-        default="todo-threads.sqlite",
-        help="where threads are kept (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--thread", metavar="ID", help="the thread to begin or to resume (default: a new one)"
-    )
-    parser.add_argument(
-        "--grace",
-        metavar="SECONDS",
-        type=int,
-        choices=range(_LONGEST_GRACE + 1),
-        default=3,
-        help="how long to wait before a continuation (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--workdir",
-        metavar="DIR",
-        type=Path,
-        help="where commands run (default: that of the thread, or a new temporary directory)",
     )
     return parser
 
@@ -163,11 +118,12 @@ async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqlite
     thread = options.thread or uuid4().hex[:8]
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
     saved = _metadata(await saver.aget_tuple(config))
-    agent = _agent_name(options.agent, saved, thread)
-    workdir = _workdir(options.workdir, saved)
+    agent = choose_agent(options.agent, saved, thread)
+    workdir = choose_workdir(options.workdir, saved)
     errors = _ModelErrors()
     config |= {"metadata": {"workdir": str(workdir), "agent": agent}, "callbacks": [errors]}
-    with _agent(agent, options, workdir, saver) as graph:
+    policy = AutoContinue(grace_seconds=options.grace)
+    with open_agent(agent, options.model, workdir, policy, saver) as graph:
         request = _request(await graph.aget_state(config), plan, thread)
         print(f"thread {thread} in {options.db}, working in {workdir}")
         if not options.model:
@@ -205,21 +161,6 @@ async def _until_it_ends(
         request = Command(resume=answers)
 
 
-@contextmanager
-def _agent(
-    name: str, options: argparse.Namespace, workdir: Path, saver: AsyncSqliteSaver
-) -> Generator[_Graph, None, None]:
-    """The graph, and the end of what it left running."""
-    policy = AutoContinue(grace_seconds=options.grace)
-    if name == "until_done":
-        builder = build_graph(chat_model(options.model), [shell_tool(workdir)], policy=policy)
-        yield builder.compile(checkpointer=saver)
-        return
-    model = chat_model(options.model, command_tool="execute")
-    with BackgroundTasks(LocalShell(workdir)) as tasks:
-        yield build_coding_agent(model, workdir, policy=policy, tasks=tasks, checkpointer=saver)
-
-
 class _ModelErrors(BaseCallbackHandler):
     """Tells an error of the model, such as a missing key, from a mistake of ours."""
 
@@ -231,22 +172,6 @@ class _ModelErrors(BaseCallbackHandler):
 
 def _metadata(saved: CheckpointTuple | None) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", saved.metadata) if saved else {}
-
-
-def _agent_name(given: str | None, saved: Mapping[str, Any], thread: str) -> str:
-    kept = saved.get("agent")
-    if given and kept and given != kept:
-        raise UnusableInputError(f"thread {thread!r} is one of --agent {kept}")
-    return given or kept or _AGENTS[0]
-
-
-def _workdir(given: Path | None, saved: Mapping[str, Any]) -> Path:
-    workdir = given or Path(saved.get("workdir") or tempfile.mkdtemp(prefix="todo-"))
-    try:
-        workdir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnusableInputError(f"--workdir {workdir} cannot be used: {error.strerror}") from None
-    return workdir.resolve()
 
 
 def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str, Any] | None:

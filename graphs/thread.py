@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StateSnapshot
+from langgraph.types import Command, StateSnapshot
 
 from graphs.commands import CommandError
 from todo_tools import TodoItem
@@ -22,6 +22,8 @@ from todo_tools.rendering.model import Line, Span, list_lines, status_lines
 from todo_tools.state import loop_in, messages_in, todos_in
 from todo_tools.text import format_call, one_line
 from todo_tools.transcript import is_from_user, is_injected, last_user_message
+
+Request = str | Command[Any] | None
 
 _BRIEF_CHARACTERS = 56
 
@@ -198,16 +200,17 @@ class Thread:
         """Its id."""
         return str(self.config.get("configurable", {}).get("thread_id", ""))
 
-    def run(self, message: str | None) -> AsyncGenerator[tuple[str, Any], None]:
+    def run(self, message: Request) -> AsyncGenerator[tuple[str, Any], None]:
         """Let the agent work on a message, or go on where it was stopped.
 
         Args:
-            message: What the user says; `None` to go on.
+            message: What the user says; `None` to go on, a `Command` to answer what it asked.
 
         Returns:
             The stream of the run, in the modes `updates` and `custom`.
         """
-        request = None if message is None else {"messages": [("user", message)]}
+        said = isinstance(message, str)
+        request: Any = {"messages": [("user", message)]} if said else message
         stream = self.graph.astream(request, self.config, stream_mode=["updates", "custom"])
         return cast("AsyncGenerator[tuple[str, Any], None]", stream)
 

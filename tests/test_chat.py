@@ -17,8 +17,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.types import StateSnapshot
+from langgraph.types import Interrupt, StateSnapshot
 
+from graphs.approval import Approval
 from graphs.chat import main
 from graphs.commands import (
     Add,
@@ -33,7 +34,7 @@ from graphs.commands import (
     edited,
     read_line,
 )
-from graphs.conversation import in_view, run_lines
+from graphs.lines import in_view, run_lines
 from graphs.thread import (
     Thread,
     branch_numbers,
@@ -358,7 +359,7 @@ class TestUsage:
         [
             ([], "the chat needs a terminal"),
             (["--grace", "-1"], "invalid choice: -1"),
-            (["--graph", "other"], "invalid choice: 'other'"),
+            (["--agent", "other"], "invalid choice: 'other'"),
             (["--nope"], "unrecognized arguments: --nope; see python -m graphs chat --help"),
         ],
     )
@@ -447,6 +448,14 @@ def begin(terminals: list[Terminal], *argv: str) -> Terminal:
     terminal = Terminal(*argv)
     terminals.append(terminal)
     terminal.see("your turn")
+    return terminal
+
+
+def begin_asked(terminals: list[Terminal], *argv: str) -> Terminal:
+    """A program whose thread waits for an answer."""
+    terminal = Terminal(*argv)
+    terminals.append(terminal)
+    terminal.see("yes, no, or why not")
     return terminal
 
 
@@ -633,7 +642,7 @@ class TestTerminal:
 
     def test_another_graph_is_talked_to(self, terminals: list[Terminal]) -> None:
         """The thread knows later which one it is of."""
-        terminal = begin(terminals, "--thread", "n", "--graph", "notes")
+        terminal = begin(terminals, "--thread", "n", "--agent", "notes")
         terminal.press("note: buy wood\r")
         terminal.see('Note #1 saved: "buy wood"')
         terminal.leave()
@@ -641,7 +650,51 @@ class TestTerminal:
         again.press("which?\r")
         again.see(": buy wood")
         again.leave()
-        refused = Terminal("--thread", "n", "--graph", "until_done")
+        refused = Terminal("--thread", "n", "--agent", "until_done")
         terminals.append(refused)
-        refused.see("error: thread 'n' is one of the graph 'notes'")
+        refused.see("error: thread 'n' is one of --agent notes")
         assert refused.end() == 2
+
+    def test_the_coding_agent_asks_and_is_answered(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """Yes, or why not; a question that was left open is asked again."""
+        terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
+        terminal.say(plan("Greet: `echo hi > greeting`", "Leave: `rm greeting`"))
+        terminal.see("? execute", "command: echo hi > greeting", "yes, no, or why not")
+        terminal.leave()
+        again = begin_asked(terminals, "--thread", "c", "--grace", "0")
+        again.press("yes\r")
+        again.see("command: rm greeting")
+        assert (tmp_path / "work" / "greeting").read_text() == "hi\n"
+        again.press("keep it, please\r")
+        again.see("✗ [1] Leave", "your turn")
+        again.leave()
+        assert (tmp_path / "work" / "greeting").exists()
+        assert any("keep it, please" in message.text for message in messages("c"))
+
+
+class TestApproval:
+    def waiting(self, *names: str) -> Interrupt:
+        calls = [{"name": name, "args": {}} for name in names]
+        return Interrupt({"action_requests": calls}, id="-".join(names))
+
+    def test_each_call_is_decided_in_order(self) -> None:
+        """Of all that wait; then one command resumes them all."""
+        approval = Approval().of([self.waiting("a", "b"), self.waiting("c")])
+        for name, said in (("a", "yes"), ("b", "no"), ("c", "not now")):
+            assert not approval.complete
+            assert approval.next_call["name"] == name
+            approval = approval.decided(said)
+        assert approval.complete
+        assert approval.command.resume == {
+            "a-b": {"decisions": [{"type": "approve"}, {"type": "reject"}]},
+            "c": {"decisions": [{"type": "reject", "message": "not now"}]},
+        }
+
+    def test_decisions_last_as_long_as_the_question(self) -> None:
+        """Another one is asked from its beginning."""
+        once = Approval().of([self.waiting("a", "b")]).decided("yes")
+        assert once.of([self.waiting("a", "b")]) == once
+        assert once.of([self.waiting("c")]).decisions == ()
+        assert once.of([]).calls == []

@@ -37,7 +37,7 @@ def plan(*steps: str) -> str:
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *turns: Any) -> None:
     model = ScriptedChatModel(script=turns)
-    monkeypatch.setattr("graphs.program.chat_model", lambda *_, **__: model)
+    monkeypatch.setattr("graphs.agents.chat_model", lambda *_, **__: model)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
