@@ -1,5 +1,6 @@
 """The README's comparison with LangChain's `TodoListMiddleware`: each of its cells, tried."""
 
+import json
 from typing import Any
 
 import pytest
@@ -70,6 +71,17 @@ def errors(state: dict[str, Any]) -> list[str]:
 
 @BOTH
 class TestCells:
+    def test_a_change_of_one_item(self, kind: Kind, config: RunnableConfig) -> None:
+        """Stock: the model writes the whole list anew. Ours: the index."""
+        texts = [f"Step {n}" for n in range(9)]
+        written = json.dumps(
+            kind.finish(*texts[:1])["args"] if kind.ours else kind.plan(*texts)["args"]
+        )
+        graph, _ = agent(kind, turn("", kind.plan(*texts)), turn("", kind.finish(*texts[:1])))
+        final = graph.invoke(USER, config)
+        assert len(final["todos"]) == (9 if kind.ours else 1)  # what is not written again is gone
+        assert ("Step 8" in written) != kind.ours
+
     def test_two_calls_in_one_turn(self, kind: Kind, config: RunnableConfig) -> None:
         """Stock: both are refused. Ours: they act in order."""
         graph, _ = agent(kind, turn("", kind.plan("a"), kind.finish("a")), "Done.")
