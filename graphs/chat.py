@@ -5,7 +5,6 @@ import asyncio
 import sqlite3
 import sys
 from collections.abc import Sequence
-from typing import Any, cast
 from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
@@ -24,6 +23,7 @@ from graphs.options import (
     check_database,
     choose_agent,
     choose_workdir,
+    saved_metadata,
 )
 from graphs.thread import Thread, newest_of_threads, threads_view
 from todo_tools import AutoContinue
@@ -68,10 +68,9 @@ async def _converse(options: argparse.Namespace) -> int:
 async def _talk(options: argparse.Namespace, saver: AsyncSqliteSaver) -> None:
     name = options.thread or uuid4().hex[:8]
     config: RunnableConfig = {"configurable": {"thread_id": name}}
-    saved = await saver.aget_tuple(config)
-    kept = cast("dict[str, Any]", saved.metadata) if saved else {}
-    agent = choose_agent(options.agent, kept, name)
-    workdir = choose_workdir(options.workdir, kept)
+    saved = saved_metadata(await saver.aget_tuple(config))
+    agent = choose_agent(options.agent, saved, name)
+    workdir = choose_workdir(options.workdir, saved)
     config["metadata"] = {"workdir": str(workdir), "agent": agent}
     waiting: list[str] = []
     policy = AutoContinue(grace_seconds=options.grace, stop_when=lambda _: bool(waiting))

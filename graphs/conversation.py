@@ -155,6 +155,7 @@ class Conversation:
                 todos = todos_in((await self.thread.now()).values)
                 await self.thread.replace_todos(edited(todos, asked))
         await self._look()
+        await self._ask()  # what waited for an answer may not wait here
         if isinstance(asked, Fork | Switch):
             number = current_branch(await self.thread.history())
             await self._show(*said(f"On branch {number}."))

@@ -6,7 +6,9 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
+
+from langgraph.checkpoint.base import CheckpointTuple
 
 from graphs.agents import AGENTS
 
@@ -73,6 +75,11 @@ def check_database(path: str) -> None:
     """
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("pragma schema_version")
+
+
+def saved_metadata(saved: CheckpointTuple | None) -> Mapping[str, Any]:
+    """What the checkpoints of a thread say of it; nothing for a new one."""
+    return cast("Mapping[str, Any]", saved.metadata) if saved else {}
 
 
 def choose_agent(given: str | None, saved: Mapping[str, Any], thread: str) -> str:

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -12,7 +12,6 @@ from uuid import uuid4
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
@@ -30,6 +29,7 @@ from graphs.options import (
     check_database,
     choose_agent,
     choose_workdir,
+    saved_metadata,
 )
 from graphs.report import report
 from todo_tools import AutoContinue, TodoLimits, format_status
@@ -117,7 +117,7 @@ def _read_plan(source: str | None, *, resuming: bool) -> str | None:
 async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqliteSaver) -> int:
     thread = options.thread or uuid4().hex[:8]
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
-    saved = _metadata(await saver.aget_tuple(config))
+    saved = saved_metadata(await saver.aget_tuple(config))
     agent = choose_agent(options.agent, saved, thread)
     workdir = choose_workdir(options.workdir, saved)
     errors = _ModelErrors()
@@ -168,10 +168,6 @@ class _ModelErrors(BaseCallbackHandler):
 
     def on_llm_error(self, error: BaseException, **_: Any) -> None:
         self.last = error
-
-
-def _metadata(saved: CheckpointTuple | None) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", saved.metadata) if saved else {}
 
 
 def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str, Any] | None:

@@ -664,6 +664,12 @@ class TestTerminal:
         terminal.see("? execute", "command: echo hi > greeting", "yes, no, or why not")
         terminal.leave()
         again = begin_asked(terminals, "--thread", "c", "--grace", "0")
+        again.press("/fork 1\r")
+        again.see("On branch 2.", "your turn")
+        again.press("/switch 1\r")
+        again.see("On branch 1.", "your turn")
+        again.press("/go\r")
+        again.see("command: echo hi > greeting", "yes, no, or why not")
         again.press("yes\r")
         again.see("command: rm greeting")
         assert (tmp_path / "work" / "greeting").read_text() == "hi\n"

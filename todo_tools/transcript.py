@@ -21,8 +21,6 @@ from todo_tools.state import edited_calls, messages_in, todos_in
 # LangChain's convention: who put a message into the history that is neither user nor model.
 SOURCE_KEY = "lc_source"
 SOURCE = "todo_tools"
-
-
 _ID_PREFIX = "todo-tools-"
 
 
@@ -81,12 +79,21 @@ def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
 
 def call_position(messages: Sequence[BaseMessage], call_id: str | None) -> int:
     """The place of a call in its model turn, from 0; 0 for a call that no model made."""
-    for message in reversed(messages):
+    found = _find_call(messages, call_id)
+    return found[2] if found else 0
+
+
+def _find_call(
+    messages: Sequence[BaseMessage], call_id: str | None
+) -> tuple[int, AIMessage, int] | None:
+    """Where the message with a call stands, the message, and the place of the call in it."""
+    for at in reversed(range(len(messages))):
+        message = messages[at]
         if isinstance(message, AIMessage):
             ids = [call["id"] for call in message.tool_calls]
             if call_id in ids:
-                return ids.index(call_id)
-    return 0
+                return at, message, ids.index(call_id)
+    return None
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
@@ -104,21 +111,18 @@ def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
         The calls in their order, each as a person has edited it; empty for a call that no model
         made.
     """
-    answered = set[str | None]()
-    for message in reversed(messages_in(state)):
-        if isinstance(message, ToolMessage):
-            answered.add(message.tool_call_id)
-        elif isinstance(message, AIMessage):
-            ids = [call["id"] for call in message.tool_calls]
-            if call_id in ids:
-                before = message.tool_calls[: ids.index(call_id)]
-                edits = edited_calls(state)
-                return [
-                    cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
-                    for call in before
-                    if call["id"] not in answered
-                ]
-    return []
+    messages = messages_in(state)
+    found = _find_call(messages, call_id)
+    if found is None:
+        return []
+    at, turn, position = found
+    answered = {m.tool_call_id for m in messages[at:] if isinstance(m, ToolMessage)}
+    edits = edited_calls(state)
+    return [
+        cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
+        for call in turn.tool_calls[:position]
+        if call["id"] not in answered
+    ]
 
 
 def todos_at_call(state: object, call_id: str | None, limits: TodoLimits) -> list[TodoItem]:
