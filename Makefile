@@ -37,7 +37,7 @@ format: .venv/.ready
 	@touch $@
 
 picture: .venv/.ready
-	$(BIN)/python -m graphs.picture
+	$(BIN)/python -m graphs.programs.picture
 
 # Runs the notebooks and saves them with their outputs, without machine paths and time stamps.
 notebooks: .venv/.ready

@@ -6,12 +6,12 @@ import sys
 
 def _main(argv: list[str]) -> int:
     if argv[:1] == ["chat"]:
-        from graphs import chat  # noqa: PLC0415  its screen is loaded only where there is one
+        from graphs.programs import chat  # noqa: PLC0415  its screen is loaded only where there is one
 
         return chat.main(argv[1:])
-    from graphs import program  # noqa: PLC0415
+    from graphs.programs import checklist  # noqa: PLC0415
 
-    return program.main(argv)
+    return checklist.main(argv)
 
 
 # A supervisor's stop is handled as Ctrl-C is, so that nothing the agent started is left running.

@@ -18,10 +18,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from graphs.background import BackgroundTasks
 from graphs.model import chat_model
-from graphs.shell import MAX_OUTPUT_BYTES
-from graphs.workspace import EXCLUDED, MAX_FOUND, Workspace
+from graphs.tools.background import BackgroundTasks
+from graphs.tools.shell import MAX_OUTPUT_BYTES
+from graphs.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
 from todo_tools import AutoContinue, TodoLimits
 from todo_tools.middleware import TodoMiddleware
 

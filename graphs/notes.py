@@ -24,7 +24,6 @@ from graphs import until_done
 from graphs.model import chat_model
 from todo_tools import AutoContinue, TodoState
 from todo_tools.arguments import CallError, brief, read_index
-from todo_tools.models import is_mapping
 from todo_tools.schemas import LenientArgs, argument, optional_argument
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected, pending_calls
@@ -184,7 +183,7 @@ def _call(
     runtime: Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg] = None, **args: Any
 ) -> Command[Any] | ToolMessage:
     step = runtime.execution_info if isinstance(runtime, ToolRuntime) else None
-    if not runtime or not step or not is_mapping(runtime.state) or "notes" not in runtime.state:
+    if not runtime or not step or "notes" not in (runtime.state or ()):
         raise ToolException("Error: the notes tool works only in a graph whose state is NotesState")
     notes, at = runtime.state["notes"], _time_of(step.checkpoint_id)
     # All calls of a turn see the state from before it, so those that stand before this come first.

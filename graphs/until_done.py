@@ -14,7 +14,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from graphs.model import chat_model
-from graphs.shell import shell_tool
+from graphs.tools.shell import shell_tool
 from todo_tools import (
     TODO_SYSTEM_PROMPT,
     AutoContinue,

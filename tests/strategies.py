@@ -4,12 +4,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from todo_tools.models import STATUSES, TodoItem
-from todo_tools.operations import Operation
+from todo_tools import TodoItem
+from todo_tools._operations import Operation
+from todo_tools._todos import STATUSES
 
 texts = st.text(min_size=1, max_size=30).filter(lambda text: text.strip() != "")
 todo_lists: st.SearchStrategy[list[TodoItem]] = st.lists(
-    st.builds(TodoItem, text=texts, status=st.sampled_from(STATUSES)), max_size=8
+    st.builds(TodoItem, text=texts, status=st.sampled_from(list(STATUSES))), max_size=8
 )
 
 indices = st.integers(min_value=0, max_value=10)
@@ -22,7 +23,7 @@ operations: st.SearchStrategy[Operation] = st.one_of(
     st.fixed_dictionaries(
         {
             "op": st.just("set_status"),
-            "status": st.sampled_from(STATUSES),
+            "status": st.sampled_from(list(STATUSES)),
             "indices": st.lists(indices, max_size=4),
         }
     ),

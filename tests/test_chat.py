@@ -19,9 +19,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Interrupt, StateSnapshot
 
-from graphs.approval import Approval
-from graphs.chat import main
-from graphs.commands import (
+from graphs.programs.approval import Approval
+from graphs.programs.chat import main
+from graphs.programs.commands import (
     Add,
     CommandError,
     Drop,
@@ -34,8 +34,8 @@ from graphs.commands import (
     edited,
     read_line,
 )
-from graphs.lines import in_view, run_lines
-from graphs.thread import (
+from graphs.programs.lines import in_view, run_lines
+from graphs.programs.thread import (
     Thread,
     branch_numbers,
     branches_view,
@@ -48,9 +48,9 @@ from graphs.thread import (
 from graphs.until_done import build_graph
 from tests.conftest import items
 from tests.strategies import todo_lists
-from todo_tools.models import validate_todos
+from todo_tools._todos import validate_todos
 from todo_tools.rendering import View
-from todo_tools.rendering.model import list_lines
+from todo_tools.rendering._lines import list_lines
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
 

@@ -14,11 +14,11 @@ from graphs.until_done import build_graph
 from tests.conftest import items
 from tests.strategies import operations, todo_lists
 from todo_tools import TodoItem, todos_from_messages
-from todo_tools.clients import from_client_todos, to_client_todos
+from todo_tools._operations import Operation, apply
+from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
 from todo_tools.gate import TodoGate
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.operations import Operation, apply
-from todo_tools.state import ClientTodoState, client_todos_reducer
+from todo_tools.state import ClientTodoState, fold_client_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 MIXED = [
@@ -27,15 +27,12 @@ MIXED = [
     *items("c", status="completed"),
     *items("d", status="abandoned"),
 ]
-THEIRS: list[dict[str, Any]] = [
+THEIRS: list[ClientTodo] = [
     {"content": "a", "status": "pending"},
     {"content": "b", "status": "in_progress"},
     {"content": "c", "status": "completed"},
     {"content": "d (abandoned)", "status": "completed", "abandoned": True},
 ]
-
-
-fold_client_todos = client_todos_reducer()
 
 
 class TestWords:
@@ -78,7 +75,7 @@ class TestChannel:
 
     def test_whole_lists_are_taken_in_either_words(self) -> None:
         """From an application of ours, and from a client of theirs."""
-        assert fold_client_todos([], MIXED) == fold_client_todos([], THEIRS) == THEIRS  # type: ignore[arg-type]  # as JSON
+        assert fold_client_todos([], MIXED) == fold_client_todos([], THEIRS) == THEIRS
         assert fold_client_todos(to_client_todos(MIXED), None) == to_client_todos(MIXED)
         assert fold_client_todos(to_client_todos(MIXED), []) == []
 

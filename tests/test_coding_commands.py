@@ -15,9 +15,9 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import ToolException
 
-from graphs.background import BackgroundTasks
 from graphs.coding_agent import build_coding_agent
-from graphs.shell import LocalShell
+from graphs.tools.background import BackgroundTasks
+from graphs.tools.shell import LocalShell
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 ROOT = Path(__file__).parent.parent
@@ -260,8 +260,8 @@ class TestCleanup:
         """Where it is still used then."""
         program = (
             "import sys, time; from pathlib import Path\n"
-            "from graphs.background import BackgroundTasks\n"
-            "from graphs.shell import LocalShell\n"
+            "from graphs.tools.background import BackgroundTasks\n"
+            "from graphs.tools.shell import LocalShell\n"
             "tasks = BackgroundTasks(LocalShell(Path('.')))\n"
             f"tasks.start({WITH_CHILD!r})\n"
             "while not Path('child').exists() or not Path('child').read_text(): time.sleep(0.05)\n"

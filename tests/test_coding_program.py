@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from graphs.approval import approval_lines
-from graphs.program import main
+from graphs.programs.approval import approval_lines
+from graphs.programs.checklist import main
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pexpect: Any = importlib.import_module("pexpect")  # it has no types
@@ -37,7 +37,7 @@ def plan(*steps: str) -> str:
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *turns: Any) -> None:
     model = ScriptedChatModel(script=turns)
-    monkeypatch.setattr("graphs.agents.chat_model", lambda *_, **__: model)
+    monkeypatch.setattr("graphs.programs.agents.chat_model", lambda *_, **__: model)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

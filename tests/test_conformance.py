@@ -13,8 +13,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.until_done import build_graph
 from todo_tools import format_status, model_view, todos_from_messages
+from todo_tools._answers import format_call
+from todo_tools._formatting import format_in_progress
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.text import format_call, format_in_progress
 
 TRACES = Path(__file__).parent / "traces" / "til_done_traces.jsonl.gz"
 

@@ -14,9 +14,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from graphs.picture import draw
-from graphs.program import main
-from graphs.shell import shell_tool
+from graphs.programs.checklist import main
+from graphs.programs.picture import draw
+from graphs.tools.shell import shell_tool
 from graphs.until_done import build_graph, serve
 from todo_tools import TodoLimits
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
@@ -234,7 +234,7 @@ class TestProgram:
             raise RuntimeError("no route\nto the model")
 
         model = ScriptedChatModel(script=unreachable)
-        monkeypatch.setattr("graphs.agents.chat_model", lambda _: model)
+        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda _: model)
         assert main([plan("Think"), "--model", "some:model"]) == 2
         assert capsys.readouterr().err == "error: model 'some:model': no route to the model\n"
 
@@ -290,7 +290,7 @@ class TestResuming:
         lazy = ScriptedChatModel(
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 99]
         )
-        monkeypatch.setattr("graphs.agents.chat_model", lambda _: lazy)
+        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda _: lazy)
         assert main([plan("a"), "--thread", "t", "--grace", "0"]) == 1
         assert "⚠ Stopped after 20 continuations without progress" in capsys.readouterr().out
         assert main([plan("b"), "--thread", "t"]) == 2
@@ -305,7 +305,7 @@ class TestResuming:
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 21]
         )
         with monkeypatch.context() as patched:
-            patched.setattr("graphs.agents.chat_model", lambda _: lazy)
+            patched.setattr("graphs.programs.agents.chat_model", lambda _: lazy)
             assert main([plan("a"), "--thread", "t", "--grace", "0"]) == 1
         assert main(["--thread", "t"]) == 0
         with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:

@@ -337,7 +337,7 @@ class TestAsking:
         graph = self.asked(config)
         for answer in ({"type": "approve"}, ""):
             (question,) = graph.invoke(Command(resume=answer), config)["__interrupt__"]
-            assert question.value["question"].startswith("That was no answer.")
+            assert question.value["question"].startswith("That could not be read.")
         assert graph.invoke(Command(resume=False), config)["todo_loop"]["outcome"] == "declined"
 
     async def test_it_asks_asynchronously(self, config: RunnableConfig) -> None:

@@ -133,23 +133,33 @@ class TestByItself:
         assert "maximum of 1 todos" in model.prompts[1][-1].text
         assert loop_of(graph, config)["outcome"] == "limit_in_a_row"
 
-    def test_its_limits_are_those_of_the_state_as_well(self, config: RunnableConfig) -> None:
-        """What the model may write, the caller may seed."""
-        graph = agent(scripted(*["Hi."] * 30), TodoMiddleware(limits=TodoLimits(max_todos=150)))
-        final = graph.invoke({**USER, "todos": items(*"a" * 150)}, config)
-        assert len(final["todos"]) == 150
-
-    def test_its_limits_hold_for_the_gate_and_clients_too(self, config: RunnableConfig) -> None:
-        """They are said once."""
-        middleware = TodoMiddleware(
-            limits=TodoLimits(max_todos=150), gate=TodoGate(), client_todos=True
-        )
-        assert middleware.gate is not None
-        assert middleware.gate.limits.max_todos == 150
+    @pytest.mark.parametrize("client_todos", [False, True])
+    def test_its_limits_do_not_bind_the_caller(
+        self, config: RunnableConfig, *, client_todos: bool
+    ) -> None:
+        """The application may seed a longer list than the model may write."""
+        middleware = TodoMiddleware(limits=TodoLimits(max_todos=5), client_todos=client_todos)
         final = agent(scripted(*["Hi."] * 30), middleware).invoke(
             {**USER, "todos": items(*"a" * 150)}, config
         )
         assert len(final["todos"]) == 150
+
+    def test_the_gate_knows_the_limits_of_the_tools(self, config: RunnableConfig) -> None:
+        """A plan that they refuse does not open the gate for a later call of the same message."""
+        plan = call("write_todos", mode="replace", todos=["a", "b"])
+        start = call("edit_todos", action="start", indices=[0])
+        model = scripted(turn("", plan, start, call("look")), *["I stop."] * 30)
+        ran: list[str] = []
+
+        @tool
+        def look() -> str:
+            """Look around."""
+            ran.append("look")
+            return "Nothing."
+
+        middleware = TodoMiddleware(limits=TodoLimits(max_todos=1), gate=TodoGate())
+        agent(model, middleware, tools=[look]).invoke(USER, config)
+        assert ran == []
 
     @pytest.mark.parametrize(
         "wrong",

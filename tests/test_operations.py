@@ -9,8 +9,8 @@ from hypothesis import given
 from tests.conftest import items
 from tests.strategies import operations, todo_lists
 from todo_tools import TodoItem
-from todo_tools.models import validate_todos
-from todo_tools.operations import Operation, apply
+from todo_tools._operations import Operation, apply
+from todo_tools._todos import validate_todos
 
 
 def test_replace_starts_anew() -> None:

@@ -12,42 +12,11 @@ import pytest
 import todo_tools
 
 ROOT = Path(__file__).parent.parent
-PUBLIC = {
-    "TODO_SYSTEM_PROMPT",
-    "AutoContinue",
-    "TodoDetails",
-    "TodoItem",
-    "TodoLimits",
-    "TodoState",
-    "TodoStatus",
-    "add_auto_continue",
-    "create_todo_tools",
-    "format_status",
-    "format_todos",
-    "model_view",
-    "todos_from_messages",
-}
-
-
-def test_the_public_names_are_few_and_exist() -> None:
-    """A change here is a change for every user."""
-    assert set(todo_tools.__all__) == PUBLIC
-    assert all(getattr(todo_tools, name) is not None for name in PUBLIC)
 
 
 def test_the_version_is_that_of_the_distribution() -> None:
     """It stands in one place."""
     assert todo_tools.__version__ == version("langgraph-todo-tools")
-
-
-def test_the_core_knows_nothing_of_langchain() -> None:
-    """The rules are plain functions on plain data."""
-    core = ("models", "text", "arguments", "operations", "calls", "prompts", "checklist", "clients")
-    for name in core:
-        path = Path(todo_tools.__file__).with_name(f"{name}.py")
-        source = path.read_text(encoding="utf-8")
-        imports = [line for line in source.splitlines() if line.startswith(("import", "from"))]
-        assert not [line for line in imports if "lang" in line.split()[1]]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.conftest import items
 from tests.test_rendering_notebook import OURS, page
 from todo_tools import TodoState
 from todo_tools.rendering import show_branches
-from todo_tools.rendering.branches import knots_of
+from todo_tools.rendering._branches import knots_of
 
 
 @pytest.fixture

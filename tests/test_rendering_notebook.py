@@ -16,9 +16,9 @@ from langchain_core.messages import ToolMessage
 from tests.conftest import items
 from tests.strategies import todo_lists
 from todo_tools import TodoItem, format_todos
+from todo_tools._formatting import one_line
 from todo_tools.events import countdown_event, todos_event
 from todo_tools.rendering import View, follow_in_notebook, show_call, show_result, show_todos
-from todo_tools.text import one_line
 
 ROOT = Path(__file__).parent.parent
 OURS = {"style", "div", "span", "bdi", "s", "b", "progress", "ul", "li"}

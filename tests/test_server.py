@@ -14,7 +14,6 @@ from langgraph_sdk.errors import BadRequestError, ConflictError
 from tests.conftest import items
 from tests.server import ROOT, Server, serving
 from todo_tools import todos_from_messages
-from todo_tools.transcript import SOURCE, SOURCE_KEY
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +59,7 @@ def continuations(values: dict[str, Any]) -> list[str]:
     return [
         message["content"]
         for message in values["messages"]
-        if message["additional_kwargs"].get(SOURCE_KEY) == SOURCE
+        if message["additional_kwargs"].get("lc_source") == "todo_tools"
     ]
 
 
@@ -68,7 +67,7 @@ def users_messages(values: dict[str, Any]) -> list[str]:
     return [
         message["content"]
         for message in values["messages"]
-        if message["type"] == "human" and SOURCE_KEY not in message["additional_kwargs"]
+        if message["type"] == "human" and "lc_source" not in message["additional_kwargs"]
     ]
 
 
@@ -327,7 +326,7 @@ class TestAsking:
         """Until it is answered."""
         thread = self.asked(served, graph)
         served.client.runs.wait(thread, graph, command={"resume": {"a": "riddle"}})
-        assert questions(served, thread)[0]["question"].startswith("That was no answer.")
+        assert questions(served, thread)[0]["question"].startswith("That could not be read.")
         served.client.runs.wait(thread, graph, command={"resume": "yes"})
         assert served.values_of(thread)["todo_loop"]["outcome"] == "finished"
 

@@ -1,6 +1,6 @@
 """The channels: folding operations, whole lists, and the same in the form for DeltaChannel."""
 
-from typing import Annotated, Any, NotRequired
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,18 +14,17 @@ from langgraph.types import Overwrite
 
 from tests.conftest import items
 from tests.strategies import operations, todo_lists
-from todo_tools import TodoItem, TodoLimits, TodoState
+from todo_tools import TodoItem, TodoState
 from todo_tools.state import (
     DeltaTodoState,
     add_messages_batch,
+    fold_todos,
     fold_todos_batch,
     merge_loop,
     todos_in,
-    todos_reducer,
 )
 
 updates = st.lists(operations | todo_lists | st.none(), max_size=6)
-fold = todos_reducer()
 
 STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState])
 
@@ -49,26 +48,19 @@ class TestFold:
 
     def test_none_changes_nothing_and_an_empty_list_empties(self) -> None:
         """The two are easily mixed up."""
-        assert fold(items("a"), None) == items("a")
-        assert fold(items("a"), []) == []
+        assert fold_todos(items("a"), None) == items("a")
+        assert fold_todos(items("a"), []) == []
 
     def test_an_operation_is_applied(self) -> None:
         """What the tools write."""
-        assert fold(items("a"), {"op": "append", "texts": ["b"]}) == items("a", "b")
+        assert fold_todos(items("a"), {"op": "append", "texts": ["b"]}) == items("a", "b")
 
-    def test_equal_limits_make_the_same_reducer(self) -> None:
-        """LangGraph merges two state schemas only if their reducers are the same."""
-        assert todos_reducer(TodoLimits(max_todos=5)) is todos_reducer(TodoLimits(max_todos=5))
-        assert todos_reducer() is todos_reducer(TodoLimits())
-
-    def test_a_state_may_allow_more(self) -> None:
-        """By a reducer with other limits."""
-
-        class LongState(TodoState):
-            todos: NotRequired[Annotated[list[TodoItem], todos_reducer(TodoLimits(max_todos=200))]]
-
-        todos = items(*"a" * 150)
-        assert graph_of(LongState).invoke({"todos": todos}, _config())["todos"] == todos
+    def test_a_list_in_the_format_of_langchain_clients_is_read(self) -> None:
+        """A thread may have been started with LangChain's own middleware."""
+        stored: Any = [{"content": "a", "status": "pending"}]
+        assert fold_todos(stored, {"op": "append", "texts": ["b"]}) == items("a", "b")
+        assert fold_todos([], stored) == items("a")
+        assert todos_in({"todos": stored}) == items("a")
 
     def test_loop_counters_are_merged_key_by_key(self) -> None:
         """So the tools can reset one without knowing the others."""

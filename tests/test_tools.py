@@ -17,8 +17,8 @@ from langgraph.types import Command
 
 from tests.conftest import items
 from todo_tools import TodoItem, TodoLimits, TodoState, create_todo_tools, todos_from_messages
-from todo_tools.prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
-from todo_tools.state import DeltaTodoState, todos_reducer
+from todo_tools._prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
+from todo_tools.state import DeltaTodoState, fold_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -229,7 +229,7 @@ class TestMisuse:
         """The tools work in graphs that have no loop."""
 
         class OwnState(MessagesState):
-            todos: Annotated[list[TodoItem], todos_reducer()]
+            todos: Annotated[list[TodoItem], fold_todos]
 
         final = tool_graph(OwnState).invoke({"messages": [turn("", *SIBLINGS)]})
         assert final["todos"] == AFTER
@@ -254,6 +254,7 @@ class TestMetadata:
             "label": "Write Todos",
             "prompt_snippet": PROMPT_SNIPPET,
             "prompt_guidelines": list(PROMPT_GUIDELINES),
+            "limits": {"max_todos": 100, "max_text_length": 1000, "max_indices": 50},
         }
         assert len(PROMPT_GUIDELINES) == 8
         for tool in (listing, edit):

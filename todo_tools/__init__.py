@@ -2,20 +2,23 @@
 
 from importlib.metadata import version
 
-from todo_tools.continuation import AutoContinue
-from todo_tools.loop import add_auto_continue
-from todo_tools.models import TodoDetails, TodoItem, TodoLimits, TodoStatus
-from todo_tools.prompts import TODO_SYSTEM_PROMPT
-from todo_tools.state import TodoState
-from todo_tools.text import format_status, format_todos
-from todo_tools.tools import create_todo_tools
+from todo_tools._decision import AutoContinue
+from todo_tools._formatting import format_status, format_todos
+from todo_tools._loop import add_auto_continue
+from todo_tools._model_view import model_view
+from todo_tools._prompts import TODO_SYSTEM_PROMPT
+from todo_tools._todos import TodoDetails, TodoItem, TodoLimits, TodoStatus
+from todo_tools._tools import create_todo_tools
+from todo_tools.gate import TodoGate
+from todo_tools.state import DeltaTodoState, TodoState
 from todo_tools.transcript import todos_from_messages
-from todo_tools.view import model_view
 
 __all__ = [
     "TODO_SYSTEM_PROMPT",
     "AutoContinue",
+    "DeltaTodoState",
     "TodoDetails",
+    "TodoGate",
     "TodoItem",
     "TodoLimits",
     "TodoState",

@@ -8,7 +8,9 @@ import json
 import re
 from collections.abc import Sequence
 
-from todo_tools.models import is_list, is_mapping
+from todo_tools._todos import is_list, is_mapping
+
+__all__ = ["CallError", "brief", "read_choice", "read_index", "read_indices", "read_texts"]
 
 # No list is that long, so a larger number can only be a mistake, and would flood the answer.
 _LARGEST_INDEX = 10**9

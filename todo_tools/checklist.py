@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+__all__ = ["command_in", "read_checklist"]
+
 _STEP = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -20,8 +22,10 @@ def read_checklist(markdown: str) -> list[str]:
         The text of each step that is not ticked, in order; empty if there is none.
 
     Example:
-        >>> read_checklist("# Plan\n- [x] Think\n- [ ] Build it: `make`")
-        ['Build it: `make`']
+        ```python
+        steps = read_checklist("# Plan\n- [x] Think\n- [ ] Build it: `make`")
+        assert steps == ["Build it: `make`"]
+        ```
     """
     steps = map(_STEP.fullmatch, _lines_outside_code(_COMMENT.sub("", markdown)))
     return [step[2].strip() for step in steps if step and step[1] == " "]

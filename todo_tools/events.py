@@ -4,8 +4,36 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from todo_tools.models import TodoItem
-from todo_tools.text import format_in_progress, format_status
+from todo_tools._formatting import format_in_progress, format_status
+from todo_tools._todos import TodoItem
+
+__all__ = [
+    "ContinueQuestion",
+    "CountdownEvent",
+    "LoopEvent",
+    "Outcome",
+    "TodosEvent",
+    "continue_question",
+    "countdown_event",
+    "todos_event",
+]
+
+Outcome = Literal[
+    "no_todos",
+    "finished",
+    "aborted",
+    "refused",
+    "ended_elsewhere",
+    "stop_condition",
+    "limit_in_a_row",
+    "limit_in_turn",
+    "declined",
+]
+"""Why the loop stopped.
+
+`ended_elsewhere`: another middleware ended the run, for example a limit on model calls; `declined`:
+a person answered no when asked whether to continue.
+"""
 
 
 class TodosEvent(TypedDict):
@@ -34,15 +62,15 @@ class CountdownEvent(TypedDict):
 
 
 class LoopEvent(TypedDict):
-    """The loop has decided, at the end of an agent's turn."""
+    """The loop has decided, after an answer without a tool call."""
 
     type: Literal["todo_loop"]
-    outcome: str | None
-    """Why the agent was let go; `None` when it is sent back to work."""
+    outcome: Outcome | None
+    """Why the loop stopped; `None` when the agent is sent back to work."""
     in_a_row: int
     """Continuations since the list last changed or the user last spoke."""
     in_turn: int
-    """Continuations since the user last spoke."""
+    """Continuations since the user's last message."""
     text: str
     """A notice for the user when a limit was reached; otherwise empty."""
 
@@ -81,7 +109,7 @@ def continue_question(todos: list[TodoItem], *, repeated: bool = False) -> Conti
     question = "Items remain. Continue? Answer yes, no, or with a message of your own."
     return {
         "type": "todo_continue",
-        "question": f"That was no answer. {question}" if repeated else question,
+        "question": f"That could not be read. {question}" if repeated else question,
         "todos": todos,
         "status": format_status(todos),
     }

@@ -1,30 +1,29 @@
 """The whole pack as one middleware for LangChain's `create_agent`, and for deepagents."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
-from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+from langchain_core.messages import AIMessage, SystemMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
 
+from todo_tools._decision import AutoContinue
+from todo_tools._loop import Ending, aend_answer, end_answer
+from todo_tools._model_view import ModelView, model_view
+from todo_tools._prompts import TODO_SYSTEM_PROMPT
+from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
+from todo_tools._tools import create_todo_tools
 from todo_tools.clients import ClientTodo
-from todo_tools.continuation import AutoContinue
 from todo_tools.gate import TodoGate
-from todo_tools.models import DEFAULT_LIMITS, TodoItem, TodoLimits
-from todo_tools.prompts import TODO_SYSTEM_PROMPT
 from todo_tools.state import (
     LoopState,
-    client_todos_reducer,
+    fold_client_todos,
+    fold_todos,
     loop_in,
     merge_loop,
     messages_in,
-    todos_reducer,
 )
-from todo_tools.tools import create_todo_tools
-from todo_tools.turn import TurnEnd, aend_turn, end_turn
-from todo_tools.view import model_view
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
@@ -39,9 +38,7 @@ except ImportError as error:
         "todo_tools.middleware needs langchain; pip install 'langgraph-todo-tools[langchain]'"
     ) from error
 
-__all__ = ["TodoAgentState", "TodoMiddleware"]
-
-View = Callable[[Mapping[str, Any]], list[AnyMessage]]
+__all__ = ["ClientTodoAgentState", "ModelView", "TodoAgentState", "TodoMiddleware"]
 
 
 class TodoAgentState(AgentState[Any]):
@@ -51,7 +48,7 @@ class TodoAgentState(AgentState[Any]):
     them; read them with `graph.get_state(config).values["todo_loop"]`.
     """
 
-    todos: NotRequired[Annotated[list[TodoItem], todos_reducer()]]
+    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """Counters and outcome of the loop."""
@@ -60,50 +57,39 @@ class TodoAgentState(AgentState[Any]):
 class ClientTodoAgentState(AgentState[Any]):
     """The channels of `ClientTodoState` in LangChain's agent state."""
 
-    todos: NotRequired[Annotated[list[ClientTodo], client_todos_reducer()]]
+    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
-
-
-def _state_within(limits: TodoLimits, *, client_todos: bool) -> type[AgentState[Any]]:
-    """The state whose list may be as long as the tools may write it."""
-    if limits == DEFAULT_LIMITS:
-        return ClientTodoAgentState if client_todos else TodoAgentState
-
-    class LimitedTodoAgentState(TodoAgentState):
-        todos: NotRequired[Annotated[list[TodoItem], todos_reducer(limits)]]
-
-    class LimitedClientTodoAgentState(ClientTodoAgentState):
-        todos: NotRequired[Annotated[list[ClientTodo], client_todos_reducer(limits)]]
-
-    return LimitedClientTodoAgentState if client_todos else LimitedTodoAgentState
 
 
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """The tools, the state, the system prompt, the model's view and the loop for `create_agent`.
 
-    It takes the place of LangChain's `TodoListMiddleware`, whose name it bears: where an agent
-    brings that one along, as deepagents does in its Codex profile, it is replaced; where both are
-    listed, `create_agent` refuses to build the agent.
+    It replaces LangChain's `TodoListMiddleware` and has the same `name`: deepagents, which adds
+    that one in its Codex profile, then uses this one instead, and `create_agent` raises an error if
+    both are listed. So traces and graph nodes are named `TodoListMiddleware.after_agent`.
 
-    List it last. `after_agent` hooks run from the last to the first, so then the others', such as
-    the closing of a shell, wait until the agent is let go.
+    List it last. `after_agent` hooks run in reverse order, so other middleware then cleans up only
+    once, when the run really ends.
 
     Args:
         limits: How much the model may write.
-        policy: When the agent is sent back to work; `None` lets it go whenever it stops.
-        system_prompt: Put behind the agent's own; `None` for nothing.
+        policy: When the agent is sent back to work; `None` turns the loop off.
+        system_prompt: Appended to the agent's system prompt; `None` appends nothing.
         view: From the state to the messages for the model; `None` sends the history as it is.
-        gate: Refuse other tools until an item is in progress; `None` refuses nothing. Its limits
-            become those of the middleware.
-        client_todos: Keep `todos` in the words of LangChain's clients, such as deep-agents-ui
-            (`todo_tools.clients`), instead of ours.
+        gate: Refuse other tools until an item is in progress; `None` refuses nothing.
+        client_todos: Keep `todos` in the format that LangChain's clients read, such as
+            deep-agents-ui (`todo_tools.clients`), instead of this library's.
+        descriptions: Other descriptions of the tools for the model, by tool name.
 
     Raises:
         TypeError: An argument is of another type.
 
     Example:
-        >>> agent = create_agent("openai:gpt-5", tools, middleware=[TodoMiddleware()])
-        >>> agent.invoke({"messages": [("user", "Plan and do it.")]})["todos"]
+        ```python
+        agent = create_agent(model, tools=[], middleware=[TodoMiddleware()])
+        result = agent.invoke({"messages": [("user", "Plan and do it.")]})
+        print(format_todos(result["todos"]))
+        ```
     """
 
     def __init__(
@@ -112,9 +98,10 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         limits: TodoLimits = DEFAULT_LIMITS,
         policy: AutoContinue | None = AutoContinue(),
         system_prompt: str | None = TODO_SYSTEM_PROMPT,
-        view: View | None = model_view,
+        view: ModelView | None = model_view,
         gate: TodoGate | None = None,
         client_todos: bool = False,
+        descriptions: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
         if policy is not None and not isinstance(policy, AutoContinue):
@@ -125,17 +112,17 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise TypeError(f"view must be a function of the state or None, got {view!r}")
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
-        self.tools = create_todo_tools(limits)
-        self.state_schema = _state_within(limits, client_todos=client_todos)
+        self.tools = create_todo_tools(limits, descriptions=descriptions)
+        self.state_schema = ClientTodoAgentState if client_todos else TodoAgentState
         self.policy = policy
         self.system_prompt = system_prompt
         self.view = view
-        self.gate = gate and replace(gate, limits=limits)
+        self.gate = gate
 
     @property
     @override
     def name(self) -> str:
-        """The name of the middleware whose place this one takes."""
+        """The name of the middleware that this one replaces."""
         return "TodoListMiddleware"
 
     @override
@@ -162,7 +149,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Send the agent back to work while items are incomplete."""
         if self.policy is None:
             return None
-        return _hook_update(end_turn(state, self.policy, own_answer=_is_own_answer(state)))
+        return _hook_update(end_answer(state, self.policy, own_answer=_is_own_answer(state)))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -170,7 +157,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """The same as `after_agent`."""
         if self.policy is None:
             return None
-        return _hook_update(await aend_turn(state, self.policy, own_answer=_is_own_answer(state)))
+        return _hook_update(await aend_answer(state, self.policy, own_answer=_is_own_answer(state)))
 
     @override
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
@@ -188,7 +175,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         changes: dict[str, Any] = {}
         if self.view:
             # The request's messages, not the state's: other middleware may have trimmed them.
-            changes["messages"] = self.view({**request.state, "messages": request.messages})
+            changes["messages"] = list(self.view({**request.state, "messages": request.messages}))
         if self.system_prompt:
             changes["system_message"] = _extended(request.system_message, self.system_prompt)
         return request.override(**changes)
@@ -209,7 +196,8 @@ def _noted(state: Any, response: ModelResponse[Any]) -> ExtendedModelResponse[An
     has been added since. Counted, since other middleware may put another message in its place.
     """
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
-    # Every chat model gives its answers ids: one without is a substitute, after failed retries say.
+    # A message without an id did not come from a chat model; middleware made it, for example after
+    # failed retries.
     if answer is None or answer.id is None:
         return ExtendedModelResponse(model_response=response)
     return ExtendedModelResponse(
@@ -226,5 +214,5 @@ def _answers_in(state: Any) -> int:
     return sum(isinstance(message, AIMessage) for message in messages_in(state))
 
 
-def _hook_update(ended: TurnEnd) -> dict[str, Any]:
+def _hook_update(ended: Ending) -> dict[str, Any]:
     return {**ended.update, "jump_to": "model"} if ended.continues else ended.update

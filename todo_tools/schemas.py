@@ -1,15 +1,19 @@
 """Schemas of tools that tell the model of its mistakes themselves, in a few words.
 
+__all__ = ["LenientArgs", "argument", "optional_argument"]
+
 langchain-core answers arguments that fail validation with all of them echoed back. A tool with
 these schemas is called with whatever the model wrote, and says in its own words what is wrong.
 
 Example:
-    >>> args = create_model(
-    ...     "search",
-    ...     __base__=LenientArgs,
-    ...     query=argument(type="string", description="What to look for"),
-    ...     limit=optional_argument(type="integer", description="At most so many results"),
-    ... )
+    ```python
+    args = create_model(
+        "search",
+        __base__=LenientArgs,
+        query=argument(type="string", description="What to look for"),
+        limit=optional_argument(type="integer", description="The largest number of results"),
+    )
+    ```
 """
 
 from collections.abc import Mapping
@@ -18,6 +22,8 @@ from typing import Annotated, Any
 from langchain_core.tools import InjectedToolArg
 from pydantic import BaseModel, Field, WithJsonSchema, model_validator
 from pydantic.json_schema import SkipJsonSchema
+
+__all__ = ["LenientArgs", "argument", "optional_argument"]
 
 
 class LenientArgs(BaseModel):

@@ -1,12 +1,12 @@
 """The checkpointed state: messages, the list, and the counters of the loop.
 
-The `todos` channel folds operations; it also takes a whole list from the application. That the
-fold goes through single updates, one after the other, makes it independent of how checkpoints
-batch them, which is what `DeltaChannel` asks for.
+The `todos` channel folds operations; it also takes a whole list from the application. Updates are
+applied one at a time, so the result does not depend on how checkpoints batch them, as
+`DeltaChannel` requires.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, reduce
+from collections.abc import Sequence
+from functools import reduce
 from typing import Annotated, Any, NotRequired, cast
 from uuid import NAMESPACE_OID, uuid5
 
@@ -15,89 +15,81 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from todo_tools._operations import Operation, apply
+from todo_tools._todos import TodoItem, is_list, is_mapping, is_todo, validate_todos
 from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
-from todo_tools.models import (
-    ANY_LENGTH,
-    DEFAULT_LIMITS,
-    TodoItem,
-    TodoLimits,
-    is_list,
-    is_mapping,
-    validate_todos,
-)
-from todo_tools.operations import Operation, apply
+from todo_tools.events import Outcome
 
-TodosUpdate = list[TodoItem] | Operation | None
-ClientTodosUpdate = list[ClientTodo] | TodosUpdate
-ClientTodosReducer = Callable[[list[ClientTodo], ClientTodosUpdate], list[ClientTodo]]
-TodosReducer = Callable[[list[TodoItem], TodosUpdate], list[TodoItem]]
+__all__ = [
+    "ClientTodoState",
+    "DeltaTodoState",
+    "LoopState",
+    "TodoState",
+    "TodosUpdate",
+    "add_messages_batch",
+    "fold_client_todos",
+    "fold_todos",
+    "fold_todos_batch",
+    "has_todos",
+    "loop_in",
+    "merge_loop",
+    "messages_in",
+    "todos_in",
+    "validate_todos",
+]
 
-
-def todos_reducer(limits: TodoLimits = DEFAULT_LIMITS) -> TodosReducer:
-    """Make the reducer of a `todos` channel.
-
-    Args:
-        limits: How long a list may be that the application seeds or edits.
-
-    Returns:
-        A function of the list and an update. A list replaces the list (`[]` empties it) and is
-        validated with a `ValueError`; an operation of the tools is applied; `None` changes nothing.
-
-    Example:
-        >>> reducer = todos_reducer(TodoLimits(max_todos=500))
-        >>> class LongList(TodoState):
-        ...     todos: NotRequired[Annotated[list[TodoItem], reducer]]
-    """
-    return _reducer(limits)
+TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
+"""What the `todos` channel takes; see `fold_todos`."""
 
 
-@lru_cache  # equal limits, same function: LangGraph compares channels by their reducer
-def _reducer(limits: TodoLimits) -> TodosReducer:
-    def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
-        if update is None:
-            return todos
-        return apply(todos, update) if is_mapping(update) else validate_todos(update, limits)
-
-    return fold_todos
-
-
-def client_todos_reducer(limits: TodoLimits = DEFAULT_LIMITS) -> ClientTodosReducer:
-    """Make the reducer of a `todos` channel in the words of LangChain's clients.
+def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
+    """Reducer of the `todos` channel.
 
     Args:
-        limits: How long a list may be that the application or a client seeds or edits.
+        todos: The list before, also in the format of LangChain's clients; it is not changed.
+        update: A whole list in either format, which replaces it (`[]` empties it); an operation of
+            the tools; or `None`, which changes nothing.
 
     Returns:
-        A function that takes what that of `todos_reducer` takes, and whole lists in their words.
+        The list after, in the pack's own format.
+
+    Raises:
+        ValueError: `update` is something else; says what, and what is allowed.
     """
-    return _client_reducer(limits)
+    if update is None:
+        return todos
+    if is_mapping(update):
+        return apply(_own_format(todos), update)
+    return from_client_todos(update)
 
 
-@lru_cache  # as above
-def _client_reducer(limits: TodoLimits) -> ClientTodosReducer:
-    def fold_client_todos(todos: list[ClientTodo], update: ClientTodosUpdate) -> list[ClientTodo]:
-        if is_list(update):
-            return to_client_todos(from_client_todos(update, limits))
-        ours = from_client_todos(todos, ANY_LENGTH)
-        return to_client_todos(todos_reducer(limits)(ours, cast("TodosUpdate", update)))
+def _own_format(stored: object) -> list[TodoItem]:
+    """The list of a channel in the pack's own format; without a copy where it already is."""
+    if is_list(stored) and all(map(is_todo, stored)):
+        return stored
+    return from_client_todos(stored)
 
-    return fold_client_todos
+
+def fold_client_todos(todos: list[ClientTodo], update: TodosUpdate) -> list[ClientTodo]:
+    """`fold_todos`, for a channel that keeps its list in the format of LangChain's clients."""
+    if update is None:
+        return todos
+    return to_client_todos(fold_todos(_own_format(todos), update))
 
 
 class LoopState(TypedDict, total=False):
-    """What the loop remembers between turns; absent counters are zero."""
+    """What the loop remembers; absent counters are zero."""
 
     in_a_row: int
     """Continuations since the list last changed or the user last spoke."""
     in_turn: int
-    """Continuations since the user last spoke."""
+    """Continuations since the user's last message."""
     user_message: str
     """The id of the user's message that these counts belong to."""
     answers: int
-    """How many answers stood before the model's last one, where a middleware notes it."""
-    outcome: str | None
-    """Why the agent was last let go (`todo_tools.continuation.Outcome`); `None` once it was sent
-    back to work or changed the list."""
+    """Number of AI messages before the model's latest answer; set by the middleware."""
+    outcome: Outcome | None
+    """Why the loop last stopped; `None` once it sent the agent back to work or the list changed."""
 
 
 def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
@@ -114,30 +106,31 @@ class TodoState(TypedDict):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """The history."""
-    todos: NotRequired[Annotated[list[TodoItem], todos_reducer()]]
+    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
     """The list. Updates: a whole list, or what the tools write."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     """Counters and outcome of the loop; written by the loop and the tools, read by you."""
 
 
 class ClientTodoState(TypedDict):
-    """`TodoState` for threads that are looked at in LangChain's clients.
+    """`TodoState` for threads that people look at in LangChain's clients.
 
-    `todos` stands in their words; `todo_tools.clients.from_client_todos` reads it in ours.
+    `todos` is in the format of these clients; `todos_in` and
+    `todo_tools.clients.from_client_todos` convert it.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    todos: NotRequired[Annotated[list[ClientTodo], client_todos_reducer()]]
+    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
 
 
 def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
-    """The `todos` reducer of the default limits, in the form that `DeltaChannel` takes."""
-    return reduce(todos_reducer(), updates, todos)
+    """`fold_todos`, in the form that `DeltaChannel` takes."""
+    return reduce(fold_todos, updates, todos)
 
 
 def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
-    """LangGraph's `add_messages` in the form that `DeltaChannel` takes."""
+    """LangGraph's `add_messages`, in the form that `DeltaChannel` takes."""
     return reduce(_add_messages, updates, messages)
 
 
@@ -174,12 +167,12 @@ def has_todos(state: object) -> bool:
 
 
 def todos_in(state: object) -> list[TodoItem]:
-    """The list of a state; empty where there is none yet.
+    """The list of a state, in the pack's own format; empty where there is none yet.
 
     Raises:
         ValueError: An `Overwrite`, which LangGraph lets past the reducer, wrote something else.
     """
-    return from_client_todos(_value(state, "todos") or [], ANY_LENGTH)
+    return _own_format(_value(state, "todos") or [])
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:
@@ -190,15 +183,6 @@ def messages_in(state: object) -> Sequence[AnyMessage]:
 def loop_in(state: object) -> LoopState:
     """The counters of a state; empty where the loop has not decided yet."""
     return cast("LoopState", _value(state, "todo_loop") or {})
-
-
-def edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
-    """The calls of this turn that a person replaced, by call id.
-
-    LangChain's `HumanInTheLoopMiddleware` leaves the AI message as it was and keeps them apart.
-    """
-    edited = _value(state, "hitl_edited_tool_calls")
-    return edited if is_mapping(edited) else {}
 
 
 def _value(state: object, key: str) -> object:

@@ -19,10 +19,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, PrivateAttr, SkipValidation
 from typing_extensions import override
 
+from todo_tools._formatting import read_lines
+from todo_tools._todos import TodoStatus
 from todo_tools.checklist import command_in, read_checklist
-from todo_tools.models import TodoStatus
-from todo_tools.text import ICONS
 from todo_tools.transcript import is_from_user, is_injected
+
+__all__ = ["Rule", "ScriptedChatModel", "call", "checklist_model", "turn"]
 
 Rule = Callable[[list[BaseMessage]], AIMessage | str]
 
@@ -31,7 +33,9 @@ def call(name: str, **args: Any) -> ToolCall:
     """A tool call with an id of its own.
 
     Example:
-        >>> turn("Starting.", call("edit_todos", action="start", indices=[0]))
+        ```python
+        answer = turn("Starting.", call("edit_todos", action="start", indices=[0]))
+        ```
     """
     return tool_call(name=name, args=args, id=f"call_{uuid4().hex[:12]}")
 
@@ -52,9 +56,11 @@ class ScriptedChatModel(BaseChatModel):
         ValueError: When it is asked for more answers than the script has.
 
     Example:
-        >>> model = ScriptedChatModel(script=[turn("", call("list_todos")), "All done."])
-        >>> model.bind_tools(create_todo_tools()).invoke("What is left?").tool_calls[0]["name"]
-        'list_todos'
+        ```python
+        model = ScriptedChatModel(script=[turn("", call("list_todos")), "All done."])
+        answer = model.bind_tools(create_todo_tools()).invoke("What is left?")
+        assert answer.tool_calls[0]["name"] == "list_todos"
+        ```
     """
 
     script: SkipValidation[Sequence[AIMessage | str] | Rule]
@@ -137,8 +143,6 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
     return ScriptedChatModel(script=rule)
 
 
-_LINE = re.compile(rf"^([{''.join(ICONS.values())}]) \[(\d+)\] (.*)$", re.MULTILINE)
-_STATUS_OF_ICON: dict[str, TodoStatus] = {icon: status for status, icon in ICONS.items()}
 _EXIT_CODE = re.compile(r"exit code (-?\d+)")
 
 _Item = tuple[TodoStatus, str]
@@ -148,7 +152,8 @@ def _live_list(prompt: list[BaseMessage]) -> list[_Item]:
     """The list as the end of the prompt shows it."""
     if not is_injected(prompt[-1]):
         return []
-    return [(_STATUS_OF_ICON[icon], text) for icon, _, text in _LINE.findall(prompt[-1].text)]
+    shown = [entry[1] for entry in read_lines(prompt[-1].text) if entry]
+    return [(item["status"], item["text"]) for item in shown]
 
 
 def _plan(prompt: list[BaseMessage]) -> AIMessage:

@@ -1,4 +1,4 @@
-"""What can be read off a message history: todo results, the user's messages, calls in waiting."""
+"""What a message history says: todo results, the user's messages, calls without a result."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard, cast
@@ -7,52 +7,53 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
-from todo_tools.calls import ACTIONS, answer_call
-from todo_tools.models import (
-    ANY_LENGTH,
-    TodoDetails,
-    TodoItem,
-    TodoLimits,
-    is_mapping,
-    validate_todos,
-)
-from todo_tools.state import edited_calls, messages_in, todos_in
+from todo_tools._records import TOOLS
+from todo_tools._todos import TodoDetails, TodoItem, is_list, is_mapping, is_todo
+from todo_tools.state import messages_in
+
+__all__ = [
+    "call_position",
+    "continuation_message",
+    "details_of",
+    "is_from_user",
+    "is_injected",
+    "last_user_message",
+    "list_after",
+    "pending_calls",
+    "todos_from_messages",
+]
 
 # LangChain's convention: who put a message into the history that is neither user nor model.
-SOURCE_KEY = "lc_source"
-SOURCE = "todo_tools"
+_SOURCE_KEY = "lc_source"
+_SOURCE = "todo_tools"
 _ID_PREFIX = "todo-tools-"
 
 
-def injected(text: str) -> HumanMessage:
-    """A message of ours, tagged so that nobody takes it for the user's."""
-    return HumanMessage(text, additional_kwargs={SOURCE_KEY: SOURCE})
-
-
 def continuation_message(text: str) -> HumanMessage:
-    """A message of ours for the history; its id tells it even where somebody rewrites messages."""
-    message = injected(text)
-    message.id = f"{_ID_PREFIX}{uuid4()}"
-    return message
+    """Make a message of the loop for the history.
+
+    It is tagged, and recognisable by its id even if middleware drops the tag.
+    """
+    return HumanMessage(text, additional_kwargs={_SOURCE_KEY: _SOURCE}, id=f"{_ID_PREFIX}{uuid4()}")
 
 
 def is_injected(message: BaseMessage) -> bool:
-    """Whether this project put the message into the history."""
-    return message.additional_kwargs.get(SOURCE_KEY) == SOURCE
+    """Whether the loop put the message into the history."""
+    return message.additional_kwargs.get(_SOURCE_KEY) == _SOURCE
 
 
 def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
     """Whether a person wrote the message, not a middleware and not the loop."""
     return (
         isinstance(message, HumanMessage)
-        and SOURCE_KEY not in message.additional_kwargs
+        and _SOURCE_KEY not in message.additional_kwargs
         and not (message.id or "").startswith(_ID_PREFIX)
     )
 
 
 def details_of(message: BaseMessage) -> TodoDetails | None:
     """The details of a todo tool's result, `None` for any other message."""
-    if not isinstance(message, ToolMessage) or message.name not in ACTIONS:
+    if not isinstance(message, ToolMessage) or message.name not in TOOLS:
         return None
     artifact: object = message.artifact
     if not is_mapping(artifact) or "action" not in artifact or "todos" not in artifact:
@@ -60,11 +61,24 @@ def details_of(message: BaseMessage) -> TodoDetails | None:
     return cast("TodoDetails", artifact)
 
 
-def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
-    """Where the user spoke last.
+def list_after(message: BaseMessage) -> list[TodoItem] | None:
+    """The list after a result that changed it, `None` for any other message.
 
-    A human message right behind a tool's result counts as the tool's: tools hand images to the
-    model in that way, and a model could re-arm the loop's limits by them.
+    Errors and `list_todos` results change nothing. Damaged items are left out.
+    """
+    details = details_of(message)
+    if details is None or "error" in details or details["action"] == TOOLS["list_todos"].action:
+        return None
+    stored: object = details["todos"]
+    items = [item for item in stored if is_todo(item)] if is_list(stored) else []
+    return items if items or stored == [] else None
+
+
+def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
+    """The index of the user's last message; `None` without one.
+
+    A human message right after a tool's result counts as the tool's: tools return images this way,
+    and counting them would let a model reset the loop's limits.
     """
     spoken = None
     from_tool = False
@@ -78,7 +92,7 @@ def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
 
 
 def call_position(messages: Sequence[BaseMessage], call_id: str | None) -> int:
-    """The place of a call in its model turn, from 0; 0 for a call that no model made."""
+    """The place of a call in its AI message, from 0; 0 for a call that no model made."""
     found = _find_call(messages, call_id)
     return found[2] if found else 0
 
@@ -86,7 +100,7 @@ def call_position(messages: Sequence[BaseMessage], call_id: str | None) -> int:
 def _find_call(
     messages: Sequence[BaseMessage], call_id: str | None
 ) -> tuple[int, AIMessage, int] | None:
-    """Where the message with a call stands, the message, and the place of the call in it."""
+    """The index of the message with a call, the message, and the place of the call in it."""
     for at in reversed(range(len(messages))):
         message = messages[at]
         if isinstance(message, AIMessage):
@@ -97,11 +111,11 @@ def _find_call(
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
-    """The calls that stand before a call in the same model turn and have no result yet.
+    """The calls before a call in the same AI message that have no result yet.
 
-    All calls of one model turn see the state from before it. A tool that wants to answer as if they
+    All calls of one AI message see the state from before it. A tool that wants to answer as if they
     ran one after the other applies these first. A call that a person rejected, or that ran in an
-    earlier step, has its result behind the AI message and is not counted again.
+    earlier step, already has its result and is not counted again.
 
     Args:
         state: The graph state that the tool was given.
@@ -117,7 +131,7 @@ def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
         return []
     at, turn, position = found
     answered = {m.tool_call_id for m in messages[at:] if isinstance(m, ToolMessage)}
-    edits = edited_calls(state)
+    edits = _edited_calls(state)
     return [
         cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
         for call in turn.tool_calls[:position]
@@ -125,18 +139,13 @@ def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
     ]
 
 
-def todos_at_call(state: object, call_id: str | None, limits: TodoLimits) -> list[TodoItem]:
-    """The list of a state as it stands at a call.
+def _edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
+    """The calls that a person replaced, by call id.
 
-    The todo calls that stand before it in the model's turn are applied first. The channel folds
-    their operations in the same order.
+    LangChain's `HumanInTheLoopMiddleware` leaves the AI message as it was and keeps them apart.
     """
-    todos = todos_in(state)
-    for call in pending_calls(state, call_id):
-        name = call["name"]
-        if name in ACTIONS:
-            todos = answer_call(name, call["args"], todos, limits).todos
-    return todos
+    edited = state.get("hitl_edited_tool_calls") if is_mapping(state) else None
+    return edited if is_mapping(edited) else {}
 
 
 def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
@@ -148,21 +157,11 @@ def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
         messages: A history, oldest first.
 
     Returns:
-        The list after the newest `write_todos` or `edit_todos` result that is not an error; empty
-        without one. `list_todos` results and errors never count.
-
-    Raises:
-        ValueError: That result holds something that is not a list of todos.
+        The list after the newest `write_todos` or `edit_todos` result that is not an error, without
+        damaged items; empty without such a result. `list_todos` results and errors never count.
     """
     for message in reversed(messages):
-        details = details_of(message)
-        if details and details["action"] in ("write", "edit") and "error" not in details:
-            return _snapshot(message, details)
+        todos = list_after(message)
+        if todos is not None:
+            return todos
     return []
-
-
-def _snapshot(message: BaseMessage, details: Mapping[str, Any]) -> list[TodoItem]:
-    try:
-        return validate_todos(details["todos"], ANY_LENGTH)
-    except ValueError as error:
-        raise ValueError(f"the todo result in message {message.id!r} is damaged: {error}") from None

@@ -1,17 +1,30 @@
 """Showing lists, calls, results and runs: in a terminal (extra `rich`) and in notebooks."""
 
-from todo_tools.rendering.branches import show_branches
-from todo_tools.rendering.notebook import follow_in_notebook
-from todo_tools.rendering.terminal import follow_in_terminal
-from todo_tools.rendering.views import View, show_call, show_result, show_status, show_todos
+from todo_tools._formatting import one_line
+from todo_tools.rendering._branches import show_branches
+from todo_tools.rendering._follow import Screen
+from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
+from todo_tools.rendering._notebook import follow_in_notebook
+from todo_tools.rendering._run import Followed, advance
+from todo_tools.rendering._terminal import follow_in_terminal
+from todo_tools.rendering._views import View, show_call, show_result, show_status, show_todos
 
 __all__ = [
+    "Followed",
+    "Line",
+    "Screen",
+    "Span",
     "View",
+    "advance",
     "follow_in_notebook",
     "follow_in_terminal",
+    "list_lines",
+    "note_lines",
+    "one_line",
     "show_branches",
     "show_call",
     "show_result",
     "show_status",
     "show_todos",
+    "status_lines",
 ]

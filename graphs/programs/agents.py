@@ -1,0 +1,56 @@
+"""The agents of this repository by name, ready to run, for the programs."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+
+from graphs import notes, until_done
+from graphs.coding_agent import build_coding_agent
+from graphs.model import chat_model
+from graphs.tools.background import BackgroundTasks
+from graphs.tools.shell import LocalShell, shell_tool
+from todo_tools import AutoContinue
+
+AGENTS = ("coding", "notes", "until_done")
+
+
+@contextmanager
+def open_agent(
+    name: str,
+    model: str | None,
+    workdir: Path,
+    policy: AutoContinue,
+    checkpointer: BaseCheckpointSaver[Any],
+) -> Generator[CompiledStateGraph[Any, Any, Any, Any], None, None]:
+    """Make an agent, and end what it left running.
+
+    Args:
+        name: One of `AGENTS`.
+        model: `provider:name` of a chat model, `None` for a stand-in.
+        workdir: Where its commands run.
+        policy: When and how it is sent back to work.
+        checkpointer: Where its threads are kept.
+
+    Yields:
+        The compiled graph.
+
+    Raises:
+        ModelError: The model cannot be made.
+    """
+    if name == "coding":
+        chat = chat_model(model, command_tool="execute")
+        with BackgroundTasks(LocalShell(workdir)) as tasks:
+            yield build_coding_agent(
+                chat, workdir, policy=policy, tasks=tasks, checkpointer=checkpointer
+            )
+    elif name == "notes":
+        chat = chat_model(model) if model else notes.notes_model()
+        yield notes.build_graph(chat, policy=policy).compile(checkpointer=checkpointer)
+    else:
+        tools = [shell_tool(workdir)]
+        builder = until_done.build_graph(chat_model(model), tools, policy=policy)
+        yield builder.compile(checkpointer=checkpointer)

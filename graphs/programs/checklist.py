@@ -1,0 +1,201 @@
+"""The program behind `python -m graphs`: a checklist in, a finished list and an exit code out."""
+
+import argparse
+import asyncio
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, StateSnapshot
+
+from graphs.model import ModelError
+from graphs.programs.agents import open_agent
+from graphs.programs.approval import decide
+from graphs.programs.options import (
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_DONE,
+    EXIT_UNUSABLE,
+    Parser,
+    UnusableInputError,
+    check_database,
+    choose_agent,
+    choose_workdir,
+    saved_metadata,
+)
+from graphs.programs.report import report
+from todo_tools import AutoContinue, TodoLimits, format_status
+from todo_tools.checklist import read_checklist
+from todo_tools.transcript import is_from_user
+
+_DEMO = Path(__file__).with_name("checklist.md")
+_LIMITS = TodoLimits()
+
+_Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the program.
+
+    Args:
+        argv: The command line without the program's name.
+
+    Returns:
+        0 when every item is completed, 1 when something was abandoned or is left, 2 on unusable
+        input, 130 when interrupted.
+    """
+    try:
+        options = _parser().parse_args(argv)
+        return asyncio.run(_work_off(options))
+    except (UnusableInputError, ModelError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    except (KeyboardInterrupt, EOFError):
+        return EXIT_INTERRUPTED
+
+
+async def _work_off(options: argparse.Namespace) -> int:
+    plan = _read_plan(options.plan, resuming=bool(options.thread))
+    try:
+        check_database(options.db)
+        async with AsyncSqliteSaver.from_conn_string(options.db) as saver:
+            await saver.setup()
+            return await _run(options, plan, saver)
+    except sqlite3.Error as error:
+        raise UnusableInputError(f"--db {options.db} cannot be used: {error}") from error
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "python -m graphs",
+        "An agent works off a Markdown checklist until every step is finished.",
+        "Exit code: 0 all completed, 1 something abandoned or left, 2 unusable input. "
+        "Commands run with your rights: give it only checklists that you would run yourself.",
+    )
+    parser.add_argument(
+        "plan",
+        nargs="?",
+        metavar="PLAN.md",
+        help="the checklist, - for standard input (default: a demonstration)",
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="with --agent coding, approve everything unasked"
+    )
+    return parser
+
+
+def _read_plan(source: str | None, *, resuming: bool) -> str | None:
+    """The checklist as text; `None` where a thread is to be resumed as it stands."""
+    if source is None and resuming:
+        return None
+    name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
+    try:
+        plan = sys.stdin.read() if source == "-" else Path(source or _DEMO).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UnusableInputError(f"cannot read {name}: {reason}") from None
+    steps = read_checklist(plan)
+    if not steps:
+        raise UnusableInputError(f"{name} has no open step such as '- [ ] Build it: `make`'")
+    if len(steps) > _LIMITS.max_todos:
+        raise UnusableInputError(f"{name} has {len(steps)} steps, at most {_LIMITS.max_todos} fit")
+    if any(len(step) > _LIMITS.max_text_length for step in steps):
+        raise UnusableInputError(
+            f"{name} has a step of more than {_LIMITS.max_text_length} characters"
+        )
+    return plan
+
+
+async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqliteSaver) -> int:
+    thread = options.thread or uuid4().hex[:8]
+    config: RunnableConfig = {"configurable": {"thread_id": thread}}
+    saved = saved_metadata(await saver.aget_tuple(config))
+    agent = choose_agent(options.agent, saved, thread)
+    workdir = choose_workdir(options.workdir, saved)
+    errors = _ModelErrors()
+    config |= {"metadata": {"workdir": str(workdir), "agent": agent}, "callbacks": [errors]}
+    policy = AutoContinue(grace_seconds=options.grace)
+    with open_agent(agent, options.model, workdir, policy, saver) as graph:
+        request = _request(await graph.aget_state(config), plan, thread)
+        print(f"thread {thread} in {options.db}, working in {workdir}")
+        if not options.model:
+            print("The model is a stand-in that follows simple rules; --model takes a real one.")
+        try:
+            snapshot = await _until_it_ends(graph, request, config, approve_all=options.yes)
+        except (asyncio.CancelledError, EOFError):
+            print(
+                f"\ninterrupted; go on with: --db {options.db} --thread {thread}", file=sys.stderr
+            )
+            raise
+        except Exception as error:
+            if error is not errors.last:
+                raise
+            raise ModelError(options.model, error) from error
+    return _conclude(snapshot)
+
+
+async def _until_it_ends(
+    graph: _Graph, request: Any, config: RunnableConfig, *, approve_all: bool
+) -> StateSnapshot:
+    """Run the thread and show it; where it waits for a person, ask and go on."""
+    while True:
+        stream = graph.astream(request, config, stream_mode=["updates", "custom"])
+        async for line in report(cast("AsyncIterator[tuple[str, Any]]", stream)):
+            print(line, flush=True)
+        snapshot = await graph.aget_state(config)
+        if not snapshot.interrupts:
+            return snapshot
+        answers = dict[str, Any]()
+        for waiting in snapshot.interrupts:
+            calls = cast("list[dict[str, Any]]", waiting.value["action_requests"])
+            decisions = [await decide(call, approve_all=approve_all) for call in calls]
+            answers[waiting.id] = {"decisions": decisions}
+        request = Command(resume=answers)
+
+
+class _ModelErrors(BaseCallbackHandler):
+    """Tells an error of the model, such as a missing key, from a mistake of ours."""
+
+    last: BaseException | None = None
+
+    def on_llm_error(self, error: BaseException, **_: Any) -> None:
+        self.last = error
+
+
+def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str, Any] | None:
+    """What to send to the thread: a new checklist, or `None` to go on where it stopped."""
+    messages: list[BaseMessage] = snapshot.values.get("messages", [])
+    if not messages:
+        if plan is None:
+            raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
+        return {"messages": [("user", plan)]}
+    asked = (message.text for message in reversed(messages) if is_from_user(message))
+    latest = next(filter(read_checklist, asked), None)
+    unfinished = bool(snapshot.next) or snapshot.values["todo_loop"].get("outcome") != "finished"
+    if plan is not None and plan != latest:
+        if unfinished:
+            raise UnusableInputError(f"thread {thread!r} is still at another checklist")
+        return {"messages": [("user", plan)]}
+    if unfinished and not snapshot.next:  # let go by a limit: a word from the user re-arms it
+        return {"messages": [("user", "Go on.")]}
+    return None
+
+
+def _conclude(snapshot: StateSnapshot) -> int:
+    values = snapshot.values
+    statuses = [todo["status"] for todo in values.get("todos", [])]
+    completed = statuses.count("completed")
+    outcome = values.get("todo_loop", {}).get("outcome")
+    print(
+        f"\n{format_status(values.get('todos', [])) or 'No todos'} — {completed} completed, "
+        f"{statuses.count('abandoned')} abandoned; stopped because: {outcome}"
+    )
+    return EXIT_DONE if statuses and completed == len(statuses) else EXIT_NOT_DONE

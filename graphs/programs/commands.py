@@ -1,0 +1,193 @@
+"""What a line typed into the chat means: a message, or a command that begins with a slash."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from todo_tools import TodoItem, TodoStatus
+from todo_tools.rendering import one_line
+from todo_tools.state import validate_todos
+
+HELP = """\
+/todos                      show the whole list
+/edit add TEXT              add an item at the end
+/edit N TEXT                give item N another text
+/edit N start|done|abandon|open   set the status of item N
+/edit drop N                take item N off the list
+/history                    list the checkpoints of this branch, each change of the list with it
+/fork N [MESSAGE]           go back to checkpoint N and branch there
+/branches                   list the branches, each with its own list
+/switch N                   go on with branch N
+/go                         go on where the agent was stopped
+/help                       show this
+/quit                       leave; the thread is kept
+
+Anything else is a message to the agent. One that begins with a slash needs a space before it.
+While the agent works, Enter keeps a message for the end of its turn and Ctrl-C stops it at once.
+Before it is sent back to work a countdown runs: type anything to stop that, and to say it instead.
+Ctrl-C clears the line, once more leaves; so does Ctrl-D."""
+
+_Name = Literal["todos", "history", "branches", "go", "help", "quit"]
+_STATUS_WORDS: dict[str, TodoStatus] = {
+    "start": "in_progress",
+    "done": "completed",
+    "abandon": "abandoned",
+    "open": "not_started",
+}
+_EDIT_FORMS = "/edit add TEXT, /edit drop N, /edit N TEXT or /edit N start|done|abandon|open"
+
+
+class CommandError(ValueError):
+    """A command that cannot be carried out; the message is the one-line reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A message to the agent."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A command that takes nothing."""
+
+    name: _Name
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Go back to a checkpoint and branch there, if need be with a message at once."""
+
+    number: int
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Go on with another branch."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Add an item at the end of the list."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Give an item another text."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Give an item another status."""
+
+    index: int
+    status: TodoStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Take an item off the list."""
+
+    index: int
+
+
+Edit = Add | Rewrite | Mark | Drop
+Line = Say | Plain | Fork | Switch | Edit
+
+
+def read_line(line: str) -> Line:
+    """Read what the user typed.
+
+    Args:
+        line: A line that is not only white space.
+
+    Returns:
+        What it asks for.
+
+    Raises:
+        CommandError: It begins with a slash and is no command, or not in a form of that command.
+
+    Example:
+        >>> read_line("/edit 2 done")
+        Mark(index=2, status='completed')
+    """
+    if not line.startswith("/"):
+        return Say(line.strip())
+    name, argument = _first_word(line.removeprefix("/"))
+    match name:
+        case "edit":
+            return _read_edit(argument)
+        case "fork":
+            number, message = _first_word(argument)
+            return Fork(_number(number, "/fork N [MESSAGE]"), message)
+        case "switch":
+            return Switch(_number(argument, "/switch N"))
+        case "todos" | "history" | "branches" | "go" | "help" | "quit":
+            if argument:
+                raise CommandError(f"/{name} takes nothing, got {_brief(argument)}")
+            return Plain(name)
+        case _:
+            raise CommandError(f"there is no command {_brief(f'/{name}')}; /help lists them")
+
+
+def edited(todos: list[TodoItem], edit: Edit) -> list[TodoItem]:
+    """The list after an edit by hand; the list given is left as it is.
+
+    Raises:
+        CommandError: There is no such item.
+        ValueError: The list after it would be too long, or a text.
+    """
+    match edit:
+        case Add(text):
+            return validate_todos([*todos, {"text": text, "status": "not_started"}])
+        case Drop(index):
+            return [todo for at, todo in enumerate(todos) if at != _within(todos, index)]
+        case Mark(index, status):
+            changed: TodoItem = {**todos[_within(todos, index)], "status": status}
+        case Rewrite(index, text):
+            changed = {**todos[_within(todos, index)], "text": text}
+    return validate_todos([*todos[:index], changed, *todos[index + 1 :]])
+
+
+def _read_edit(argument: str) -> Edit:
+    first, rest = _first_word(argument)
+    if not rest:
+        raise CommandError(f"/edit takes one of {_EDIT_FORMS}")
+    if first == "add":
+        return Add(rest)
+    if first == "drop":
+        return Drop(_number(rest, "/edit drop N"))
+    index = _number(first, _EDIT_FORMS)
+    status = _STATUS_WORDS.get(rest)
+    return Mark(index, status) if status else Rewrite(index, rest)
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    words = text.split(maxsplit=1)
+    return (words[0] if words else ""), (words[1].rstrip() if len(words) > 1 else "")
+
+
+def _number(text: str, form: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise CommandError(f"N must be a whole number in {form}, got {_brief(text)}")
+    return int(text)
+
+
+def _within(todos: list[TodoItem], index: int) -> int:
+    if index >= len(todos):
+        last = f"0 to {len(todos) - 1}" if todos else "none: the list is empty"
+        raise CommandError(f"there is no item [{index}]; there are {last}")
+    return index
+
+
+def _brief(text: str) -> str:
+    return repr(one_line(text[:40]))

@@ -1,0 +1,278 @@
+"""A conversation in a terminal: what is typed at its foot, the agent's work above, the list below.
+
+The list and what is typed are prompt_toolkit's to keep in place; everything is drawn by the views
+of `todo_tools.rendering`.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
+from rich.console import Console
+
+from graphs.programs.approval import Approval, approval_lines
+from graphs.programs.commands import (
+    HELP,
+    CommandError,
+    Fork,
+    Line,
+    Plain,
+    Say,
+    Switch,
+    edited,
+    read_line,
+)
+from graphs.programs.lines import error_lines, in_view, run_lines, said
+from graphs.programs.thread import (
+    Request,
+    Thread,
+    branches_view,
+    current_branch,
+    history_view,
+    moments,
+)
+from todo_tools.rendering import (
+    Followed,
+    Span,
+    View,
+    advance,
+    list_lines,
+    note_lines,
+    one_line,
+    show_todos,
+    status_lines,
+)
+from todo_tools.rendering import Line as Shown
+from todo_tools.state import todos_in
+
+_STOPPED = "Stopped. Send a message, or /go to let it go on."
+_NOT_CONTINUED = "Not continued. Enter sends what you type instead; /go continues."
+_STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
+
+
+class Conversation:
+    """A conversation with the agent of a thread.
+
+    Args:
+        thread: The thread that is talked in.
+        waiting: Messages that are sent while the agent works. The policy of the graph is to let
+            the agent go when there are some; then they are said.
+        console: Where to show everything.
+    """
+
+    def __init__(self, thread: Thread, waiting: list[str], console: Console) -> None:
+        self.thread = thread
+        self.waiting = waiting
+        self.console = console
+        self.followed = Followed()
+        self.work: asyncio.Task[None] | None = None
+        self.approval = Approval()
+        self.leaving = False
+        self.session: PromptSession[str] = PromptSession(
+            "> ",
+            bottom_toolbar=self._toolbar,
+            key_bindings=self._keys(),
+            style=_STYLE,
+            reserve_space_for_menu=0,
+        )
+        self.session.default_buffer.on_text_changed += self._typed
+
+    @property
+    def working(self) -> bool:
+        """Whether the agent is at work."""
+        return self.work is not None and not self.work.done()
+
+    async def talk(self) -> None:
+        """Take lines until the user leaves."""
+        with patch_stdout(raw=True):
+            await self._look()
+            if not await self._ask() and (await self.thread.now()).next:
+                await self._show(*said("The agent was stopped here; /go lets it go on."))
+            with suppress(EOFError):
+                while await self._take(await self.session.prompt_async()):
+                    self.leaving = False
+            if self.work:
+                self.work.cancel()
+                await asyncio.wait({self.work})
+
+    async def _take(self, line: str) -> bool:
+        """Carry out what was typed; false to leave."""
+        try:
+            asked = read_line(line) if line.strip() else None
+            if asked == Plain("quit"):
+                return False
+            if asked:
+                await self._carry_out(asked)
+        except ValueError as error:
+            await self._show(*error_lines(error))
+        return True
+
+    async def _carry_out(self, asked: Line) -> None:
+        match asked:
+            case Say(text):
+                await self._say(text)
+            case Plain("help"):
+                await self._show(*said(HELP))
+            case Plain("todos"):
+                await self._show(*show_todos(self.followed.todos or []).lines)
+            case Plain("history"):
+                view = history_view(moments(await self.thread.history()))
+                await self._show(*(view.lines or said("No checkpoints yet.")))
+            case Plain("branches"):
+                view = branches_view(await self.thread.history())
+                await self._show(*(view.lines or said("No branches yet.")))
+            case _ if self.working:
+                raise CommandError("the agent is at work; stop it with Ctrl-C first")
+            case Plain():
+                await self._go()
+            case _:
+                await self._move(asked)
+
+    async def _say(self, text: str) -> None:
+        if self.work and self.work.cancelling():
+            await asyncio.wait({self.work})
+        if self.working:
+            self.waiting.append(text)
+        elif self.approval.calls:
+            await self._decide(text)
+        else:
+            self._start(text)
+
+    async def _ask(self) -> bool:
+        """Show the call that waits for a person, if there is one."""
+        self.approval = self.approval.of((await self.thread.now()).interrupts)
+        if not self.approval.calls:
+            return False
+        lines = "\n".join(approval_lines(self.approval.next_call))
+        await self._show(*said(f"{lines}\nDo it? yes, no, or why not:"))
+        return True
+
+    async def _decide(self, text: str) -> None:
+        self.approval = self.approval.decided(text)
+        if self.approval.complete:
+            answer, self.approval = self.approval.command, Approval()
+            self._start(answer)
+        else:
+            await self._ask()
+
+    async def _go(self) -> None:
+        if not (await self.thread.now()).next:
+            raise CommandError("nothing was stopped here; send a message")
+        self._start(None)
+
+    async def _move(self, asked: Any) -> None:
+        """Change the list, or go to another place of the thread; below stands the list then."""
+        match asked:
+            case Fork(number):
+                await self.thread.fork(number)
+            case Switch(number):
+                await self.thread.switch(number)
+            case _:
+                todos = todos_in((await self.thread.now()).values)
+                await self.thread.replace_todos(edited(todos, asked))
+        await self._look()
+        await self._ask()  # what waited for an answer may not wait here
+        if isinstance(asked, Fork | Switch):
+            number = current_branch(await self.thread.history())
+            await self._show(*said(f"On branch {number}."))
+        if isinstance(asked, Fork) and asked.message:
+            self._start(asked.message)
+
+    def _start(self, message: Request) -> None:
+        self.work = asyncio.create_task(self._work(message))
+
+    async def _work(self, message: Request) -> None:
+        """Let the agent work, and again on what was said meanwhile."""
+        await self._run(message)
+        while self.waiting:
+            kept = "\n".join(self.waiting)
+            self.waiting.clear()
+            await self._run(kept)
+
+    async def _run(self, message: Request) -> None:
+        self.followed = replace(self.followed, notice="")
+        try:
+            async with aclosing(self.thread.run(message)) as stream:
+                async for mode, chunk in stream:
+                    self.followed = advance(self.followed, (mode, chunk))
+                    await self._show(*run_lines(mode, chunk))
+                    self._typed()
+            await self._ask()
+        except asyncio.CancelledError:
+            await self._show(*said(_NOT_CONTINUED if self.followed.countdown else _STOPPED))
+            raise
+        except Exception as error:  # a conversation outlives what a run dies of
+            await self._show(*error_lines(error))
+        finally:
+            await self._look()
+
+    async def _look(self) -> None:
+        """Show the list as it is stored: a call that was cut off has announced what is not."""
+        todos = todos_in((await self.thread.now()).values)
+        self.followed = Followed(todos, notice=self.followed.notice)
+        self.session.app.invalidate()
+
+    def _typed(self, _: object = None) -> None:
+        """Stop the countdown when there is something typed, also before it began."""
+        if not self.session.default_buffer.text:
+            return
+        self.leaving = False
+        if self.followed.countdown and self.work and not self.work.cancelling():
+            self.work.cancel()
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        for key in ("c-c", "<sigint>"):
+            keys.add(key)(self._interrupt)
+        return keys
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        """Stop the agent; where it rests, clear the line; where that was the last key, leave."""
+        if self.work and self.working:
+            if self.waiting:  # not sent without another Enter: it was meant for another moment
+                typed = event.app.current_buffer.text
+                event.app.current_buffer.text = "\n".join([*self.waiting, typed]).strip()
+                self.waiting.clear()
+            if not self.work.cancelling():
+                self.work.cancel()
+        elif self.leaving:
+            event.app.exit(exception=EOFError)
+        else:
+            event.app.current_buffer.reset()
+            self.leaving = True
+
+    async def _show(self, *lines: Shown) -> None:
+        """Print above what is typed."""
+        if lines:
+            await run_in_terminal(lambda: self.console.print(View(lines)))
+        self.session.app.invalidate()
+
+    def _toolbar(self) -> ANSI:
+        with self.console.capture() as drawn:
+            self.console.print("─" * self.console.width, style="dim")
+            self.console.print(View(tuple(self._foot())), no_wrap=True, overflow="ellipsis")
+        return ANSI(drawn.get().rstrip("\n"))
+
+    def _foot(self) -> Iterator[Shown]:
+        todos = self.followed.todos or []
+        if todos:
+            yield from in_view(list_lines(todos), max(self.console.height // 3, 1))
+        (status,) = status_lines(todos) or list_lines([])
+        yield replace(status, body=(*status.body, Span(f" · {self._doing()}", "dim")))
+        yield from (Shown((Span(f"kept: {one_line(text)}", "dim"),)) for text in self.waiting)
+        yield from note_lines(self.followed.countdown or self.followed.notice)
+
+    def _doing(self) -> str:
+        if self.working:
+            return "the agent is at work, Ctrl-C stops it"
+        if self.approval.calls:
+            return "yes, no, or why not"
+        return "Ctrl-C again leaves" if self.leaving else "your turn"

@@ -1,0 +1,315 @@
+"""What the tools answer: the specification's examples, its errors, and malformed arguments."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import items
+from tests.strategies import edit_calls, todo_lists, write_calls
+from todo_tools import TodoItem, TodoLimits
+from todo_tools._answers import Answer, answer_call
+from todo_tools._operations import apply
+from todo_tools._records import ToolName
+from todo_tools._todos import validate_todos
+
+THREE = items("Write database schema", "Implement migration script", "Add API endpoints")
+
+
+def answer(
+    name: ToolName,
+    args: dict[str, Any],
+    todos: list[TodoItem] = THREE,
+    limits: TodoLimits = TodoLimits(),
+) -> Answer:
+    return answer_call(name, args, todos, limits)
+
+
+def write(mode: Any, todos: Any, **more: Any) -> Answer:
+    return answer("write_todos", {"mode": mode, "todos": todos, **more})
+
+
+def edit(action: Any, indices: Any) -> Answer:
+    return answer("edit_todos", {"action": action, "indices": indices})
+
+
+class TestWrite:
+    def test_replace_answers_with_the_new_list(self) -> None:
+        """Text and details as specified."""
+        result = write("replace", [{"text": "a"}, {"text": "b"}])
+        assert result.content == "Wrote 2 todo item(s)\n\n– [0] a\n– [1] b"  # noqa: RUF001
+        assert dict(result.details) == {"action": "write", "todos": items("a", "b")}
+
+    def test_append_answers_with_the_whole_list(self) -> None:
+        """The items before keep their place."""
+        result = write("append", [{"text": "Write unit tests"}])
+        assert result.content.startswith("Appended 1 item(s)\n\n")
+        assert result.todos == [*THREE, *items("Write unit tests")]
+
+    def test_insert_names_the_index(self) -> None:
+        """The items behind it move on."""
+        result = write("insert", [{"text": "Critical fix"}], index=1)
+        assert result.content.startswith("Inserted 1 item(s) at index 1\n\n")
+        assert result.todos == [THREE[0], *items("Critical fix"), *THREE[1:]]
+
+    def test_insert_takes_every_place_from_the_first_to_behind_the_last(self) -> None:
+        """0 to the length, inclusive."""
+        assert write("insert", ["x"], index=0).todos[0]["text"] == "x"
+        assert write("insert", ["x"], index=3).todos[3]["text"] == "x"
+
+    def test_an_index_in_another_mode_is_ignored(self) -> None:
+        """Strict schemas make models send one always."""
+        assert not write("append", ["x"], index="none").failed
+
+    def test_nothing_may_be_written(self) -> None:
+        """An empty list clears or adds nothing; both are specified."""
+        assert write("replace", []).content == "Wrote 0 todo item(s)\n\nNo todos"
+        assert write("append", []).todos == THREE
+
+    @pytest.mark.parametrize(
+        ("args", "content", "error"),
+        [
+            (
+                {"mode": "append", "todos": [{"text": "a"}, {"text": "x" * 1001}]},
+                "Error: todo item at index 1 exceeds maximum text length (1000 characters)",
+                "text too long",
+            ),
+            (
+                {"mode": "insert", "todos": [{"text": "a"}]},
+                "Error: 'index' is required for the 'insert' mode",
+                "index required for insert",
+            ),
+            (
+                {"mode": "insert", "index": 4, "todos": [{"text": "a"}]},
+                "Error: index 4 out of range (0 to 3)",
+                "index 4 out of range (0 to 3)",
+            ),
+            (
+                {"mode": "insert", "index": -1, "todos": [{"text": "a"}]},
+                "Error: index -1 out of range (0 to 3)",
+                "index -1 out of range (0 to 3)",
+            ),
+            (
+                {"mode": "append", "todos": ["a"] * 98},
+                "Error: appending 98 item(s) would exceed maximum of 100 todos (currently 3)",
+                "max todos exceeded",
+            ),
+            (
+                {"mode": "insert", "index": 0, "todos": ["a"] * 98},
+                "Error: inserting 98 item(s) would exceed maximum of 100 todos (currently 3)",
+                "max todos exceeded",
+            ),
+            (
+                {"mode": "replace", "todos": ["a"] * 101},
+                "Error: replacing with 101 item(s) would exceed maximum of 100 todos; "
+                "write fewer items",
+                "max todos exceeded",
+            ),
+            (
+                {"mode": "append", "todos": ["a", " \t\n"]},
+                "Error: todo item at index 1 has an empty text; give 1 to 1000 characters",
+                "text empty",
+            ),
+            (
+                {"mode": "prepend", "todos": ["a"]},
+                "Error: unknown mode 'prepend'; use 'replace', 'append' or 'insert'",
+                "unknown mode",
+            ),
+            (
+                {"todos": ["a"]},
+                "Error: 'mode' is required: 'replace', 'append' or 'insert'",
+                "mode required",
+            ),
+            (
+                {"mode": "append"},
+                'Error: \'todos\' is required: a list of {"text": "..."} objects',
+                "todos required",
+            ),
+            (
+                {"mode": "append", "todos": 7},
+                'Error: \'todos\' must be a list of {"text": "..."} objects, got 7',
+                "todos must be a list",
+            ),
+            (
+                {"mode": "append", "todos": [{"content": "a"}]},
+                'Error: todo item at index 0 must be {"text": "..."}, it has no \'text\'',
+                "todo without text",
+            ),
+            (
+                {"mode": "append", "todos": [{"text": None}]},
+                'Error: todo item at index 0 must be {"text": "..."}, its \'text\' is null',
+                "todo without text",
+            ),
+            (
+                {"mode": "insert", "index": True, "todos": ["a"]},
+                "Error: 'index' takes 0-based whole numbers, got true",
+                "index not a whole number",
+            ),
+        ],
+    )
+    def test_a_refused_call_says_why(self, args: dict[str, Any], content: str, error: str) -> None:
+        """What was given, what is allowed, what to do; the list stays."""
+        result = answer("write_todos", args)
+        assert result.content == content
+        assert dict(result.details) == {"action": "write", "todos": [], "error": error}
+        assert result.operation is None
+        assert result.todos == THREE
+
+    def test_a_text_of_exactly_the_limit_is_accepted(self) -> None:
+        """1,000 characters are allowed, also where each takes four bytes."""
+        assert not write("replace", [{"text": "🚀" * 1000}]).failed
+
+    def test_lengths_are_looked_at_before_everything_else(self) -> None:
+        """The specified order: too long, then the index, then the room."""
+        result = write("insert", ["", "x" * 1001])
+        assert result.details["error"] == "text too long"
+
+    def test_other_limits_are_honoured(self) -> None:
+        """The limits of the tools, not the defaults, decide and are named."""
+        limits = TodoLimits(max_todos=3, max_text_length=5)
+        args = {"mode": "append", "todos": ["a"]}
+        assert "maximum of 3 todos" in answer("write_todos", args, THREE, limits).content
+        args = {"mode": "replace", "todos": ["abcdef"]}
+        assert "(5 characters)" in answer("write_todos", args, [], limits).content
+
+
+class TestList:
+    def test_it_shows_the_list_and_keeps_it_out_of_the_details(self) -> None:
+        """So that a `list_todos` result never counts as a snapshot."""
+        result = answer("list_todos", {})
+        assert result.content.splitlines()[2] == "– [2] Add API endpoints"  # noqa: RUF001
+        assert dict(result.details) == {"action": "list", "todos": []}
+        assert result.operation is None
+
+    def test_an_empty_list_says_so(self) -> None:
+        """As specified."""
+        assert answer("list_todos", {}, []).content == "No todos"
+
+
+class TestEdit:
+    @pytest.mark.parametrize(
+        ("action", "label", "icon"),
+        [("start", "Started", "●"), ("complete", "Completed", "✓"), ("abandon", "Abandoned", "✗")],
+    )
+    def test_an_action_sets_the_status(self, action: str, label: str, icon: str) -> None:
+        """The label of the action, the indices as given, the list."""
+        result = edit(action, [1, 0, 1])
+        assert result.content.startswith(f"{label} [1, 0, 1]\n\n{icon} [0] Write")
+        assert result.details["action"] == "edit"
+
+    @pytest.mark.parametrize(
+        ("args", "content", "error"),
+        [
+            (
+                {"action": "start", "indices": []},
+                "Error: 'indices' is required for start/complete/abandon actions",
+                "indices required",
+            ),
+            (
+                {"action": "start"},
+                "Error: 'indices' is required for start/complete/abandon actions",
+                "indices required",
+            ),
+            (
+                {"action": "complete", "indices": [0, 5, -1]},
+                "Error: indices [5, -1] out of range (0 to 2)",
+                "indices [5, -1] out of range (0 to 2)",
+            ),
+            (
+                {"action": "start", "indices": [0] * 51},
+                "Error: 51 indices given, at most 50 are allowed in one call; use several calls",
+                "too many indices",
+            ),
+            (
+                {"action": "finish", "indices": [0]},
+                "Error: unknown action 'finish'; use 'start', 'complete' or 'abandon'",
+                "unknown action",
+            ),
+            (
+                {"action": "start", "indices": 0},
+                "Error: 'indices' must be a list of 0-based indices such as [0, 2], got 0",
+                "indices must be a list",
+            ),
+            (
+                {"action": "start", "indices": [float("nan")]},
+                "Error: 'indices' takes 0-based whole numbers, got nan",
+                "indices not a whole number",
+            ),
+            (
+                {"action": "start", "indices": [1.5]},
+                "Error: 'indices' takes 0-based whole numbers, got 1.5",
+                "indices not a whole number",
+            ),
+        ],
+    )
+    def test_a_refused_call_says_why(self, args: dict[str, Any], content: str, error: str) -> None:
+        """And none of its indices is applied."""
+        result = answer("edit_todos", args)
+        assert result.content == content
+        assert dict(result.details) == {"action": "edit", "todos": [], "error": error}
+        assert result.todos == THREE
+
+    def test_an_empty_list_has_nothing_to_edit(self) -> None:
+        """Missing indices are noticed first, as specified."""
+        assert answer("edit_todos", {"action": "start", "indices": [0]}, []).content == (
+            "Error: no todos exist"
+        )
+        assert "is required" in answer("edit_todos", {"action": "start"}, []).content
+
+
+class TestLeniency:
+    @pytest.mark.parametrize(
+        "todos",
+        [
+            [{"text": "a"}, {"text": "b"}],
+            ["a", "b"],
+            '[{"text": "a"}, {"text": "b"}]',
+            '["a", {"text": "b"}]',
+            [{"text": "a", "status": "completed"}, {"text": "b", "note": 1}],
+        ],
+    )
+    def test_todos_are_understood_in_every_plain_form(self, todos: Any) -> None:
+        """A JSON string, bare strings, fields too many: the meaning is the same."""
+        assert write("replace", todos).todos == items("a", "b")
+
+    @pytest.mark.parametrize("indices", [[0, 2], "[0, 2]", ["0", " 2 "], [0.0, 2.0], '["0", 2]'])
+    def test_indices_are_understood_in_every_plain_form(self, indices: Any) -> None:
+        """Numeric strings, whole floats, a JSON string."""
+        assert edit("start", indices).content.startswith("Started [0, 2]\n")
+
+    def test_an_index_may_be_a_numeric_string(self) -> None:
+        """For insert as well."""
+        assert write("insert", ["x"], index="1").todos[1]["text"] == "x"
+
+    @pytest.mark.parametrize(
+        "args",
+        [
+            {"mode": "x" * 5000, "todos": []},
+            {"mode": "append", "todos": "y" * 5000},
+            {"mode": "append", "todos": [{"text": ["z" * 5000]}]},
+            {"mode": "insert", "index": 10**4000, "todos": []},
+            {"mode": "append", "todos": "[" * 100_000},
+        ],
+    )
+    def test_a_long_argument_is_never_echoed(self, args: dict[str, Any]) -> None:
+        """An error stays short whatever was sent."""
+        result = answer("write_todos", args)
+        assert result.failed
+        assert len(result.content) < 200
+
+
+@given(todo_lists, write_calls | edit_calls, st.sampled_from(["write_todos", "edit_todos"]))
+def test_any_arguments_get_an_answer(
+    todos: list[TodoItem], args: dict[str, Any], name: ToolName
+) -> None:
+    """Never an exception; a refusal is short and changes nothing, a success is a valid list."""
+    result = answer_call(name, args, todos, TodoLimits())
+    if result.failed:
+        assert result.todos == todos
+        assert len(result.content) < 300
+    else:
+        assert result.operation is not None
+        assert validate_todos(result.todos) == apply(todos, result.operation)
+    json.dumps(result.details)

@@ -1,0 +1,380 @@
+"""The border: what users may import, what they may not, and who imports what."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import todo_tools
+
+ROOT = Path(__file__).parent.parent
+LIBRARY = Path(todo_tools.__file__).parent
+
+PUBLIC = {
+    "todo_tools": [
+        "TODO_SYSTEM_PROMPT",
+        "AutoContinue",
+        "DeltaTodoState",
+        "TodoDetails",
+        "TodoGate",
+        "TodoItem",
+        "TodoLimits",
+        "TodoState",
+        "TodoStatus",
+        "add_auto_continue",
+        "create_todo_tools",
+        "format_status",
+        "format_todos",
+        "model_view",
+        "todos_from_messages",
+    ],
+    "todo_tools.arguments": [
+        "CallError",
+        "brief",
+        "read_choice",
+        "read_index",
+        "read_indices",
+        "read_texts",
+    ],
+    "todo_tools.checklist": ["command_in", "read_checklist"],
+    "todo_tools.clients": [
+        "ClientStatus",
+        "ClientTodo",
+        "from_client_todos",
+        "to_client_todos",
+    ],
+    "todo_tools.events": [
+        "ContinueQuestion",
+        "CountdownEvent",
+        "LoopEvent",
+        "Outcome",
+        "TodosEvent",
+        "continue_question",
+        "countdown_event",
+        "todos_event",
+    ],
+    "todo_tools.gate": ["TodoGate"],
+    "todo_tools.middleware": [
+        "ClientTodoAgentState",
+        "ModelView",
+        "TodoAgentState",
+        "TodoMiddleware",
+    ],
+    "todo_tools.rendering": [
+        "Followed",
+        "Line",
+        "Screen",
+        "Span",
+        "View",
+        "advance",
+        "follow_in_notebook",
+        "follow_in_terminal",
+        "list_lines",
+        "note_lines",
+        "one_line",
+        "show_branches",
+        "show_call",
+        "show_result",
+        "show_status",
+        "show_todos",
+        "status_lines",
+    ],
+    "todo_tools.schemas": ["LenientArgs", "argument", "optional_argument"],
+    "todo_tools.state": [
+        "ClientTodoState",
+        "DeltaTodoState",
+        "LoopState",
+        "TodoState",
+        "TodosUpdate",
+        "add_messages_batch",
+        "fold_client_todos",
+        "fold_todos",
+        "fold_todos_batch",
+        "has_todos",
+        "loop_in",
+        "merge_loop",
+        "messages_in",
+        "todos_in",
+        "validate_todos",
+    ],
+    "todo_tools.testing": ["Rule", "ScriptedChatModel", "call", "checklist_model", "turn"],
+    "todo_tools.transcript": [
+        "call_position",
+        "continuation_message",
+        "details_of",
+        "is_from_user",
+        "is_injected",
+        "last_user_message",
+        "list_after",
+        "pending_calls",
+        "todos_from_messages",
+    ],
+}
+"""Every name that a user may import. A change here is a change for every user."""
+
+PURE = {"_todos", "_formatting", "arguments", "_operations", "_records", "_answers", "_prompts"}
+
+
+def modules() -> dict[str, ast.Module]:
+    """The modules of the library by name, parsed."""
+    found = {}
+    for path in sorted(LIBRARY.rglob("*.py")):
+        parts = path.relative_to(LIBRARY.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def is_public(module: str) -> bool:
+    return not any(part.startswith("_") for part in module.split("."))
+
+
+def exported(tree: ast.Module) -> list[str]:
+    """The names in a module's `__all__`, which must be a literal."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return list(ast.literal_eval(node.value))
+    return []
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    """The names that a module defines itself, without an underscore."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """Each module that is imported, with the name taken from it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+
+
+class TestPublicNames:
+    def test_they_are_these(self) -> None:
+        """Each public module has a literal, sorted `__all__`."""
+        found = {name: exported(tree) for name, tree in modules().items() if is_public(name)}
+        assert found == PUBLIC
+        for names in found.values():
+            constants_first = sorted(names, key=lambda name: (not name.isupper(), name))
+            assert names == constants_first
+
+    def test_nothing_else_is_reachable_without_an_underscore(self) -> None:
+        """A public module defines nothing public that it does not export."""
+        for name, tree in modules().items():
+            if is_public(name):
+                hidden = {each for each in defined(tree) if not each.startswith("_")}
+                assert hidden <= set(PUBLIC[name]), name
+
+    def test_they_exist(self) -> None:
+        """An export that is missing would be found by the first user."""
+        for name, names in PUBLIC.items():
+            module = __import__(name, fromlist=["__all__"])
+            assert [each for each in names if not hasattr(module, each)] == []
+
+
+def blocks_of(path: Path) -> Iterator[str]:
+    """The Python code of a file: a module, a notebook's cells, or the blocks of a Markdown page."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        code = ("".join(cell["source"]) for cell in cells)
+        yield from (re.sub(r"^[%!].*$", "", each, flags=re.MULTILINE) for each in code)
+    elif path.suffix == ".md":
+        yield from re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    else:
+        yield text
+
+
+PATTERNS = ("README.md", "benchmarks/*.py", "graphs/**/*.py", "notebooks/*.ipynb")
+EXAMPLES = [path for pattern in PATTERNS for path in sorted(ROOT.glob(pattern))]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_examples_import_exported_names_only(path: Path) -> None:
+    """A copied example keeps working when private modules move."""
+    for block in blocks_of(path):
+        for module, name in imports(ast.parse(block)):
+            if module.split(".")[0] == "todo_tools":
+                assert module in PUBLIC, f"{module} is private"
+                assert name is None or name in PUBLIC[module], f"{module}.{name} is not exported"
+
+
+class TestDirection:
+    def test_the_core_knows_nothing_of_langchain(self) -> None:
+        """The rules are plain functions on plain data."""
+        for name, tree in modules().items():
+            if name.removeprefix("todo_tools.") in PURE:
+                assert not [module for module, _ in imports(tree) if module.startswith("lang")]
+
+    def test_there_is_no_import_cycle(self) -> None:
+        """Every module can be read after those that it imports."""
+        trees = modules()
+        needed = {name: set(_own_imports(tree, trees)) for name, tree in trees.items()}
+        needed = {name: wanted - {name} for name, wanted in needed.items()}
+        while ready := {name for name, wanted in needed.items() if not wanted & needed.keys()}:
+            needed = {name: wanted for name, wanted in needed.items() if name not in ready}
+        assert needed == {}
+
+
+def _own_imports(tree: ast.Module, trees: dict[str, ast.Module]) -> Iterator[str]:
+    for module, name in imports(tree):
+        inner = f"{module}.{name}"
+        if inner in trees:
+            yield inner
+        elif module in trees:
+            yield module
+
+
+NEW_STATUS = """    "blocked": Status(
+        icon="⧗",
+        plain_icon="[?]",
+        color="error",
+        finished=False,
+        action="block",
+        done_label="Blocked",
+        next_action=None,
+        precedence=2,
+        client="pending",
+        client_suffix=" (blocked)",
+    ),
+"""
+
+NEW_TOOL = """    "clear_todos": TodoTool(
+        label="Clear Todos",
+        action="write",
+        description="Empty the list.",
+        guidelines=(),
+        parameters=lambda _: {},
+        check=lambda _args, _todos, _limits: ({"op": "replace", "texts": []}, "Cleared"),
+        shown=lambda _: [],
+    ),
+"""
+
+
+class Copy:
+    """A copy of the library in a directory of its own, to be changed."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        shutil.copytree(LIBRARY, directory / "todo_tools")
+
+    def edit(self, module: str, old: str, new: str) -> None:
+        path = self.directory / "todo_tools" / module
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def run(self, program: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", program]
+        return subprocess.run(
+            command, cwd=self.directory, capture_output=True, text=True, check=False
+        )
+
+    def add_status(self, row: str) -> None:
+        self.edit("_todos.py", '"abandoned"]\n"""What', '"abandoned", "blocked"]\n"""What')
+        self.edit("_todos.py", "}\n\n\ndef require_rows", f"{row}}}\n\n\ndef require_rows")
+
+    def add_tool(self, record: str) -> None:
+        self.edit("_records.py", '"edit_todos"]\nChecked', '"edit_todos", "clear_todos"]\nChecked')
+        self.edit("_records.py", "}\nrequire_rows(TOOLS", f"{record}}}\nrequire_rows(TOOLS")
+
+
+TRY_STATUS = """
+from langchain_core.messages import AIMessage, HumanMessage
+from todo_tools import AutoContinue, create_todo_tools, format_todos
+from todo_tools._answers import answer_call
+from todo_tools._decision import decide
+from todo_tools._todos import DEFAULT_LIMITS
+from todo_tools.clients import from_client_todos, to_client_todos
+from todo_tools.rendering import show_todos
+
+todos = [{"text": "Ask Bob", "status": "not_started"}, {"text": "Cut", "status": "not_started"}]
+blocked = answer_call("edit_todos", {"action": "block", "indices": [0]}, todos, DEFAULT_LIMITS)
+assert blocked.content.startswith("Blocked [0]\\n\\n⧗ [0] Ask Bob"), blocked.content
+assert from_client_todos(to_client_todos(blocked.todos)) == blocked.todos
+assert str(show_todos(blocked.todos)) == format_todos(blocked.todos)
+schema = create_todo_tools()[2].tool_call_schema.model_json_schema()
+assert "block" in schema["properties"]["action"]["enum"]
+state = {"messages": [HumanMessage("Begin."), AIMessage("I stop.")], "todos": blocked.todos}
+prompt = decide(state, AutoContinue()).prompt
+assert "⧗ [0] Ask Bob" in prompt and "action 'start' on [1]" in prompt, prompt
+alone = decide({**state, "todos": blocked.todos[:1]}, AutoContinue()).prompt
+assert "Next:" not in alone, alone
+"""
+
+TRY_TOOL = """
+from langchain_core.messages import HumanMessage
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+from todo_tools import TodoState, create_todo_tools, todos_from_messages
+from todo_tools.rendering import show_call
+from todo_tools.testing import call, turn
+
+tools = create_todo_tools()
+assert [tool.name for tool in tools][-1] == "clear_todos"
+graph = StateGraph(TodoState).add_node("tools", ToolNode(tools)).add_edge(START, "tools").compile()
+todos = [{"text": "Cut", "status": "not_started"}]
+final = graph.invoke({"messages": [turn("", call("clear_todos"))], "todos": todos})
+assert final["todos"] == todos_from_messages(final["messages"]) == []
+assert final["messages"][-1].text.startswith("Cleared")
+assert str(show_call("clear_todos", {})) == "clear_todos"
+"""
+
+
+@pytest.mark.slow
+class TestOnePlace:
+    def test_a_status_is_added_by_one_row(self, tmp_path: Path) -> None:
+        """Tools, texts, loop, clients and rendering know it from its row."""
+        copy = Copy(tmp_path)
+        copy.add_status(NEW_STATUS)
+        run = copy.run(TRY_STATUS)
+        assert run.returncode == 0, run.stderr
+
+    @pytest.mark.parametrize("field", re.findall(r"^        (\w+)=", NEW_STATUS, re.MULTILINE))
+    def test_a_forgotten_field_of_a_status_is_an_error_at_import(
+        self, tmp_path: Path, field: str
+    ) -> None:
+        """No field has a default."""
+        copy = Copy(tmp_path)
+        copy.add_status(re.sub(rf"^        {field}=.*\n", "", NEW_STATUS, flags=re.MULTILINE))
+        assert (
+            f"missing 1 required keyword-only argument: '{field}'"
+            in copy.run("import todo_tools._todos").stderr
+        )
+
+    def test_a_forgotten_row_is_an_error_at_import(self, tmp_path: Path) -> None:
+        """A status has a name and a row, or it is none."""
+        copy = Copy(tmp_path)
+        copy.add_status("")
+        assert (
+            "STATUSES needs one row for each name; check ['blocked']"
+            in copy.run("import todo_tools._todos").stderr
+        )
+
+    def test_a_tool_is_added_by_one_record(self, tmp_path: Path) -> None:
+        """It is built, answers, changes the list and is shown by its record."""
+        copy = Copy(tmp_path)
+        copy.add_tool(NEW_TOOL)
+        run = copy.run(TRY_TOOL)
+        assert run.returncode == 0, run.stderr
+
+    def test_a_forgotten_field_of_a_tool_is_an_error_at_import(self, tmp_path: Path) -> None:
+        """No field has a default."""
+        copy = Copy(tmp_path)
+        copy.add_tool(NEW_TOOL.replace("        guidelines=(),\n", ""))
+        run = copy.run("import todo_tools._records")
+        assert "missing 1 required keyword-only argument: 'guidelines'" in run.stderr

@@ -1,0 +1,112 @@
+"""List lines, status line, calls as text, and texts that try to act."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conftest import items
+from tests.strategies import todo_lists
+from todo_tools import TodoItem, format_status, format_todos
+from todo_tools._answers import format_call
+from todo_tools._formatting import format_in_progress, one_line
+
+MIXED = [
+    *items("Write database schema"),
+    *items("Implement migration script", status="in_progress"),
+    *items("Add API endpoints", status="completed"),
+    *items("Ask Bob", status="abandoned"),
+]
+
+
+class TestLists:
+    def test_each_item_is_icon_index_and_text(self) -> None:
+        """The four icons of the specification."""
+        assert format_todos(MIXED) == (
+            "– [0] Write database schema\n"  # noqa: RUF001  the specified icon
+            "● [1] Implement migration script\n"
+            "✓ [2] Add API endpoints\n"
+            "✗ [3] Ask Bob"
+        )
+
+    def test_an_empty_list_says_so(self) -> None:
+        """As the specification has it."""
+        assert format_todos([]) == "No todos"
+
+    def test_items_in_progress_stand_alone(self) -> None:
+        """With their index, without an icon."""
+        assert format_in_progress(MIXED) == ["[1] Implement migration script"]
+
+    @given(todo_lists)
+    def test_an_item_is_one_line_whatever_its_text(self, todos: list[TodoItem]) -> None:
+        """No text can add a line to the list."""
+        assert len(format_todos(todos).splitlines()) == max(len(todos), 1)
+
+
+class TestStatus:
+    def test_finished_items_are_counted(self) -> None:
+        """Abandoned items count as finished."""
+        assert format_status(MIXED) == "📋 2/4"
+
+    def test_a_finished_list_is_done(self) -> None:
+        """Whether completed or abandoned."""
+        assert format_status([*MIXED[2:]]) == "✓ Done (2 items)"
+
+    def test_without_todos_there_is_no_status(self) -> None:
+        """Nothing to show."""
+        assert format_status([]) == ""
+
+
+class TestOneLine:
+    @pytest.mark.parametrize(
+        ("hostile", "visible"),
+        [
+            ("a\n✓ [1] b", "a␊✓ [1] b"),
+            ("a\r\nb", "a␍␊b"),
+            ("\x1b[2Jgone", "␛[2Jgone"),
+            ("tab\there", "tab␉here"),
+            ("del\x7f", "del␡"),
+            ("c1\x9b31m", "c1<U+009B>31m"),
+            ("\u202egnp.exe", "<U+202E>gnp.exe"),
+            ("a\u2028b\x85c", "a<U+2028>b<U+0085>c"),
+            ("\ud83d", "<U+D83D>"),
+        ],
+    )
+    def test_what_could_act_is_made_visible(self, hostile: str, visible: str) -> None:
+        """Line breaks, control characters, bidirectional overrides, lone surrogates."""
+        assert one_line(hostile) == visible
+
+    def test_ordinary_text_of_any_script_is_left_alone(self) -> None:
+        """Joined emoji and right-to-left letters included."""
+        text = "Überprüfen 部署 שלום 👩‍💻 🚀 <tag> & “more”"
+        assert one_line(text) == text
+
+    @given(st.text())
+    def test_the_result_is_always_one_encodable_line(self, text: str) -> None:
+        """Whatever went in."""
+        shown = one_line(text)
+        assert len(shown.splitlines()) <= 1
+        shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "shown"),
+    [
+        ("write_todos", {"mode": "append", "todos": ["a", "b"]}, "write_todos append (2 items)"),
+        (
+            "write_todos",
+            {"mode": "insert", "index": 1, "todos": ["a"]},
+            "write_todos insert (1 items @1)",
+        ),
+        ("write_todos", {"todos": "junk"}, "write_todos junk"),
+        ("list_todos", {}, "list_todos"),
+        ("edit_todos", {"action": "start", "indices": [0, 1]}, "edit_todos start [0, 1]"),
+        ("edit_todos", {}, "edit_todos"),
+        ("shell", {"command": "ls\nrm"}, "shell ls␊rm"),
+        ("shell", {"command": "x" * 500}, "shell " + "x" * 194),
+    ],
+)
+def test_a_call_is_one_short_line(name: str, args: dict[str, Any], shown: str) -> None:
+    """The todo tools as specified, others with their arguments, malformed ones as they are."""
+    assert format_call(name, args) == shown

@@ -1,0 +1,180 @@
+"""The lines that the terminal and the notebook draw, and what they are made of."""
+
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, ToolMessage
+
+from tests.conftest import items
+from tests.strategies import edit_calls, json_values, todo_lists, write_calls
+from todo_tools import TodoItem
+from todo_tools._answers import answer_call, format_call
+from todo_tools._formatting import format_todos
+from todo_tools._todos import DEFAULT_LIMITS
+from todo_tools.rendering import show_call, show_result, show_status, show_todos
+from todo_tools.rendering._lines import (
+    Line,
+    Progress,
+    Span,
+    call_lines,
+    encodable,
+    list_lines,
+    progress_of,
+    result_lines,
+)
+
+TRACES = Path(__file__).parent / "traces" / "til_done_traces.jsonl.gz"
+MIXED = [
+    *items("Write database schema"),
+    *items("Implement migration script", status="in_progress"),
+    *items("Add API endpoints", status="completed"),
+    *items("Ask Bob", status="abandoned"),
+]
+
+
+def recorded_calls() -> list[dict[str, Any]]:
+    with gzip.open(TRACES, "rt", encoding="utf-8") as lines:
+        steps = [step for line in lines for step in json.loads(line)["steps"]]
+    return [step for step in steps if step["op"] == "call"]
+
+
+def marked(lines: Iterable[Line]) -> str:
+    """Lines in the notation of the traces."""
+    return "\n".join("".join(map(marked_span, line.spans)) for line in lines)
+
+
+def marked_span(span: Span) -> str:
+    text = f"<strike>{span.text}</strike>" if span.strike else span.text
+    text = f"<bold>{text}</bold>" if span.bold else text
+    return f"<{span.token}>{text}</{span.token}>" if span.token else text
+
+
+def recorded_result(step: dict[str, Any]) -> ToolMessage:
+    return ToolMessage(step["text"], name=step["name"], tool_call_id="1", artifact=step["details"])
+
+
+class TestRecordedRenderings:
+    def test_every_call_is_themed_token_by_token(self) -> None:
+        """Title, mode or action, count or indices."""
+        for step in recorded_calls():
+            assert marked(call_lines(step["name"], step["args"])) == step["render_call"]
+
+    def test_every_change_and_error_is_themed_token_by_token(self) -> None:
+        """Icons, indices, struck-through texts; errors in short."""
+        for step in recorded_calls():
+            if step["name"] != "list_todos":
+                shown = marked(result_lines(recorded_result(step)))
+                assert shown == step["render_result"]
+
+    def test_a_listing_shows_what_the_tool_showed(self) -> None:
+        """The reference shows `No todos` for every listing, since its details hold no list."""
+        for step in recorded_calls():
+            if step["name"] == "list_todos":
+                shown = result_lines(recorded_result(step))
+                assert shown == list_lines(step["todos"])
+                assert "\n".join(map(str, shown)) == step["text"]
+                assert step["todos"] or marked(shown) == step["render_result"]
+
+
+class TestProgress:
+    def test_each_status_is_counted(self) -> None:
+        """Completed and abandoned items are finished."""
+        assert progress_of(MIXED) == Progress(total=4, completed=1, abandoned=1, in_progress=1)
+        assert progress_of(MIXED).finished == 2
+
+    def test_the_status_names_the_items_in_progress(self) -> None:
+        """Below the status line, with their index."""
+        assert str(show_status(MIXED)) == "📋 2/4\n[1] Implement migration script"
+
+    def test_a_finished_list_is_done(self) -> None:
+        """And nothing is in progress."""
+        assert str(show_status(items("a", status="completed"))) == "✓ Done (1 items)"
+
+    def test_without_todos_there_is_nothing_to_show(self) -> None:
+        """No status line."""
+        assert str(show_status([])) == ""
+
+
+class TestCalls:
+    @given(st.one_of(write_calls, edit_calls, st.dictionaries(st.text(max_size=5), json_values)))
+    def test_a_call_of_any_shape_is_one_line(self, args: dict[str, Any]) -> None:
+        """Its plain text is that of `format_call`."""
+        for name in ("write_todos", "edit_todos", "list_todos", "shell"):
+            view = show_call(name, args)
+            assert str(view) == format_call(name, args)
+            assert len(str(view).splitlines()) == 1
+
+    def test_arguments_that_make_no_sense_are_shown_as_they_are(self) -> None:
+        """Without the colours of a mode or of indices."""
+        assert marked(call_lines("write_todos", {"todos": "junk"})) == (
+            "<toolTitle><bold>write_todos </bold></toolTitle><muted>junk</muted>"
+        )
+
+
+class TestResults:
+    def test_another_tool_s_text_is_shown_line_by_line(self) -> None:
+        """Each line made harmless."""
+        result = ToolMessage("ok\r\n\x1b[2J[red]b", name="shell", tool_call_id="1")
+        assert str(show_result(result)) == "ok\n␛[2J[red]b"
+
+    def test_another_tool_s_error_looks_like_one(self) -> None:
+        """In each of its lines."""
+        result = ToolMessage("no\nfile", name="shell", tool_call_id="1", status="error")
+        assert [line.body[0].token for line in show_result(result).lines] == ["error", "error"]
+
+    def test_an_artifact_that_is_no_list_is_not_drawn(self) -> None:
+        """The text is."""
+        damaged: Any = {"action": "write", "todos": [{"content": "a"}]}
+        result = ToolMessage("text", name="write_todos", tool_call_id="1", artifact=damaged)
+        assert str(show_result(result)) == "text"
+
+    def test_a_listing_that_was_replaced_is_shown_as_it_is(self) -> None:
+        """It may have been cleared to save tokens."""
+        result = ToolMessage(
+            "[cleared]",
+            name="list_todos",
+            tool_call_id="1",
+            artifact={"action": "list", "todos": []},
+        )
+        assert marked(result_lines(result)) == "[cleared]"
+
+    def test_other_messages_are_refused(self) -> None:
+        """With what was given."""
+        with pytest.raises(TypeError, match="AIMessage"):
+            show_result(AIMessage("a"))  # type: ignore[arg-type]
+
+    @given(todo_lists)
+    def test_a_listing_looks_like_the_list(self, todos: list[TodoItem]) -> None:
+        """Whatever the texts are."""
+        answer = answer_call("list_todos", {}, todos, DEFAULT_LIMITS)
+        result = ToolMessage(
+            answer.content, name="list_todos", tool_call_id="1", artifact=answer.details
+        )
+        assert result_lines(result) == list_lines(todos)
+
+
+class TestTexts:
+    @given(todo_lists)
+    def test_the_plain_text_of_a_list_is_that_of_the_tools(self, todos: list[TodoItem]) -> None:
+        """Line for line; no text can add one."""
+        view = show_todos(todos)
+        assert str(view) == repr(view) == format_todos(todos)
+
+    def test_what_is_no_list_of_todos_is_refused(self) -> None:
+        """With the item that is wrong."""
+        with pytest.raises(ValueError, match=r"todos\[0\]"):
+            show_todos([{"content": "a"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
+
+    @given(todo_lists, st.sampled_from(["ascii", "cp437", "cp1252", "gbk", "latin-1", "utf-8"]))
+    def test_every_list_can_be_encoded(self, todos: list[TodoItem], encoding: str) -> None:
+        """With substitutes for what the encoding lacks; all of it where it lacks nothing."""
+        for line in list_lines(todos):
+            shown = "".join(encodable(span, encoding) for span in line.spans)
+            shown.encode(encoding)
+            assert encoding != "utf-8" or shown == str(line)

@@ -1,0 +1,76 @@
+"""The todo, its limits, and the validation of whole lists."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.conftest import items
+from tests.strategies import todo_lists
+from todo_tools import TodoItem, TodoLimits
+from todo_tools._todos import incomplete, validate_todos
+
+
+class TestLimits:
+    def test_defaults_are_those_of_the_specification(self) -> None:
+        """100 items, 1,000 characters, 50 indices."""
+        limits = TodoLimits()
+        assert (limits.max_todos, limits.max_text_length, limits.max_indices) == (100, 1000, 50)
+
+    @pytest.mark.parametrize("name", ["max_todos", "max_text_length", "max_indices"])
+    def test_a_limit_below_one_is_refused(self, name: str) -> None:
+        """A tool that may write nothing is a mistake of the developer."""
+        with pytest.raises(ValueError, match=f"{name} must be 1 to 100?000, got 0"):
+            TodoLimits(**{name: 0})
+
+    @pytest.mark.parametrize("value", ["10", 1.5, True, None])
+    def test_a_limit_that_is_no_whole_number_is_refused(self, value: Any) -> None:
+        """Also booleans, which Python takes for numbers."""
+        with pytest.raises(TypeError, match="max_todos must be a whole number"):
+            TodoLimits(max_todos=value)
+
+
+class TestValidation:
+    @given(todo_lists)
+    def test_a_valid_list_comes_back_as_a_copy(self, todos: list[TodoItem]) -> None:
+        """Equal, and nothing of it shared with the caller."""
+        validated = validate_todos(todos)
+        assert validated == todos
+        assert validated is not todos
+        assert not {id(todo) for todo in validated} & {id(todo) for todo in todos}
+
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            ("a", "todos must be a list of todo items, got str"),
+            (["a"], r"todos\[0\] must be a dict with exactly 'text' and 'status', got str"),
+            ([{"text": "a"}], r"todos\[0\] must be a dict .* got \['text'\]"),
+            ([{"text": "a", "status": "not_started", "id": 1}], "exactly 'text' and 'status'"),
+            ([{"text": " \n", "status": "not_started"}], "not only white space, got 2 characters"),
+            ([{"text": "x" * 100_001, "status": "not_started"}], "got 100001 characters"),
+            ([{"text": 5, "status": "not_started"}], r"\['text'\] must be a string .* got int"),
+            ([{"text": "a", "status": "pending"}], r"must be one of not_started.* got 'pending'"),
+        ],
+    )
+    def test_anything_else_is_refused_with_the_reason(self, value: Any, message: str) -> None:
+        """The error says which item, what was given and what is allowed."""
+        with pytest.raises(ValueError, match=message):
+            validate_todos(value)
+
+    def test_the_limits_of_the_model_do_not_bind_the_application(self) -> None:
+        """A list of 10,000 items is accepted, a longer one is not."""
+        todos = items(*"a" * 10_000)
+        assert validate_todos(todos) == todos
+        with pytest.raises(ValueError, match="10001 items, at most 10000 are allowed"):
+            validate_todos([*todos, *items("b")])
+
+
+def test_incomplete_items_keep_their_index() -> None:
+    """Completed and abandoned items are finished, the other two are not."""
+    todos = [
+        *items("a", status="completed"),
+        *items("b", status="in_progress"),
+        *items("c", status="abandoned"),
+        *items("d"),
+    ]
+    assert [index for index, _ in incomplete(todos)] == [1, 3]

@@ -1,0 +1,212 @@
+"""The loop, carried out: waiting or asking, the events, the update, and the edge that adds it.
+
+`todo_tools._decision` decides. The conditional edge of a hand-built graph and the hook of the
+middleware both call `end_answer`.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+from langgraph.channels import LastValue
+from langgraph.errors import GraphDrained
+from langgraph.graph import END, StateGraph
+from langgraph.runtime import get_runtime
+from langgraph.types import interrupt
+
+from todo_tools._decision import SPOKEN, AutoContinue, Decision, decide, read_answer
+from todo_tools._todos import TodoItem
+from todo_tools.events import continue_question, countdown_event
+from todo_tools.state import TodoState, loop_in, messages_in, todos_in
+from todo_tools.transcript import continuation_message
+
+# How often a drain request is noticed during the grace period.
+_TICKS_PER_SECOND = 10
+
+
+class Ending(NamedTuple):
+    """What happens after an answer without a tool call."""
+
+    continues: bool
+    """Whether the model is to be called again."""
+    update: dict[str, Any]
+    """What to write to the state."""
+
+
+def end_answer(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> Ending:
+    """Carry out what follows an answer without a tool call. Call it inside a node.
+
+    Args:
+        state: The graph state.
+        policy: Limits, grace period, asking, the application's stop condition.
+        own_answer: Whether the run ends because of the model's own answer, and not because of
+            another limit.
+
+    Returns:
+        Whether the agent goes on, and the state update.
+
+    Raises:
+        GraphDrained: The run was asked to drain during the grace period.
+    """
+    steps = _steps(state, policy, own_answer=own_answer)
+    while True:
+        try:
+            pause = next(steps)
+        except StopIteration as done:
+            return cast("Ending", done.value)
+        time.sleep(pause)
+
+
+async def aend_answer(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> Ending:
+    """The same as `end_answer`, without blocking the event loop."""
+    steps = _steps(state, policy, own_answer=own_answer)
+    while True:
+        try:
+            pause = next(steps)
+        except StopIteration as done:
+            return cast("Ending", done.value)
+        await asyncio.sleep(pause)
+
+
+def _steps(state: Any, policy: AutoContinue, *, own_answer: bool) -> Generator[float, None, Ending]:
+    """Both forms in one: yields the seconds to sleep, returns the ending."""
+    decision = decide(state, policy, own_answer=own_answer)
+    if decision.outcome:
+        return _carry_out(decision)
+    if policy.ask:
+        return _ask(decision, todos_in(state))
+    yield from _grace_period(policy.grace_seconds)
+    return _carry_out(decision)
+
+
+def _grace_period(seconds: int) -> Generator[float, None, None]:
+    """Count down, each second an event.
+
+    A drain request is answered here rather than at the end of the step, so that no prompt is sent
+    and the thread stays where the agent's answer left it.
+    """
+    runtime = get_runtime()
+    for second in range(seconds, 0, -1):
+        runtime.stream_writer(countdown_event(second))
+        for _ in range(_TICKS_PER_SECOND):
+            if runtime.control and runtime.control.drain_requested:
+                raise GraphDrained(runtime.control.drain_reason or "shutdown")
+            yield 1 / _TICKS_PER_SECOND
+
+
+def _ask(decision: Decision, todos: list[TodoItem]) -> Ending:
+    question = continue_question(todos)
+    # Asked again rather than refused: an error would leave the thread with the wrong answer.
+    while (answer := read_answer(interrupt(question))) is None:
+        question = continue_question(todos, repeated=True)
+    if isinstance(answer, str):
+        update = {"messages": [HumanMessage(answer)], "todo_loop": SPOKEN}
+        return Ending(continues=True, update=update)
+    return _carry_out(decision if answer else replace(decision, outcome="declined"))
+
+
+def _carry_out(decision: Decision) -> Ending:
+    get_runtime().stream_writer(decision.event)
+    update: dict[str, Any] = {"todo_loop": decision.next_loop}
+    if decision.outcome:
+        return Ending(continues=False, update=update)
+    return Ending(
+        continues=True, update={**update, "messages": [continuation_message(decision.prompt)]}
+    )
+
+
+def add_auto_continue(
+    builder: StateGraph[Any, Any, Any, Any],
+    *,
+    agent: str = "agent",
+    tools: str = "tools",
+    policy: AutoContinue = AutoContinue(),
+    node: str = "auto_continue",
+    end: str = END,
+) -> StateGraph[Any, Any, Any, Any]:
+    """Keep an agent going until every todo is finished.
+
+    Adds a conditional edge from the agent. While the model calls tools, it leads to the tools.
+    Otherwise it leads to a node that sends the agent back to work while items are incomplete, and
+    ends the run when none is. The reason is in `state["todo_loop"]["outcome"]` and is sent as a
+    `LoopEvent`.
+
+    The edge from the tools back to the agent is yours to add.
+
+    Args:
+        builder: A graph whose state is `TodoState` or derived from it.
+        agent: The name of the node that calls the model.
+        tools: The name of the node that runs its tool calls.
+        policy: Limits, grace period, asking, your own stop condition.
+        node: The name of the node to add.
+        end: The name of the node to go to when the loop stops.
+
+    Returns:
+        The same builder.
+
+    Raises:
+        TypeError: `policy` is not an `AutoContinue`, or a node is not given by its name.
+        ValueError: The state of the graph lacks a channel that the loop needs.
+
+    Example:
+        ```python
+        builder = StateGraph(TodoState)
+        builder.add_node("agent", agent)
+        builder.add_node("tools", ToolNode(create_todo_tools()))
+        builder.add_edge(START, "agent")
+        builder.add_edge("tools", "agent")
+        graph = add_auto_continue(builder).compile(checkpointer=InMemorySaver())
+        ```
+    """
+    if not isinstance(policy, AutoContinue):
+        raise TypeError(f"policy must be an AutoContinue, got {policy!r}")
+    for parameter, name in {"agent": agent, "tools": tools, "node": node, "end": end}.items():
+        if not isinstance(name, str):
+            raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
+    missing = sorted(TodoState.__annotations__.keys() - builder.channels.keys())
+    if missing:
+        raise ValueError(
+            f"the state of this graph lacks {', '.join(missing)}; build it with "
+            "StateGraph(TodoState) or with a state derived from TodoState"
+        )
+    folded = ("todos", "todo_loop")
+    plain = [name for name in folded if isinstance(builder.channels[name], LastValue)]
+    if plain:
+        raise ValueError(
+            f"this graph's state has no reducer for {' and '.join(plain)}, so what the tools write "
+            "cannot be folded; derive the state from TodoState"
+        )
+    runnable = RunnableLambda(
+        lambda state: end_answer(state, policy).update, _async_node(policy), name=node
+    )
+    builder.add_node(node, runnable)
+    builder.add_conditional_edges(agent, _route(tools, node), [tools, node])
+    # An edge and not a Command: whoever edits the state right after this node is routed as well.
+    builder.add_conditional_edges(node, _route_on(agent, end), [agent, end])
+    return builder
+
+
+def _async_node(policy: AutoContinue) -> Callable[[Any], Awaitable[dict[str, Any]]]:
+    async def node(state: Any) -> dict[str, Any]:
+        return (await aend_answer(state, policy)).update
+
+    return node
+
+
+def _route(tools: str, otherwise: str) -> Callable[[Any], str]:
+    def route(state: Any) -> str:
+        last = next(reversed(messages_in(state)), None)
+        return tools if isinstance(last, AIMessage) and last.tool_calls else otherwise
+
+    return route
+
+
+def _route_on(agent: str, end: str) -> Callable[[Any], str]:
+    def route_on(state: Any) -> str:
+        return end if loop_in(state).get("outcome") else agent
+
+    return route_on

@@ -1,0 +1,90 @@
+"""Operations on a list, and how they are applied: the rules of the `todos` channel.
+
+What is stored for a step is its operation, not the list after it. Operations are plain dicts, so
+that every checkpointer can keep them; their key `op` keeps them apart from LangGraph's own forms.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from todo_tools._todos import TodoItem, TodoStatus, is_blank, is_status
+
+
+class Replace(TypedDict):
+    """Start a new list with these texts."""
+
+    op: Literal["replace"]
+    texts: list[str]
+
+
+class Append(TypedDict):
+    """Add these texts to the end."""
+
+    op: Literal["append"]
+    texts: list[str]
+
+
+class Insert(TypedDict):
+    """Add these texts before the item at `index`."""
+
+    op: Literal["insert"]
+    index: int
+    texts: list[str]
+
+
+class SetStatus(TypedDict):
+    """Give the items at `indices` a status, whatever it was before."""
+
+    op: Literal["set_status"]
+    status: TodoStatus
+    indices: list[int]
+
+
+Operation = Replace | Append | Insert | SetStatus
+
+
+def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]:
+    """The list after an operation; the given list is not changed.
+
+    An operation was checked against the list that the model saw. If the application changed the
+    list in the same step, parts that no longer apply are ignored: an index past the end inserts at
+    the end, and sets no status. So no interleaving can break a thread.
+
+    Args:
+        todos: The list before.
+        operation: One of `Replace`, `Append`, `Insert`, `SetStatus`.
+
+    Returns:
+        A new list.
+
+    Raises:
+        ValueError: `operation` is not such a dict.
+    """
+    match operation:
+        case {"op": "replace", "texts": [*texts]} if _are_texts(texts):
+            return _new_items(texts)
+        case {"op": "append", "texts": [*texts]} if _are_texts(texts):
+            return [*todos, *_new_items(texts)]
+        case {"op": "insert", "index": int(index), "texts": [*texts]} if _are_texts(texts):
+            return [*todos[:index], *_new_items(texts), *todos[index:]]
+        case {"op": "set_status", "status": status, "indices": [*indices]} if is_status(status):
+            chosen = set(indices)
+            return [
+                {"text": todo["text"], "status": status} if index in chosen else todo
+                for index, todo in enumerate(todos)
+            ]
+        case _:
+            raise ValueError(
+                "todos takes a list of todo items or an operation of the tools, got a dict with "
+                f"{sorted(map(str, operation))[:5]}; give the whole list to replace it"
+            )
+
+
+def _are_texts(texts: Sequence[Any]) -> bool:
+    return all(isinstance(text, str) and not is_blank(text) for text in texts)
+
+
+def _new_items(texts: Sequence[str]) -> list[TodoItem]:
+    return [{"text": text, "status": "not_started"} for text in texts]

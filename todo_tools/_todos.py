@@ -1,0 +1,261 @@
+"""The todo, its statuses and its limits: plain data and its validation.
+
+Nothing here knows LangChain. A new status takes one name in `TodoStatus` and one row in `STATUSES`;
+every other module reads the row.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NotRequired, TypeGuard, get_args
+
+# pydantic builds LangGraph's JSON schemas from these and accepts only this TypedDict before 3.12
+from typing_extensions import TypedDict
+
+TodoStatus = Literal["not_started", "in_progress", "completed", "abandoned"]
+"""What a todo can be: `not_started` and `in_progress` are incomplete, the other two finished."""
+
+ClientStatus = Literal["pending", "in_progress", "completed"]
+"""What a todo can be for LangChain's clients."""
+
+Token = Literal["toolTitle", "text", "dim", "muted", "accent", "warning", "success", "error"]
+"""The colours of the tools' specification, each by its role."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Status:
+    """All that the pack knows about one status. No field has a default, so none can be forgotten.
+
+    Args:
+        icon: The sign in a list line; one character.
+        plain_icon: The sign where the icon cannot be shown.
+        color: The colour of the icon.
+        finished: Whether nothing is left to do about such an item.
+        action: The action of `edit_todos` that sets this status; `None` if no action does.
+        done_label: The first word of the result of that action, such as `Started`.
+        next_action: The action that the loop suggests for such an item; `None` for no suggestion.
+        precedence: Which incomplete items the loop names first: those with the lowest number.
+        client: The status that LangChain's clients are shown.
+        client_suffix: What follows the text there, if they do not know this status.
+    """
+
+    icon: str
+    plain_icon: str
+    color: Token
+    finished: bool
+    action: str | None
+    done_label: str
+    next_action: str | None
+    precedence: int
+    client: ClientStatus
+    client_suffix: str
+
+
+STATUSES: dict[TodoStatus, Status] = {
+    "not_started": Status(
+        icon="–",  # noqa: RUF001  the specified icon is an en dash
+        plain_icon="[ ]",
+        color="dim",
+        finished=False,
+        action=None,
+        done_label="",
+        next_action="start",
+        precedence=1,
+        client="pending",
+        client_suffix="",
+    ),
+    "in_progress": Status(
+        icon="●",
+        plain_icon="[>]",
+        color="warning",
+        finished=False,
+        action="start",
+        done_label="Started",
+        next_action="complete",
+        precedence=0,
+        client="in_progress",
+        client_suffix="",
+    ),
+    "completed": Status(
+        icon="✓",
+        plain_icon="[x]",
+        color="success",
+        finished=True,
+        action="complete",
+        done_label="Completed",
+        next_action=None,
+        precedence=2,
+        client="completed",
+        client_suffix="",
+    ),
+    "abandoned": Status(
+        icon="✗",
+        plain_icon="[-]",
+        color="error",
+        finished=True,
+        action="abandon",
+        done_label="Abandoned",
+        next_action=None,
+        precedence=2,
+        client="completed",
+        client_suffix=" (abandoned)",
+    ),
+}
+
+
+def require_rows(table: Mapping[Any, object], names: object, what: str) -> None:
+    """Check at import that a table has exactly one row for each name of a `Literal`.
+
+    Raises:
+        TypeError: A name has no row, or a row has no name.
+    """
+    if differing := set(table) ^ set(get_args(names)):
+        raise TypeError(f"{what} needs one row for each name; check {sorted(differing)}")
+
+
+require_rows(STATUSES, TodoStatus, "STATUSES")
+
+
+class TodoItem(TypedDict):
+    """One item of the list, as it is stored in the state."""
+
+    text: str
+    """What is to be done: not empty, and not only white space."""
+    status: TodoStatus
+    """How far it is."""
+
+
+class TodoDetails(TypedDict):
+    """What a tool result carries besides its text, in `ToolMessage.artifact`."""
+
+    action: Literal["write", "list", "edit"]
+    """Which of the three tools answered."""
+    todos: list[TodoItem]
+    """The whole list after a change; empty for `list` and for errors, which change nothing."""
+    error: NotRequired[str]
+    """Short form of the error, only when the call was refused."""
+
+
+# No list of a person or of an application is longer; larger input is a mistake or an attack.
+MAX_ITEMS = 10_000
+MAX_CHARACTERS = 100_000
+
+
+def require_whole_number(
+    name: str, value: object, *, minimum: int, maximum: int | None = None
+) -> None:
+    """Refuse a setting that is not a whole number from `minimum` to `maximum`.
+
+    Raises:
+        TypeError: `value` is not an `int`.
+        ValueError: `value` is out of range.
+    """
+    allowed = f"{minimum} or more" if maximum is None else f"{minimum} to {maximum}"
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, got {value!r}; give {allowed}")
+    if value < minimum or (maximum is not None and value > maximum):
+        raise ValueError(f"{name} must be {allowed}, got {value}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TodoLimits:
+    """How much a model may write. Lists that the application writes are not limited by it.
+
+    Args:
+        max_todos: Items in a list, 1 to 10,000.
+        max_text_length: Characters in the text of an item, 1 to 100,000.
+        max_indices: Indices in one `edit_todos` call, 1 to 10,000.
+
+    Raises:
+        TypeError: A limit is not a whole number.
+        ValueError: A limit is out of range.
+    """
+
+    max_todos: int = 100
+    max_text_length: int = 1000
+    max_indices: int = 50
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            maximum = MAX_CHARACTERS if field.name == "max_text_length" else MAX_ITEMS
+            require_whole_number(field.name, getattr(self, field.name), minimum=1, maximum=maximum)
+
+
+DEFAULT_LIMITS = TodoLimits()
+
+
+def incomplete(todos: Sequence[TodoItem]) -> list[tuple[int, TodoItem]]:
+    """The items that are neither completed nor abandoned, each with its index."""
+    return [
+        (index, todo) for index, todo in enumerate(todos) if not STATUSES[todo["status"]].finished
+    ]
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a value is a dict of some kind, for values that anyone may have made."""
+    return isinstance(value, Mapping)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether a value is a list, for values that anyone may have made."""
+    return isinstance(value, list)
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text says nothing: the one rule that tools and state share about texts."""
+    return not text.strip()
+
+
+def is_status(value: object) -> TypeGuard[TodoStatus]:
+    """Whether a value is the name of a status."""
+    return isinstance(value, str) and value in STATUSES
+
+
+def is_todo(item: object) -> TypeGuard[TodoItem]:
+    """Whether a value is a todo item, with nothing besides."""
+    return (
+        is_mapping(item)
+        and set(item) == {"text", "status"}
+        and isinstance(item["text"], str)
+        and is_status(item["status"])
+    )
+
+
+def validate_todos(value: object) -> list[TodoItem]:
+    """Check a whole list that comes from the application and return a copy of it.
+
+    Args:
+        value: A list of `TodoItem`: at most 10,000 items, each text 1 to 100,000 characters and
+            not only white space. `TodoLimits` does not apply; it limits what a model may write.
+
+    Returns:
+        New dicts in a new list, so that no caller can change the state afterwards.
+
+    Raises:
+        ValueError: `value` is not such a list; says which item, what is wrong, what is allowed.
+    """
+    if not is_list(value):
+        raise ValueError(f"todos must be a list of todo items, got {type(value).__name__}")
+    if len(value) > MAX_ITEMS:
+        raise ValueError(f"todos has {len(value)} items, at most {MAX_ITEMS} are allowed")
+    return [_validate_item(index, item) for index, item in enumerate(value)]
+
+
+def _validate_item(index: int, item: object) -> TodoItem:
+    if not is_mapping(item) or set(item) != {"text", "status"}:
+        shown = sorted(map(str, item))[:5] if is_mapping(item) else type(item).__name__
+        raise ValueError(
+            f"todos[{index}] must be a dict with exactly 'text' and 'status', got {shown}"
+        )
+    text, status = item["text"], item["status"]
+    if not isinstance(text, str) or is_blank(text) or len(text) > MAX_CHARACTERS:
+        given = f"{len(text)} characters" if isinstance(text, str) else type(text).__name__
+        raise ValueError(
+            f"todos[{index}]['text'] must be a string of 1 to {MAX_CHARACTERS} "
+            f"characters, not only white space, got {given}"
+        )
+    if not is_status(status):
+        raise ValueError(
+            f"todos[{index}]['status'] must be one of {', '.join(STATUSES)}, "
+            f"got {str(status)[:40]!r}"
+        )
+    return {"text": text, "status": status}

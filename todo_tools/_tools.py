@@ -1,0 +1,127 @@
+"""The three tools: thin StructuredTools around `answer_call`."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
+from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command
+from pydantic import create_model
+
+from todo_tools import _prompts as prompts
+from todo_tools._answers import answer_call
+from todo_tools._decision import PROGRESS
+from todo_tools._records import TOOLS, TodoTool
+from todo_tools._replay import todos_at_call
+from todo_tools._todos import DEFAULT_LIMITS, TodoLimits
+from todo_tools.events import todos_event
+from todo_tools.schemas import LenientArgs, argument, optional_argument
+from todo_tools.state import has_todos, messages_in
+from todo_tools.transcript import call_position
+
+_Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
+
+
+def create_todo_tools(
+    limits: TodoLimits = DEFAULT_LIMITS, *, descriptions: Mapping[str, str] | None = None
+) -> list[StructuredTool]:
+    """Make the tools `write_todos`, `list_todos` and `edit_todos`.
+
+    They read and write the `todos` channel of the graph that calls them, which must be that of
+    `TodoState`. Give them to the model and to a `ToolNode`. Several calls in one AI message act in
+    call order. A refused call answers with a `ToolMessage(status="error")` and changes nothing. A
+    call outside a graph also changes nothing and answers with an error.
+
+    Args:
+        limits: How much the model may write.
+        descriptions: Other descriptions for the model, by tool name. Tools that are not named
+            keep theirs.
+
+    Returns:
+        The three tools, in that order. `metadata` holds each one's `label`, `prompt_snippet`,
+        `prompt_guidelines` and `limits`.
+
+    Raises:
+        TypeError: `limits` is not a `TodoLimits`, or a description is not a string.
+        ValueError: `descriptions` names another tool.
+
+    Example:
+        ```python
+        tools = create_todo_tools(TodoLimits(max_todos=20))
+        assert [tool.name for tool in tools] == ["write_todos", "list_todos", "edit_todos"]
+        ```
+    """
+    if not isinstance(limits, TodoLimits):
+        raise TypeError(f"limits must be a TodoLimits, got {limits!r}")
+    described = _checked(descriptions or {})
+    return [
+        _tool(name, tool, described.get(name, tool.description), limits)
+        for name, tool in TOOLS.items()
+    ]
+
+
+def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
+    for name, description in descriptions.items():
+        if name not in TOOLS:
+            raise ValueError(f"descriptions names {name!r}; the tools are {', '.join(TOOLS)}")
+        if not isinstance(description, str):
+            raise TypeError(f"descriptions[{name!r}] must be a string, got {description!r}")
+    return descriptions
+
+
+def _tool(name: str, tool: TodoTool, description: str, limits: TodoLimits) -> StructuredTool:
+    def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
+        return _respond(name, args, runtime, limits)
+
+    async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
+        return _respond(name, args, runtime, limits)
+
+    return StructuredTool(
+        name=name,
+        description=description,
+        args_schema=_args_schema(name, tool, limits),
+        func=call,
+        coroutine=acall,
+        handle_tool_error=True,
+        metadata={
+            "label": tool.label,
+            "prompt_snippet": prompts.PROMPT_SNIPPET,
+            "prompt_guidelines": list(tool.guidelines),
+            "limits": asdict(limits),
+        },
+    )
+
+
+def _args_schema(name: str, tool: TodoTool, limits: TodoLimits) -> type[LenientArgs]:
+    fields: dict[str, Any] = {
+        parameter: (argument if given.required else optional_argument)(**given.schema)
+        for parameter, given in tool.parameters(limits).items()
+    }
+    return create_model(name, __base__=LenientArgs, **fields)
+
+
+def _respond(
+    name: str,
+    args: Mapping[str, Any],
+    runtime: ToolRuntime[Any, Any] | None,
+    limits: TodoLimits,
+) -> Command[Any] | ToolMessage:
+    if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
+        # Not a ToolMessage made here: outside a graph there may be no call id to answer to.
+        raise ToolException(prompts.OUTSIDE_GRAPH)
+    todos = todos_at_call(runtime.state, runtime.tool_call_id, limits)
+    answer = answer_call(name, args, todos, limits)
+    message = ToolMessage(
+        answer.content,
+        name=name,
+        tool_call_id=runtime.tool_call_id or "",
+        status="error" if answer.failed else "success",
+        artifact=answer.details,
+    )
+    if answer.operation is None:
+        return message
+    position = call_position(messages_in(runtime.state), runtime.tool_call_id)
+    runtime.stream_writer(todos_event(answer.todos, position))
+    return Command(update={"todos": answer.operation, "todo_loop": PROGRESS, "messages": [message]})

@@ -1,0 +1,157 @@
+"""A picture of the branches of a thread: where it forked, where each branch stands."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
+from todo_tools._todos import TodoItem
+from todo_tools.rendering._html import framed, html_of_lines
+from todo_tools.rendering._lines import Line, Span, list_lines, status_lines
+from todo_tools.rendering._views import View
+from todo_tools.state import todos_in
+
+_ID_CHARACTERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Knot:
+    """A checkpoint that is worth drawing: one where branches part, or the tip of a branch."""
+
+    snapshot: StateSnapshot
+    path: tuple[bool, ...]
+    """For each fork on the way to it, whether it lies on the last branch there."""
+    branches: int
+    """How many branches part here; 0 for a tip."""
+    newest: bool = False
+    """Whether it is the thread's latest checkpoint."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BranchView(View):
+    """The branches of a thread; shows itself as every `View` does."""
+
+    knots: tuple[Knot, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return framed(_tree_html(self.knots))
+
+
+def show_branches(history: Iterable[StateSnapshot]) -> View:
+    """Show the branches of a thread, with the list at each fork and at the tip of each branch.
+
+    Args:
+        history: `graph.get_state_history(config)`, whole or its newest part; of an asynchronous
+            graph `[state async for state in graph.aget_state_history(config)]`.
+
+    Returns:
+        A tree. Each node names the step and the end of the checkpoint's id.
+
+    Raises:
+        TypeError: `history` holds something else than snapshots.
+        ValueError: The list of a checkpoint is not a list of todos.
+
+    Example:
+        ```python
+        earlier = list(graph.get_state_history(config))[1]
+        graph.update_state(earlier.config, {"todos": []})
+        print(show_branches(graph.get_state_history(config)))
+        ```
+    """
+    knots = tuple(knots_of(history))
+    return BranchView(tuple(line for knot in knots for line in _knot_lines(knot)), knots=knots)
+
+
+def knots_of(history: Iterable[StateSnapshot]) -> Iterator[Knot]:
+    """The forks and tips of a thread, each before what grows from it, older branches first."""
+    if not isinstance(history, Iterable):
+        raise TypeError(
+            "history must be what graph.get_state_history(config) returns, got "
+            f"{type(history).__name__}"
+        )
+    snapshots = list(history)
+    for snapshot in snapshots:
+        if not isinstance(snapshot, StateSnapshot):
+            raise TypeError(f"history must hold snapshots, got {type(snapshot).__name__}")
+    children = _children(snapshots)
+    waiting: list[tuple[StateSnapshot, tuple[bool, ...]]] = [
+        (root, ()) for root in reversed(children.pop(None, []))
+    ]
+    while waiting:  # no recursion: a thread may fork at every step
+        snapshot, path = waiting.pop()
+        while len(following := children.get(_id(snapshot), [])) == 1:
+            snapshot = following[0]
+        yield Knot(snapshot, path, len(following), newest=snapshot is snapshots[0])
+        for at, child in reversed(list(enumerate(following, start=1))):
+            waiting.append((child, (*path, at == len(following))))
+
+
+def _children(snapshots: list[StateSnapshot]) -> dict[str | None, list[StateSnapshot]]:
+    """What grows from each checkpoint, oldest first; under `None` what has no parent here."""
+    ids = {_id(snapshot) for snapshot in snapshots}
+    children = dict[str | None, list[StateSnapshot]]()
+    for snapshot in reversed(snapshots):
+        above = snapshot.parent_config
+        parent = _id_in(above) if above else None
+        children.setdefault(parent if parent in ids else None, []).append(snapshot)
+    return children
+
+
+def _id(snapshot: StateSnapshot) -> str:
+    return _id_in(snapshot.config)
+
+
+def _id_in(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {}).get("checkpoint_id", ""))
+
+
+def _head(knot: Knot) -> Line:
+    """What a knot is: its mark, step and status, how many branches part, which is the newest."""
+    step = (knot.snapshot.metadata or {}).get("step", "?")
+    status = status_lines(todos_in(knot.snapshot.values)) or list_lines([])
+    mark = Span("◆" if knot.branches else "●", "accent", plain="*" if knot.branches else "o")
+    spans = [mark, Span(f" step {step} ", "text", bold=True), *status[0].body]
+    if knot.branches:
+        spans.append(Span(f", {knot.branches} branches", "muted"))
+    if knot.newest:
+        spans.append(Span(", newest", "accent"))
+    spans.append(Span(f" {_id(knot.snapshot)[-_ID_CHARACTERS:]}", "dim"))
+    return Line(tuple(spans))
+
+
+def _items(knot: Knot) -> tuple[Line, ...]:
+    todos: list[TodoItem] = todos_in(knot.snapshot.values)
+    return list_lines(todos) if todos else ()
+
+
+def _knot_lines(knot: Knot) -> Iterator[Line]:
+    above = [_rail("  " if last else "│ ") for last in knot.path]
+    below = (*above, _rail("│ " if knot.branches else "  "))
+    if knot.path:
+        above[-1] = _rail("└─" if knot.path[-1] else "├─")
+    yield replace(_head(knot), lead=tuple(above))
+    for line in _items(knot):
+        yield replace(line, lead=(*below, *line.lead))
+
+
+_PLAIN_RAILS = str.maketrans("│├└─", "|+`-")
+
+
+def _rail(text: str) -> Span:
+    return Span(text, "dim", plain=text.translate(_PLAIN_RAILS))
+
+
+def _tree_html(knots: tuple[Knot, ...]) -> str:
+    """Nested lists, which read as a tree even where a page has lost our styles."""
+    if not knots:
+        return ""
+    html = ['<ul class="todo-tree">']
+    for knot, following in pairwise([*knots, None]):
+        assert knot is not None
+        html.append(f"<li>{html_of_lines([_head(knot), *_items(knot)])}")
+        after = len(following.path) if following else 0
+        up = len(knot.path) - after
+        html.append("<ul>" if up < 0 else "</li>" + "</ul></li>" * up)
+    return "".join([*html, "</ul>"])

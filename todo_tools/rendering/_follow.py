@@ -1,0 +1,140 @@
+"""Passing the chunks of a stream through while a screen shows what they say."""
+
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar, overload
+
+from todo_tools._todos import TodoItem
+from todo_tools.rendering._lines import Line, list_lines
+from todo_tools.rendering._run import Followed, advance, changes, status_part
+from todo_tools.state import todos_in
+
+Chunk = TypeVar("Chunk")
+
+
+class Screen(Protocol):
+    """Where a run is shown."""
+
+    def show(self, followed: Followed) -> None:
+        """Show what is known now."""
+        ...
+
+    def finish(self, followed: Followed) -> None:
+        """Leave the last state standing; called once, whatever ended the run."""
+        ...
+
+
+class PlainScreen:
+    """Where nothing can change in place: each change as lines, the whole list at the end."""
+
+    def __init__(self, print_line: Callable[[Line], None]) -> None:
+        self.print_line = print_line
+        self.before = Followed()
+        self.whole = True
+
+    def show(self, followed: Followed) -> None:
+        """Print what is new."""
+        lines = changes(self.before, followed)
+        if followed.todos != self.before.todos:
+            rows = sum(line.status is not None for line in lines)
+            self.whole = rows == len(followed.todos or [])
+        self._print(lines)
+        self.before = followed
+
+    def finish(self, followed: Followed) -> None:
+        """Print the whole list, unless that was the last thing printed."""
+        if not self.whole:
+            self._print((*list_lines(followed.todos or []), *status_part(followed)))
+
+    def _print(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            self.print_line(line)
+
+
+@overload
+def follow(
+    stream: Iterator[Chunk], screen: Screen, todos: Sequence[TodoItem] | None
+) -> Generator[Chunk, None, None]: ...
+@overload
+def follow(
+    stream: AsyncIterator[Chunk], screen: Screen, todos: Sequence[TodoItem] | None
+) -> AsyncGenerator[Chunk, None]: ...
+def follow(
+    stream: Iterator[Chunk] | AsyncIterator[Chunk],
+    screen: Screen,
+    todos: Sequence[TodoItem] | None,
+) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
+    """Show a stream on a screen.
+
+    Raises:
+        TypeError: `stream` is neither an iterator nor an asynchronous one.
+        ValueError: `todos` is not a list of todos.
+    """
+    known = Followed(todos_in({"todos": list(todos)}) if todos is not None else None)
+    if isinstance(stream, AsyncIterator):
+        return _afollow(stream, _Viewer(screen, known))
+    if isinstance(stream, Iterator):
+        return _follow(stream, _Viewer(screen, known))
+    raise TypeError(
+        "stream must be what graph.stream(...) or graph.astream(...) returns, "
+        f"got {type(stream).__name__}"
+    )
+
+
+class _Viewer:
+    """Keeps a screen up to date."""
+
+    def __init__(self, screen: Screen, known: Followed) -> None:
+        self.screen = screen
+        self.known = known
+
+    def begin(self) -> None:
+        if self.known.todos is not None:
+            self.screen.show(self.known)
+
+    def see(self, chunk: object) -> None:
+        before, self.known = self.known, advance(self.known, chunk)
+        if self.known.shown != before.shown:
+            self.screen.show(self.known)
+
+    def finish(self) -> None:
+        self.screen.finish(replace(self.known, countdown=""))  # nobody counts any more
+
+
+def _follow(stream: Iterator[Chunk], viewer: _Viewer) -> Generator[Chunk, None, None]:
+    try:
+        viewer.begin()
+        for chunk in stream:
+            viewer.see(chunk)
+            yield chunk
+    finally:
+        viewer.finish()
+        _closer(stream, "close")()
+
+
+async def _afollow(stream: AsyncIterator[Chunk], viewer: _Viewer) -> AsyncGenerator[Chunk, None]:
+    try:
+        viewer.begin()
+        async for chunk in stream:
+            viewer.see(chunk)
+            yield chunk
+    finally:
+        viewer.finish()
+        await _closer(stream, "aclose", _nothing)()
+
+
+def _closer(stream: object, name: str, otherwise: Callable[[], Any] = lambda: None) -> Any:
+    """How to end a stream that is left early: its run is to end with it."""
+    return getattr(stream, name, otherwise)
+
+
+async def _nothing() -> None:
+    pass

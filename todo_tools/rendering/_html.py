@@ -1,0 +1,101 @@
+"""Drawing as HTML that reads on light and dark pages, and that no text can act in."""
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+from todo_tools.rendering._lines import Line, Progress, Span
+
+# Text takes the colour of the page around it, so it reads on whatever that is. Icons and bars take
+# the notebook's own colours, or ones that stand out from white and from black alike; some of the
+# text's colour makes Jupyter's orange dark enough to read. The lists name their class, so that they
+# are stronger than what Jupyter says of lists in outputs.
+STYLE = """<style>
+.todo-tools { color: inherit; line-height: 1.5; overflow-wrap: anywhere; max-width: 60em;
+  --todo-accent: color-mix(in srgb, currentColor 30%,
+    var(--jp-info-color1, var(--vscode-charts-blue, #0a84c1)));
+  --todo-warning: color-mix(in srgb, currentColor 30%,
+    var(--jp-warn-color1, var(--vscode-charts-orange, #c76a00)));
+  --todo-success: color-mix(in srgb, currentColor 30%,
+    var(--jp-success-color1, var(--vscode-charts-green, #2b8a3e)));
+  --todo-error: color-mix(in srgb, currentColor 30%,
+    var(--jp-error-color1, var(--vscode-charts-red, #dc3535))); }
+.todo-tools .todo-line { display: flex; gap: .5em; white-space: pre-wrap; }
+.todo-tools .todo-lead { flex: none; font-family: monospace; }
+.todo-tools .todo-dim { opacity: .75; }
+.todo-tools .todo-muted { opacity: .85; }
+.todo-tools .todo-accent { color: var(--todo-accent); }
+.todo-tools .todo-warning { color: var(--todo-warning); }
+.todo-tools .todo-success { color: var(--todo-success); }
+.todo-tools .todo-error { color: var(--todo-error); }
+.todo-tools .todo-in_progress .todo-body { font-weight: 600; }
+div.todo-tools ul.todo-tree, div.todo-tools ul.todo-tree ul { list-style: none; margin: 0;
+  padding: 0 0 0 .4em; }
+.todo-tools li { position: relative; margin: 0; padding: .15em 0; }
+.todo-tools li li { padding-left: 1.4em; }
+.todo-tools li li::before, .todo-tools li li:not(:last-child)::after { content: "";
+  position: absolute; left: 0; top: 0; width: 1em; height: 1em; opacity: .5;
+  border: 0 solid currentColor; border-left-width: 1px; }
+.todo-tools li li::before { border-bottom-width: 1px; }
+.todo-tools li li:not(:last-child)::after { top: 1em; height: calc(100% - 1em); }
+.todo-tools progress { appearance: none; border: 0; width: 12em; height: .4em;
+  color: var(--todo-success); background: rgb(128 128 128 / .3); }
+.todo-tools progress::-webkit-progress-bar { background: rgb(128 128 128 / .3); }
+.todo-tools progress::-webkit-progress-value { background: var(--todo-success); }
+.todo-tools progress::-moz-progress-bar { background: var(--todo-success); }
+</style>"""
+
+
+def html_of(lines: Iterable[Line], progress: Progress | None = None) -> str:
+    """Lines as HTML, and a bar below them if they are a list that has items."""
+    return framed(f"{html_of_lines(lines)}{_bar(progress)}")
+
+
+def html_of_lines(lines: Iterable[Line]) -> str:
+    """Lines as HTML, to stand in a frame."""
+    return f'<div role="list">{"".join(map(_line_html, lines))}</div>'
+
+
+def framed(inner: str) -> str:
+    """HTML of ours in its frame, in which no formulas are set."""
+    ignored = "tex2jax_ignore mathjax_ignore"
+    return f'{STYLE}<div class="todo-tools {ignored}">{inner}</div>'
+
+
+def escaped(text: str) -> str:
+    """A text that cannot be taken for HTML, nor for a formula.
+
+    Notebooks set formulas in HTML too, and a formula can carry a link. A delimiter in an element
+    of its own is none.
+    """
+    return re.sub(r"[$\\]", r"<span>\g<0></span>", escape(text))
+
+
+def _line_html(line: Line) -> str:
+    status = f" todo-{line.status}" if line.status else ""
+    lead = "".join(map(_span_html, line.lead)).rstrip()
+    before = f'<span class="todo-lead">{lead}</span> ' if lead else ""
+    body = "".join(map(_span_html, line.body))
+    return (
+        f'<div class="todo-line{status}" role="listitem">{before}'
+        f'<bdi class="todo-body">{body}</bdi></div>'
+    )
+
+
+def _span_html(span: Span) -> str:
+    html = escaped(span.text)
+    if span.strike:
+        html = f"<s>{html}</s>"
+    if span.bold:
+        html = f"<b>{html}</b>"
+    return f'<span class="todo-{span.token}">{html}</span>' if span.token else html
+
+
+def _bar(progress: Progress | None) -> str:
+    if progress is None or not progress.total:
+        return ""
+    share = f"{progress.finished} of {progress.total} finished"
+    return (
+        f'<progress value="{progress.finished}" max="{progress.total}" '
+        f'aria-label="{share}" title="{share}"></progress>'
+    )

@@ -1,0 +1,188 @@
+"""What a list, a call or a result looks like, before it is drawn: lines of themed text.
+
+The terminal and the notebook draw the same lines. Nothing here knows of either; every text that a
+model wrote has passed `one_line` when it stands in a line.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+
+from todo_tools._answers import call_parts
+from todo_tools._formatting import (
+    format_in_progress,
+    format_status,
+    format_todos,
+    one_line,
+    read_lines,
+)
+from todo_tools._todos import STATUSES, TodoItem, TodoStatus, Token
+from todo_tools.transcript import details_of, list_after
+
+_PLAIN_MARKS = {"📋 ": "Todos ", "✓ ": "", "⏳ ": "", "⚠ ": "! "}
+
+_GLYPHS = "".join([*(row.icon for row in STATUSES.values()), *_PLAIN_MARKS, "│├└─◆"]).replace(
+    " ", ""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of text and how it is to look."""
+
+    text: str
+    token: Token | None = None
+    """`None` takes the look of what surrounds it."""
+    strike: bool = False
+    bold: bool = False
+    plain: str | None = None
+    """What stands for `text` where our own icons cannot be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, which a narrow screen may break into several."""
+
+    body: tuple[Span, ...]
+    lead: tuple[Span, ...] = ()
+    """What the body stands beside; a broken body is indented by its width."""
+    status: TodoStatus | None = None
+    """The status of the item, if the line is one of a list."""
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The whole line."""
+        return (*self.lead, *self.body)
+
+    def __str__(self) -> str:
+        return "".join(span.text for span in self.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a list is."""
+
+    total: int
+    completed: int
+    abandoned: int
+    in_progress: int
+
+    @property
+    def finished(self) -> int:
+        """Completed and abandoned items: nothing is left to do about them."""
+        return self.completed + self.abandoned
+
+
+def progress_of(todos: Sequence[TodoItem]) -> Progress:
+    """Count a list."""
+    count = Counter(todo["status"] for todo in todos)
+    return Progress(
+        total=len(todos),
+        completed=count["completed"],
+        abandoned=count["abandoned"],
+        in_progress=count["in_progress"],
+    )
+
+
+def encodable(span: Span, encoding: str) -> str:
+    """The text of a span in characters that an encoding has; what it lacks becomes escapes.
+
+    Our own icons are replaced all together, so that they stay as wide as each other.
+    """
+    plain = span.plain is not None and not _has(encoding, _GLYPHS)
+    shown = span.plain if plain and span.plain is not None else span.text
+    return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _has(encoding: str, characters: str) -> bool:
+    return characters.encode(encoding, "ignore").decode(encoding) == characters
+
+
+def list_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
+    """The items of a list, one a line: icon, index, text; finished ones struck through."""
+    if not todos:
+        return (Line((Span(format_todos([]), "dim"),)),)
+    return tuple(_item_line(index, todo) for index, todo in enumerate(todos))
+
+
+def status_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
+    """The status line; none without todos."""
+    if not todos:
+        return ()
+    token: Token = "muted" if progress_of(todos).finished < len(todos) else "success"
+    return (Line((_marked(format_status(list(todos)), token),)),)
+
+
+def in_progress_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
+    """The items in progress, one a line: index and text."""
+    lines: list[Line] = []
+    for shown in format_in_progress(todos):
+        index, _, text = shown.partition(" ")
+        lines.append(Line((Span(text, "text"),), (Span(index, "accent"), Span(" "))))
+    return tuple(lines)
+
+
+def note_lines(note: str) -> tuple[Line, ...]:
+    """A word of the loop to the user, such as the countdown; none for an empty one."""
+    return (Line((_marked(one_line(note), "warning"),)),) if note else ()
+
+
+def call_lines(name: str, args: Mapping[str, Any]) -> tuple[Line, ...]:
+    """A tool call on one line: the tool, what it is to do, what it acts on."""
+    spans: list[Span] = []
+    for text, token in call_parts(name, args):
+        if spans:
+            spans[-1] = replace(spans[-1], text=f"{spans[-1].text} ")
+        spans.append(Span(text, token, bold=not spans))
+    return (Line(tuple(spans)),)
+
+
+def result_lines(message: ToolMessage) -> tuple[Line, ...]:
+    """A tool result: the list after a change, the listing that was shown, or the error.
+
+    The text of another tool's result is shown as it is.
+    """
+    details = details_of(message)
+    if details is None:
+        return _text_lines(message.text, "error" if message.status == "error" else None)
+    if "error" in details:
+        return (Line((Span(one_line(f"Error: {details['error']}"), "error"),)),)
+    todos = list_after(message)
+    return _listing_lines(message.text) if todos is None else list_lines(todos)
+
+
+def _listing_lines(content: str) -> tuple[Line, ...]:
+    """What `list_todos` showed. Its details hold no list, but its text has one item a line."""
+    if content == format_todos([]):
+        return list_lines([])
+    items = list(read_lines(content))
+    if not all(items):
+        return _text_lines(content)
+    return tuple(_item_line(*item) for item in items if item)
+
+
+def _text_lines(content: str, token: Token | None = None) -> tuple[Line, ...]:
+    """A text of several lines, each made harmless."""
+    lines = content.replace("\r\n", "\n").split("\n")
+    return tuple(Line((Span(one_line(line), token),)) for line in lines)
+
+
+def _item_line(index: int, todo: TodoItem) -> Line:
+    row = STATUSES[todo["status"]]
+    icon = Span(row.icon, row.color, plain=row.plain_icon)
+    lead = (icon, Span(" "), Span(f"[{index}]", "accent"), Span(" "))
+    text = one_line(todo["text"])
+    if row.finished:
+        return Line((Span(text, "dim", strike=True),), lead, todo["status"])
+    return Line((Span(text, "text"),), lead, todo["status"])
+
+
+def _marked(text: str, token: Token) -> Span:
+    """A text that may begin with a mark of ours."""
+    for mark, plain in _PLAIN_MARKS.items():
+        if text.startswith(mark):
+            return Span(text, token, plain=plain + text.removeprefix(mark))
+    return Span(text, token)

@@ -1,0 +1,98 @@
+"""Following a run in a notebook: one display below the cell, which changes in place."""
+
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
+from importlib import import_module
+from typing import Any, TypeVar, overload
+
+from todo_tools._todos import TodoItem
+from todo_tools.rendering._follow import PlainScreen, Screen, follow
+from todo_tools.rendering._lines import Line, encodable, list_lines, progress_of
+from todo_tools.rendering._run import Followed, status_part
+from todo_tools.rendering._views import View
+
+Chunk = TypeVar("Chunk")
+
+
+@overload
+def follow_in_notebook(
+    stream: Iterator[Chunk], *, todos: Sequence[TodoItem] | None = None
+) -> Generator[Chunk, None, None]: ...
+@overload
+def follow_in_notebook(
+    stream: AsyncIterator[Chunk], *, todos: Sequence[TodoItem] | None = None
+) -> AsyncGenerator[Chunk, None]: ...
+def follow_in_notebook(
+    stream: Iterator[Chunk] | AsyncIterator[Chunk], *, todos: Sequence[TodoItem] | None = None
+) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
+    """Show the list of a running graph below a notebook cell, and pass its stream through.
+
+    The list, its status and the countdown change in place; the saved notebook has the last state.
+    Outside a notebook each change is printed as plain lines.
+
+    Args:
+        stream: `graph.stream(...)` or `graph.astream(...)`. Give it
+            `stream_mode=["updates", "custom"]`; other modes may stand beside them. Only the graph
+            itself is followed, not its subgraphs.
+        todos: The list before the first change, such as that of a thread that is resumed.
+
+    Returns:
+        The chunks of the stream, unchanged: a generator, for `astream` an asynchronous one.
+        Closing it early closes the stream.
+
+    Raises:
+        TypeError: `stream` is no stream.
+        ValueError: `todos` is not a list of todos.
+
+    Example:
+        ```python
+        stream = graph.stream(request, config, stream_mode=["updates", "custom"])
+        for mode, chunk in follow_in_notebook(stream):
+            pass
+        ```
+    """
+    return follow(stream, _screen(), todos)
+
+
+class _NotebookScreen:
+    """A display below the cell."""
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+
+    def show(self, followed: Followed) -> None:
+        view = _view(followed)
+        if self.handle is None:
+            self.handle = _display(view)
+        else:
+            self.handle.update(view)
+
+    def finish(self, followed: Followed) -> None:
+        if self.handle is not None:
+            self.handle.update(_view(followed))
+
+
+def _view(followed: Followed) -> View:
+    todos = followed.todos
+    rows = () if todos is None else list_lines(todos)
+    return View((*rows, *status_part(followed)), progress_of(todos or []))
+
+
+def _screen() -> Screen:
+    return _NotebookScreen() if _in_notebook() else PlainScreen(_print)
+
+
+def _in_notebook() -> bool:
+    """Whether there is a shell that shows HTML; that of a terminal does not."""
+    ipython = sys.modules.get("IPython")  # a notebook has it, so it need not be imported for this
+    shell = ipython.get_ipython() if ipython else None
+    return shell is not None and "text/html" in shell.display_formatter.active_types
+
+
+def _display(shown: View) -> Any:
+    return import_module("IPython.display").display(shown, display_id=True)
+
+
+def _print(line: Line) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    print("".join(encodable(span, encoding) for span in line.spans), flush=True)
