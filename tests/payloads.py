@@ -1,0 +1,136 @@
+"""What the provider packages make of messages: the roles and kinds of blocks they would send.
+
+Everything comes from the packages' own code, up to the point where a request would be sent.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langchain_anthropic import ChatAnthropic
+from langchain_aws import ChatBedrockConverse
+from langchain_core.messages import BaseMessage
+from langchain_google_genai import ChatGoogleGenerativeAI
+from langchain_mistralai import ChatMistralAI
+from langchain_ollama import ChatOllama
+from langchain_openai import ChatOpenAI
+
+from todo_tools import create_todo_tools
+
+Messages = Sequence[BaseMessage]
+Shape = list[tuple[str, tuple[str, ...]]]
+"""For each message of a payload its role, and the kinds of its blocks."""
+
+CLAUDE_ON_BEDROCK = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+
+
+class ConverseClient:
+    """Stands in for the client of Bedrock's Converse API: keeps requests and answers each."""
+
+    def __init__(self, answer: Callable[[], list[dict[str, Any]]]) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self._answer = answer
+
+    def converse(self, **request: Any) -> dict[str, Any]:
+        self.requests.append(request)
+        content = self._answer()
+        calls = any("toolUse" in block for block in content)
+        return {
+            "output": {"message": {"role": "assistant", "content": content}},
+            "stopReason": "tool_use" if calls else "end_turn",
+            "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+            "metrics": {"latencyMs": 1},
+            "ResponseMetadata": {},
+        }
+
+
+def converse_model(client: ConverseClient, model: str = CLAUDE_ON_BEDROCK) -> ChatBedrockConverse:
+    return ChatBedrockConverse(
+        model=model, client=client, bedrock_client=client, region_name="us-east-1"
+    )
+
+
+_anthropic = ChatAnthropic(model="claude-sonnet-4-5", api_key="none")  # type: ignore[arg-type,call-arg]
+_openai = ChatOpenAI(model="gpt-5", api_key="none")  # type: ignore[arg-type]
+_responses = ChatOpenAI(model="gpt-5", api_key="none", use_responses_api=True)  # type: ignore[arg-type]
+_google = ChatGoogleGenerativeAI(model="gemini-2.5-pro", google_api_key="none")
+_mistral = ChatMistralAI(api_key="none")  # type: ignore[arg-type]
+_ollama = ChatOllama(model="qwen3")
+_bedrock_client = ConverseClient(lambda: [{"text": "Done."}])
+_bedrock = converse_model(_bedrock_client).bind_tools(create_todo_tools())
+
+
+def openai_messages(messages: Messages) -> list[dict[str, Any]]:
+    """The messages as a server with OpenAI's API gets them, and gives them to a template."""
+    payload: dict[str, Any] = _openai._get_request_payload(list(messages))
+    return list(payload["messages"])
+
+
+def mistral_messages(messages: Messages) -> list[dict[str, Any]]:
+    """The messages as Mistral's API gets them."""
+    return _mistral._create_message_dicts(list(messages), None)[0]
+
+
+def _anthropic_shape(messages: Messages) -> Shape:
+    return _shape(_anthropic._get_request_payload(list(messages))["messages"])
+
+
+def _openai_shape(messages: Messages) -> Shape:
+    return _shape(openai_messages(messages))
+
+
+def _responses_shape(messages: Messages) -> Shape:
+    sent = _responses._get_request_payload(list(messages))["input"]
+    return [(item.get("role", ""), (item["type"],)) for item in sent]
+
+
+def _google_shape(messages: Messages) -> Shape:
+    contents = _google._prepare_request(list(messages))["contents"]
+    sent = [content.model_dump(exclude_none=True) for content in contents]
+    return [(message["role"], _kinds(message["parts"])) for message in sent]
+
+
+def _mistral_shape(messages: Messages) -> Shape:
+    return _shape(mistral_messages(messages))
+
+
+def _ollama_shape(messages: Messages) -> Shape:
+    return _shape(_ollama._chat_params(list(messages))["messages"])
+
+
+def _bedrock_shape(messages: Messages) -> Shape:
+    _bedrock_client.requests.clear()
+    _bedrock.invoke(list(messages))
+    return _shape(_bedrock_client.requests[-1]["messages"])
+
+
+SHAPES: dict[str, Callable[[Messages], Shape]] = {
+    "Anthropic": _anthropic_shape,
+    "OpenAI": _openai_shape,
+    "OpenAI Responses": _responses_shape,
+    "Google": _google_shape,
+    "Mistral": _mistral_shape,
+    "Ollama": _ollama_shape,
+    "Bedrock Converse": _bedrock_shape,
+}
+
+
+def _shape(sent: Sequence[Mapping[str, Any]]) -> Shape:
+    return [(message["role"], _kinds(message.get("content"))) for message in sent]
+
+
+def _kinds(content: Any) -> tuple[str, ...]:
+    """The kinds of a message's blocks in their order; texts count once, where the first one is.
+
+    More text in a message that has text is no other order. Text in a message that has none is:
+    Bedrock's Converse API refuses it beside tool results with Llama and Mistral models, and
+    Anthropic names it as a cause of empty answers.
+    """
+    if not isinstance(content, list):
+        return ("text",) if content else ()
+    kinds = [_kind(block) for block in content]
+    return tuple(kind for at, kind in enumerate(kinds) if kind != "text" or kind not in kinds[:at])
+
+
+def _kind(block: Mapping[str, Any]) -> str:
+    """Converse and Google name a block's kind by its only key."""
+    return str(block.get("type") or next(iter(block)))

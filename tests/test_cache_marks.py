@@ -1,0 +1,239 @@
+"""What a provider's package marks for its prompt cache is unchanged in the next request."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from deepagents import create_deep_agent
+from langchain.agents import create_agent
+from langchain_anthropic import ChatAnthropic
+from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
+from langchain_aws.chat_models.anthropic import ChatAnthropicBedrock
+from langchain_aws.middleware import BedrockPromptCachingMiddleware
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import Field, SecretStr
+
+from tests.conftest import items
+from tests.conversations import look
+from tests.payloads import CLAUDE_ON_BEDROCK, ConverseClient, converse_model
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+SYSTEM = "You work with care."
+NOVA = "us.amazon.nova-pro-v1:0"
+
+
+def work() -> list[AIMessage]:
+    """Two runs: a plan, work beside todo calls, a refused call, stops that come too early."""
+    return [
+        turn("", call("write_todos", mode="replace", todos=["a", "b"]), call("look", path="a")),
+        turn("", call("edit_todos", action="start", indices=[0]), call("look", path="b")),
+        turn("", call("look", path="c")),
+        turn("", call("edit_todos", action="start", indices=[7])),
+        turn("I stop here."),
+        turn("", call("edit_todos", action="complete", indices=[0, 1])),
+        turn("Both are done."),
+        turn("", call("list_todos")),
+        turn("I stop here, too."),
+        turn("", call("edit_todos", action="complete", indices=[0])),
+        turn("The third is done."),
+    ]
+
+
+class Scripted:
+    """Keeps the payloads that its base would send, and answers from a script."""
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        model: Any = self
+        payload = model._get_request_payload(messages, stop=stop, **kwargs)
+        model.payloads.append(deepcopy(payload))
+        result: ChatResult = model.scripted._generate(messages, stop)
+        return result
+
+
+class Claude(Scripted, ChatAnthropic):
+    """Anthropic's own API, where a mark in the request is one on its last block."""
+
+    scripted: ScriptedChatModel = Field(exclude=True)
+    payloads: list[dict[str, Any]] = Field(default_factory=list, exclude=True)
+
+
+class ClaudeOnBedrock(Scripted, ChatAnthropicBedrock):
+    """Anthropic's API on Bedrock, where the package marks the block itself."""
+
+    scripted: ScriptedChatModel = Field(exclude=True)
+    payloads: list[dict[str, Any]] = Field(default_factory=list, exclude=True)
+
+
+Requests = list[dict[str, Any]]
+
+
+def claude() -> tuple[Any, Requests]:
+    model = Claude(
+        model="claude-sonnet-4-5",  # type: ignore[call-arg]
+        api_key=SecretStr("none"),
+        scripted=ScriptedChatModel(script=work()),
+    )
+    return model, model.payloads
+
+
+def claude_on_bedrock() -> tuple[Any, Requests]:
+    model = ClaudeOnBedrock(
+        model=CLAUDE_ON_BEDROCK,  # type: ignore[call-arg]
+        region_name="us-east-1",
+        scripted=ScriptedChatModel(script=work()),
+    )
+    return model, model.payloads
+
+
+def converse(model: str) -> tuple[Any, Requests]:
+    answers = iter(work())
+    client = ConverseClient(lambda: list(_converse_blocks(next(answers))))
+    return converse_model(client, model), client.requests
+
+
+def _converse_blocks(answer: AIMessage) -> Iterator[dict[str, Any]]:
+    if answer.text:
+        yield {"text": answer.text}
+    for made in answer.tool_calls:
+        use = {"toolUseId": made["id"], "name": made["name"], "input": made["args"]}
+        yield {"toolUse": use}
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request as a provider's cache sees it."""
+
+    blocks: list[str]
+    """Tools, system prompt and messages, block by block, without marks."""
+    marked: list[int]
+    """The positions of the marked blocks."""
+
+
+def sent(request: Mapping[str, Any]) -> Sent:
+    """The blocks of a request, and where its marks are."""
+    blocks, marked = list[str](), list[int]()
+    for role, block in _blocks(request):
+        if "cachePoint" in block:
+            marked.append(len(blocks) - 1)
+            continue
+        if "cache_control" in block:
+            marked.append(len(blocks))
+        bare = {key: value for key, value in block.items() if key != "cache_control"}
+        blocks.append(json.dumps([role, bare], sort_keys=True))
+    if "cache_control" in request:
+        marked.append(len(blocks) - 1)
+    return Sent(blocks, marked)
+
+
+def _blocks(request: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """In the order in which caches read them."""
+    tools = request.get("toolConfig", request)["tools"]
+    yield from (("tools", tool) for tool in tools)
+    yield from (("system", block) for block in _listed(request["system"]))
+    for message in request["messages"]:
+        yield from ((message["role"], block) for block in _listed(message["content"]))
+
+
+def _listed(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def in_create_agent(model: Any, caching: Any) -> Any:
+    return create_agent(
+        model,
+        [look],
+        system_prompt=SYSTEM,
+        middleware=[caching, TodoMiddleware()],
+        checkpointer=InMemorySaver(),
+    )
+
+
+def in_deepagents(model: Any) -> Any:
+    """The default stack, which brings the caching middleware along."""
+    return create_deep_agent(
+        model,
+        [look],
+        system_prompt=SYSTEM,
+        middleware=[TodoMiddleware()],
+        checkpointer=InMemorySaver(),
+    )
+
+
+def anthropic_in_create_agent() -> tuple[Any, Requests]:
+    model, requests = claude()
+    return in_create_agent(model, AnthropicPromptCachingMiddleware()), requests
+
+
+def anthropic_on_bedrock_in_create_agent() -> tuple[Any, Requests]:
+    model, requests = claude_on_bedrock()
+    return in_create_agent(model, AnthropicPromptCachingMiddleware()), requests
+
+
+def converse_in_create_agent() -> tuple[Any, Requests]:
+    model, requests = converse(CLAUDE_ON_BEDROCK)
+    return in_create_agent(model, BedrockPromptCachingMiddleware()), requests
+
+
+def nova_in_create_agent() -> tuple[Any, Requests]:
+    model, requests = converse(NOVA)
+    return in_create_agent(model, BedrockPromptCachingMiddleware()), requests
+
+
+def anthropic_in_deepagents() -> tuple[Any, Requests]:
+    model, requests = claude()
+    return in_deepagents(model), requests
+
+
+def converse_in_deepagents() -> tuple[Any, Requests]:
+    model, requests = converse(CLAUDE_ON_BEDROCK)
+    return in_deepagents(model), requests
+
+
+MARK_THE_NEWEST = [
+    anthropic_in_create_agent,
+    anthropic_on_bedrock_in_create_agent,
+    converse_in_create_agent,
+    anthropic_in_deepagents,
+    converse_in_deepagents,
+]
+"""With Nova no message that has tool calls or results is marked."""
+
+
+def requests_of(build: Callable[[], tuple[Any, Requests]], config: RunnableConfig) -> list[Sent]:
+    """Two runs, with an item added by the application in between."""
+    graph, requests = build()
+    graph.invoke({"messages": [("user", "Do a and b.")]}, config)
+    todos = graph.get_state(config).values["todos"]
+    given = {"messages": [("user", "And c.")], "todos": [*items("c"), *todos]}
+    graph.invoke(given, config)
+    assert len(requests) == len(work())
+    return [sent(request) for request in requests]
+
+
+@pytest.mark.parametrize("build", [*MARK_THE_NEWEST, nova_in_create_agent])
+def test_what_is_marked_is_sent_again_unchanged(
+    build: Callable[[], tuple[Any, Requests]], config: RunnableConfig
+) -> None:
+    """So that the next request finds it in the cache."""
+    for earlier, later in pairwise(requests_of(build, config)):
+        end = max(earlier.marked) + 1
+        assert later.blocks[:end] == earlier.blocks[:end]
+
+
+@pytest.mark.parametrize("build", MARK_THE_NEWEST)
+def test_the_newest_block_is_marked(
+    build: Callable[[], tuple[Any, Requests]], config: RunnableConfig
+) -> None:
+    """Nothing of a prompt is outside the cache."""
+    for request in requests_of(build, config):
+        assert max(request.marked) == len(request.blocks) - 1

@@ -1,0 +1,190 @@
+"""What the pack sends to a model has the order of messages that the history has."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+
+from tests.chat_templates import is_alternating, is_answered, mistral_refusal, with_reasoning
+from tests.conversations import (
+    Conversation,
+    ModelCall,
+    conversations,
+    hand_built,
+    model_calls,
+    whole_conversations,
+    with_middleware,
+)
+from tests.payloads import SHAPES, Shape, mistral_messages, openai_messages
+from todo_tools.testing import call, turn
+
+Build = Callable[[Any], Any]
+
+few = settings(max_examples=30)
+agents = pytest.mark.parametrize("build", [hand_built, with_middleware])
+
+
+def has_result(message: BaseMessage, messages: list[AnyMessage]) -> bool:
+    """Whether the message is one of the messages' tool results."""
+    ids = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    return isinstance(message, ToolMessage) and message.tool_call_id in ids
+
+
+def without_added_results(sent: ModelCall) -> list[BaseMessage]:
+    """The prompt without the results of calls that have none in the history."""
+    return [
+        message
+        for message in sent.prompt
+        if not isinstance(message, ToolMessage) or has_result(message, sent.history)
+    ]
+
+
+def is_of_the_pack(message: BaseMessage) -> bool:
+    """Whether the message is a todo result or a continuation message."""
+    if message.additional_kwargs.get("lc_source") == "todo_tools":
+        return True
+    return message.name in {"write_todos", "edit_todos", "list_todos"}
+
+
+def outline(messages: list[Any]) -> list[tuple[Any, ...]]:
+    """What each message is, whatever it says: type, identity, the form of its content.
+
+    A tool result is known by its call. It may have no id yet: `create_agent` itself answers calls
+    whose arguments are no JSON, and stores the result only after the model has seen it.
+    """
+    return [(m.type, getattr(m, "tool_call_id", m.id), type(m.content)) for m in messages]
+
+
+def shapes(messages: list[Any]) -> dict[str, Shape]:
+    """What each provider's package would send."""
+    return {provider: shape(messages) for provider, shape in SHAPES.items()}
+
+
+@agents
+class TestMessages:
+    @few
+    @given(conversation=conversations)
+    def test_the_prompt_has_the_messages_of_the_history(
+        self, build: Build, conversation: Conversation
+    ) -> None:
+        """None is added but results that are missing, none is left out, none moves."""
+        for sent in model_calls(build, conversation):
+            assert outline(without_added_results(sent)) == outline(sent.history)
+
+    @few
+    @given(conversation=conversations)
+    def test_what_others_wrote_is_only_added_to(
+        self, build: Build, conversation: Conversation
+    ) -> None:
+        """A text stays a text, blocks stay blocks, and the pack's words come after them."""
+        for sent in model_calls(build, conversation):
+            for shown, stored in zip(without_added_results(sent), sent.history, strict=True):
+                if not is_of_the_pack(stored):
+                    assert shown.content[: len(stored.content)] == stored.content
+
+    @few
+    @given(conversation=conversations)
+    def test_what_a_model_said_is_sent_back_unchanged(
+        self, build: Build, conversation: Conversation
+    ) -> None:
+        """Its reasoning may be bound to it."""
+        for sent in model_calls(build, conversation):
+            answers = [message for message in sent.history if isinstance(message, AIMessage)]
+            assert [m for m in sent.prompt if isinstance(m, AIMessage)] == answers
+
+
+@agents
+class TestProviders:
+    @few
+    @given(conversation=conversations)
+    def test_every_call_has_its_result(self, build: Build, conversation: Conversation) -> None:
+        """A result that is missing in the history is the one thing that is added."""
+        for sent in model_calls(build, conversation):
+            assert is_answered(openai_messages(sent.prompt))
+
+    @few
+    @given(conversation=conversations)
+    def test_every_provider_gets_the_roles_and_blocks_of_the_history(
+        self, build: Build, conversation: Conversation
+    ) -> None:
+        """Text of the pack is only where text is already, or inside a tool's result."""
+        for sent in model_calls(build, conversation):
+            assert shapes(without_added_results(sent)) == shapes(sent.history)
+
+
+@agents
+class TestChatTemplates:
+    @few
+    @given(conversation=whole_conversations)
+    def test_users_and_answers_alternate(self, build: Build, conversation: Conversation) -> None:
+        """Ministral's and Devstral's templates refuse anything else."""
+        for sent in model_calls(build, conversation):
+            assert is_alternating(openai_messages(sent.prompt))
+
+    @few
+    @given(conversation=whole_conversations)
+    def test_mistral_accepts_every_prompt(self, build: Build, conversation: Conversation) -> None:
+        """No user message comes directly after a tool result."""
+        for sent in model_calls(build, conversation):
+            assert mistral_refusal(mistral_messages(sent.prompt)) is None
+
+    @few
+    @given(conversation=conversations)
+    def test_qwen_keeps_the_reasoning_that_it_keeps_without_the_pack(
+        self, build: Build, conversation: Conversation
+    ) -> None:
+        """A message after a tool result would drop that of the running tool loop."""
+        for sent in model_calls(build, conversation):
+            kept = with_reasoning(openai_messages(sent.prompt))
+            assert kept == with_reasoning(openai_messages(sent.history))
+
+
+LOOK = call("look", path="a")
+WORK: list[BaseMessage] = [
+    HumanMessage("Look."),
+    turn("", LOOK),
+    ToolMessage("the content of a", name="look", tool_call_id=str(LOOK["id"])),
+]
+NOTE = HumanMessage("A note.")
+
+
+class TestTheRules:
+    """They find a note after a tool result, which is what the pack must not send."""
+
+    def test_alternation(self) -> None:
+        """Two user messages with no answer in between, whatever tools do in between."""
+        assert is_alternating(openai_messages(WORK))
+        assert is_alternating(openai_messages([*WORK, AIMessage("Done."), NOTE]))
+        assert not is_alternating(openai_messages([*WORK, NOTE]))
+        assert not is_alternating(openai_messages([NOTE, NOTE]))
+
+    def test_mistral(self) -> None:
+        """A user message after a tool result."""
+        assert mistral_refusal(mistral_messages(WORK)) is None
+        refusal = mistral_refusal(mistral_messages([*WORK, NOTE]))
+        assert refusal is not None
+        assert "after role" in refusal
+
+    def test_qwen(self) -> None:
+        """The running tool loop loses its reasoning; a text that became blocks is no query."""
+        assert with_reasoning(openai_messages(WORK)) == [0]
+        assert with_reasoning(openai_messages([*WORK, NOTE])) == []
+        in_blocks = HumanMessage([{"type": "text", "text": "Look."}])
+        assert with_reasoning(openai_messages([in_blocks, *WORK[1:]])) == []
+
+    def test_results(self) -> None:
+        """One is missing, one is late, one is too many."""
+        assert is_answered(openai_messages(WORK))
+        assert not is_answered(openai_messages([*WORK[:2], NOTE]))
+        assert not is_answered(openai_messages([*WORK[:2], NOTE, WORK[2]]))
+        assert not is_answered(openai_messages([*WORK, WORK[2]]))
+
+    @pytest.mark.parametrize("provider", SHAPES)
+    def test_providers(self, provider: str) -> None:
+        """A note beside the result changes what is sent, a note in the result does not."""
+        shape = SHAPES[provider]
+        assert shape([*WORK, NOTE]) != shape(WORK)
+        noted = WORK[2].model_copy(update={"content": "the content of a\n\nA note."})
+        assert shape([*WORK[:2], noted]) == shape(WORK)
