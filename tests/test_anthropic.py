@@ -78,7 +78,7 @@ def plain_agent(
     approved: dict[str, bool],
     before: Sequence[Any] = (),
 ) -> Any:
-    middleware = [*before, HumanInTheLoopMiddleware(approved), TodoMiddleware(policy=policy)]
+    middleware = [*before, HumanInTheLoopMiddleware({**approved}), TodoMiddleware(policy=policy)]
     return create_agent(
         model,
         [work],
@@ -415,7 +415,8 @@ def test_a_block_at_the_end_of_each_prompt_is_refused(config: RunnableConfig) ->
         return [*state["messages"], *([HumanMessage(f"Your list: {todos}")] if todos else [])]
 
     api = MessagesAPI([turn("", writes("a")), turn("", works()), "Done."])
-    agent = create_agent(chat_anthropic(api), [work], middleware=[TodoMiddleware(view=live_block)])
+    todos = TodoMiddleware(view=live_block)
+    agent: Any = create_agent(chat_anthropic(api), [work], middleware=[todos])
     with pytest.raises(anthropic.BadRequestError, match="bound to a different conversation"):
         agent.invoke(BEGIN, config)
     assert len(api.requests) == 3
