@@ -1,0 +1,422 @@
+"""Real `ChatAnthropic` agents against an API that refuses changed histories and bills its cache.
+
+A refused request raises `anthropic.BadRequestError` out of the run. So each test that ends shows
+that every prompt began with all that had been sent before it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anthropic
+import pytest
+from deepagents import create_deep_agent
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from graphs.until_done import build_graph
+from tests.conftest import items
+from tests.messages_api import MessagesAPI, chat_anthropic
+from todo_tools import AutoContinue
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import call, turn
+
+Script = Sequence[AIMessage | str]
+
+CACHE = {"cache_control": {"type": "ephemeral"}}
+WAITS = AutoContinue(max_in_a_row=0)
+"""The agent is not sent back to work, so that the user can speak while items remain."""
+
+
+def says(text: str, **values: Any) -> dict[str, Any]:
+    """An input: what the user says, and values for other channels."""
+    return {"messages": [("user", text)], **values}
+
+
+BEGIN = says("Do a and b.")
+
+
+@tool
+def work() -> str:
+    """Do some work."""
+    return "The result of the work. " * 20
+
+
+def works() -> ToolCall:
+    return call("work")
+
+
+def writes(*texts: str, mode: str = "replace", **args: Any) -> ToolCall:
+    return call("write_todos", mode=mode, todos=list(texts), **args)
+
+
+def edits(action: str, *indices: int) -> ToolCall:
+    return call("edit_todos", action=action, indices=list(indices))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A way to build an agent with the pack."""
+
+    build: Callable[..., Any]
+    """From the model, a policy and the tools that need approval to a compiled graph."""
+    model_options: Any = None
+    is_cached: bool = False
+
+
+def plain_agent(
+    model: BaseChatModel,
+    policy: AutoContinue,
+    approved: dict[str, bool],
+    before: Sequence[Any] = (),
+) -> Any:
+    middleware = [*before, HumanInTheLoopMiddleware({**approved}), TodoMiddleware(policy=policy)]
+    return create_agent(
+        model,
+        [work],
+        system_prompt="Do what you are asked.",
+        middleware=middleware,
+        checkpointer=InMemorySaver(),
+    )
+
+
+def cached_agent(model: BaseChatModel, policy: AutoContinue, approved: dict[str, bool]) -> Any:
+    return plain_agent(model, policy, approved, [AnthropicPromptCachingMiddleware()])
+
+
+def deep_agent(model: BaseChatModel, policy: AutoContinue, approved: dict[str, bool]) -> Any:
+    """deepagents' default stack, which caches prompts by itself."""
+    return create_deep_agent(
+        model,
+        [work],
+        middleware=[TodoMiddleware(policy=policy)],
+        interrupt_on={**approved},
+        checkpointer=InMemorySaver(),
+    )
+
+
+def hand_built(model: BaseChatModel, policy: AutoContinue, approved: dict[str, bool]) -> Any:
+    assert not approved, "the hand-built graph has no approvals"
+    return build_graph(model, [work], policy=policy).compile(checkpointer=InMemorySaver())
+
+
+WITH_MIDDLEWARE = {
+    "create_agent": Kind(build=plain_agent),
+    "create_agent, cached": Kind(build=cached_agent, is_cached=True),
+    "deepagents": Kind(build=deep_agent, is_cached=True),
+}
+KINDS = {
+    **WITH_MIDDLEWARE,
+    "hand-built": Kind(build=hand_built),
+    "hand-built, cached": Kind(
+        build=hand_built, model_options={"model_kwargs": CACHE}, is_cached=True
+    ),
+}
+
+
+class Talk:
+    """A thread of an agent, and the API that its model talks to."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        form: str,
+        script: Script,
+        policy: AutoContinue,
+        approved: dict[str, bool],
+    ) -> None:
+        self._script = script
+        self._is_cached = kind.is_cached
+        self._form = form
+        self._config: RunnableConfig = {"configurable": {"thread_id": "thread"}}
+        self.api = MessagesAPI(script)
+        model = chat_anthropic(self.api, **(kind.model_options or {}))
+        self._graph = kind.build(model, policy, approved)
+
+    async def send(self, step: Any, **options: Any) -> Any:
+        """Run the agent: with an input, a `Command`, or `None` to resume."""
+        if self._form == "sync":
+            return self._graph.invoke(step, self._config, **options)
+        return await self._graph.ainvoke(step, self._config, **options)
+
+    async def edit(self, todos: Any) -> None:
+        """Change the list from outside."""
+        if self._form == "sync":
+            self._graph.update_state(self._config, {"todos": todos})
+        else:
+            await self._graph.aupdate_state(self._config, {"todos": todos})
+
+    def check(self) -> None:
+        """The whole script was said, and where there is a cache the history came from it."""
+        assert len(self.api.bill.charges) == len(self.api.requests) == len(self._script)
+        if self._is_cached:
+            assert self.api.bill.history_is_read
+
+
+Start = Callable[..., Talk]
+
+
+@pytest.fixture(params=["sync", "async"])
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=KINDS)
+def start(request: pytest.FixtureRequest, form: str) -> Start:
+    """Begin a thread of each kind of agent."""
+
+    def begin(
+        *script: AIMessage | str,
+        policy: AutoContinue = AutoContinue(),
+        approved: dict[str, bool] | None = None,
+    ) -> Talk:
+        return Talk(KINDS[request.param], form, script, policy, approved or {})
+
+    return begin
+
+
+with_middleware = pytest.mark.parametrize("start", WITH_MIDDLEWARE, indirect=True)
+
+
+class TestRuns:
+    async def test_a_list_is_written_and_worked_through(self, start: Start) -> None:
+        """Todo calls are made together with the calls of the work, several in a turn."""
+        talk = start(
+            turn("", writes("a", "b"), edits("start", 0), works()),
+            turn("", works(), works()),
+            turn("", edits("complete", 0), edits("start", 1), works()),
+            turn("", edits("complete", 1), call("list_todos")),
+            "Both are done.",
+        )
+        await talk.send(BEGIN)
+        talk.check()
+
+    async def test_a_list_is_seeded_with_the_input(self, start: Start) -> None:
+        """The model learns of it from the prompt alone."""
+        talk = start(
+            turn("", edits("start", 0), works()),
+            turn("", edits("complete", 0), works()),
+            turn("", edits("complete", 1)),
+            "Both are done.",
+        )
+        await talk.send({**BEGIN, "todos": items("a", "b")})
+        talk.check()
+
+    async def test_an_agent_that_stops_early_is_continued(self, start: Start) -> None:
+        """Once without any progress in between, and once after some."""
+        talk = start(
+            turn("", writes("a", "b")),
+            "This is my plan.",
+            "I shall begin.",
+            turn("", edits("complete", 0)),
+            "The first is done.",
+            turn("", edits("complete", 1)),
+            "Both are done.",
+        )
+        await talk.send(BEGIN)
+        talk.check()
+
+    async def test_calls_are_refused(self, start: Start) -> None:
+        """Alone in a turn, and between calls that are accepted."""
+        talk = start(
+            turn("", edits("start", 0)),
+            turn("", writes("a", "b"), edits("complete", 7), edits("start", 0)),
+            turn("", edits("finish", 0)),
+            turn("", writes("x", mode="insert", index=9), works()),
+            turn("", edits("complete", 0, 1)),
+            "Both are done.",
+        )
+        await talk.send(BEGIN)
+        talk.check()
+
+    async def test_a_list_changes_its_items(self, start: Start) -> None:
+        """Items are appended, inserted and replaced while others are in progress."""
+        talk = start(
+            turn("", writes("a", "b"), edits("start", 0)),
+            turn("", writes("c", mode="append"), works()),
+            turn("", edits("complete", 0), writes("new", mode="insert", index=0)),
+            turn("", writes("d", "e")),
+            turn("", edits("complete", 0), edits("abandon", 1)),
+            "It is done.",
+        )
+        await talk.send(BEGIN)
+        talk.check()
+
+    async def test_an_agent_works_for_long_without_touching_its_list(self, start: Start) -> None:
+        """Whatever it is reminded of stays where it was said."""
+        talk = start(
+            turn("", writes("a", "b"), edits("start", 0)),
+            *(turn("", works()) for _ in range(24)),
+            turn("", edits("complete", 0, 1)),
+            "Both are done.",
+        )
+        await talk.send(BEGIN)
+        talk.check()
+
+
+class TestSeveralRuns:
+    async def test_the_user_speaks_while_items_remain(self, start: Start) -> None:
+        """And goes on speaking when the list is finished."""
+        talk = start(
+            turn("", writes("a", "b")),
+            "Shall I?",
+            turn("", edits("complete", 0), works()),
+            "Half of it is done.",
+            turn("", edits("complete", 1)),
+            "Both are done.",
+            "You are welcome.",
+            turn("", writes("c")),
+            "Shall I do c, too?",
+            policy=WAITS,
+        )
+        for text in ("Do a and b.", "Yes.", "And b?", "Thanks.", "Do c."):
+            await talk.send(says(text))
+        talk.check()
+
+    async def test_a_list_is_seeded_with_a_later_input(self, start: Start) -> None:
+        """In the middle of a conversation that had no list."""
+        talk = start(
+            turn("", works()),
+            "Here it is.",
+            turn("", edits("complete", 0)),
+            turn("", edits("complete", 1)),
+            "Both are done.",
+        )
+        await talk.send(says("Look it up."))
+        await talk.send({**BEGIN, "todos": items("a", "b")})
+        talk.check()
+
+    async def test_a_list_is_edited_between_two_runs(self, start: Start) -> None:
+        """The next run begins with another list than the model wrote."""
+        talk = start(
+            turn("", writes("a", "b")),
+            "Shall I?",
+            turn("", edits("start", 2), works()),
+            turn("", edits("complete", 0, 1, 2)),
+            "All three are done.",
+            policy=WAITS,
+        )
+        await talk.send(BEGIN)
+        await talk.edit(items("a", "b", "c"))
+        await talk.send(says("Yes, and c."))
+        talk.check()
+
+    async def test_a_paused_run_is_resumed(self, start: Start) -> None:
+        """Before each step of the tools, without a new message."""
+        talk = start(
+            turn("", writes("a", "b"), works()),
+            turn("", edits("complete", 0), works()),
+            turn("", edits("complete", 1)),
+            "Both are done.",
+        )
+        await talk.send(BEGIN, interrupt_before=["tools"])
+        for _ in range(3):
+            await talk.send(None, interrupt_before=["tools"])
+        talk.check()
+
+    async def test_a_paused_run_is_given_up_for_a_new_message(self, start: Start) -> None:
+        """Its calls never get a result of their own."""
+        talk = start(
+            turn("", writes("a", "b")),
+            turn("", edits("start", 0), works()),
+            turn("", edits("start", 1), works()),
+            turn("", edits("complete", 0, 1)),
+            "Both are done.",
+        )
+        await talk.send(BEGIN, interrupt_before=["tools"])
+        await talk.send(None, interrupt_before=["tools"])
+        await talk.send(says("Begin with b."))
+        talk.check()
+
+    @pytest.mark.parametrize("answer", [True, "Leave b alone."])
+    async def test_a_person_is_asked_before_a_continuation(
+        self, start: Start, answer: bool | str
+    ) -> None:
+        """And agrees, or says something else."""
+        talk = start(
+            turn("", writes("a", "b")),
+            "This is my plan.",
+            turn("", edits("complete", 0), works()),
+            turn("", edits("abandon", 1)),
+            "It is done.",
+            policy=AutoContinue(ask=True),
+        )
+        await talk.send(BEGIN)
+        await talk.send(Command(resume=answer))
+        talk.check()
+
+
+APPROVED = {"write_todos": True, "edit_todos": True}
+DECISIONS: dict[str, dict[str, Any]] = {
+    "approve": {"type": "approve"},
+    "reject": {"type": "reject", "message": "Not that."},
+    "edit": {
+        "type": "edit",
+        "edited_action": {
+            "name": "write_todos",
+            "args": {"mode": "replace", "todos": ["c", "d", "e"]},
+        },
+    },
+}
+
+
+@with_middleware
+class TestPauses:
+    """What needs a middleware, or an edit in the middle of a tool loop."""
+
+    @pytest.mark.parametrize("decision", DECISIONS)
+    async def test_a_call_waits_for_a_person(self, start: Start, decision: str) -> None:
+        """Between a call that needs nobody and one that is approved."""
+        talk = start(
+            turn("", writes("a", "b")),
+            turn("", works(), writes("x", mode="append"), edits("start", 0)),
+            turn("", works()),
+            turn("", works()),
+            "That is all for now.",
+            policy=WAITS,
+            approved=APPROVED,
+        )
+        await talk.send(BEGIN)
+        await talk.send(Command(resume={"decisions": [{"type": "approve"}]}))
+        decisions = [DECISIONS[decision], {"type": "approve"}]
+        await talk.send(Command(resume={"decisions": decisions}))
+        talk.check()
+
+    @pytest.mark.parametrize("calls", ["of the list", "of the work"])
+    async def test_a_list_is_edited_while_a_run_is_paused(self, start: Start, calls: str) -> None:
+        """The tools that run next find another list than the model saw."""
+        talk = start(
+            turn("", writes("a", "b")),
+            turn("", edits("start", 0) if calls == "of the list" else works()),
+            turn("", works()),
+            turn("", edits("complete", 0, 1, 2)),
+            "All three are done.",
+        )
+        await talk.send(BEGIN, interrupt_before=["tools"])
+        await talk.send(None, interrupt_before=["tools"])
+        await talk.edit(items("a", "b", "c"))
+        await talk.send(None)
+        talk.check()
+
+
+def test_a_block_at_the_end_of_each_prompt_is_refused(config: RunnableConfig) -> None:
+    """With the third request: this is what the tests above would show of such a view."""
+
+    def live_block(state: Any) -> list[AnyMessage]:
+        todos = state.get("todos")
+        return [*state["messages"], *([HumanMessage(f"Your list: {todos}")] if todos else [])]
+
+    api = MessagesAPI([turn("", writes("a")), turn("", works()), "Done."])
+    todos = TodoMiddleware(view=live_block)
+    agent: Any = create_agent(chat_anthropic(api), [work], middleware=[todos])
+    with pytest.raises(anthropic.BadRequestError, match="bound to a different conversation"):
+        agent.invoke(BEGIN, config)
+    assert len(api.requests) == 3

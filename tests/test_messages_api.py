@@ -1,0 +1,338 @@
+"""The imitation of Anthropic's API: what it refuses, what it accepts, and what it charges."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import anthropic
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+from tests.messages_api import MessagesAPI, chat_anthropic
+from tests.messages_rules import Content, RefusedError
+from tests.prompt_cache import LOOK_BACK, OUTPUT_PRICE, READ_PRICE, WRITE_PRICE
+from todo_tools.testing import call, turn
+
+MARK = {"type": "ephemeral"}
+WORK = call("work")
+LOOKED_UP = turn("", WORK)
+WEATHER = {"name": "weather", "description": "What the weather is.", "input_schema": {}}
+
+
+def text(content: str, **extra: Any) -> dict[str, Any]:
+    return {"type": "text", "text": content, **extra}
+
+
+def tool_use(call_id: str = "call_1", **extra: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": "weather", "input": {}, **extra}
+
+
+def tool_result(call_id: str = "call_1", content: Any = "Rain.", **extra: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content, **extra}
+
+
+def user(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "user", "content": list(blocks)}
+
+
+def assistant(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+HELLO = user(text("Hello."))
+
+
+def request(*messages: dict[str, Any], **extra: Any) -> dict[str, Any]:
+    system = [text("Help.")]
+    defaults = {"model": "claude", "max_tokens": 100, "system": system, "tools": [WEATHER]}
+    return {**defaults, "messages": list(messages), **extra}
+
+
+def echo(asked: Any) -> str:
+    return f"Answer {len(asked['messages'])}."
+
+
+def talk(api: MessagesAPI, *says: str, **extra: Any) -> list[dict[str, Any]]:
+    """A conversation that only grows, one message of the user after the other."""
+    history: list[dict[str, Any]] = []
+    for said in says:
+        history.append(user(text(said)))
+        answer = api.answer(request(*history, **extra))
+        history.append(assistant(*answer["content"]))
+    return history
+
+
+def without_thinking(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages as a program sends them that keeps no thinking."""
+    return [
+        {**message, "content": [b for b in message["content"] if b["type"] != "thinking"]}
+        for message in messages
+    ]
+
+
+class TestAnswers:
+    def test_an_answer_has_thinking_text_and_calls(self) -> None:
+        """In this order, each as a block."""
+        api = MessagesAPI([turn("I look.", WORK)])
+        answer = api.answer(request(HELLO))
+        assert [block["type"] for block in answer["content"]] == ["thinking", "text", "tool_use"]
+        assert answer["stop_reason"] == "tool_use"
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_the_real_chat_model_reads_it(self, form: str) -> None:
+        """With its calls, its thinking and its usage, in both forms."""
+        model = chat_anthropic(MessagesAPI([LOOKED_UP]))
+        answer = model.invoke("Hello.") if form == "sync" else await model.ainvoke("Hello.")
+        assert answer.tool_calls[0]["id"] == WORK["id"]
+        assert isinstance(answer.content[0], dict)
+        assert answer.content[0]["signature"]
+        assert answer.usage_metadata
+        assert answer.usage_metadata["input_tokens"] > 0
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_the_real_chat_model_raises_what_is_refused(self, form: str) -> None:
+        """As the error of the client library for status 400."""
+        model = chat_anthropic(MessagesAPI(echo))
+        history = [HumanMessage("Hello."), AIMessage("Hi.")]
+        with pytest.raises(anthropic.BadRequestError, match="must end with a user message"):
+            model.invoke(history) if form == "sync" else await model.ainvoke(history)
+
+    def test_a_script_that_is_used_up_is_an_error_of_the_server(self) -> None:
+        """So that no test takes it for a refused request."""
+        with pytest.raises(anthropic.InternalServerError, match="no answer left"):
+            chat_anthropic(MessagesAPI([])).invoke("Hello.")
+
+
+class TestThinking:
+    def test_a_growing_conversation_is_accepted(self) -> None:
+        """All of its thinking comes back, each block after what was before it."""
+        api = MessagesAPI(echo)
+        history = talk(api, "One.", "Two.", "Three.")
+        thinking = [block for m in history for block in m["content"] if "signature" in block]
+        assert len(thinking) == 3
+
+    @pytest.mark.parametrize("place", ["system", "tools", "messages"])
+    def test_a_change_before_a_thinking_block_is_refused(self, place: str) -> None:
+        """Wherever it is."""
+        api = MessagesAPI(echo)
+        history = [*talk(api, "One.", "Two."), HELLO]
+        changes = {
+            "system": request(*history, system=[text("Help!")]),
+            "tools": request(*history, tools=[{**WEATHER, "description": "Sun or rain."}]),
+            "messages": request(user(text("Won.")), *history[1:]),
+        }
+        with pytest.raises(RefusedError, match=f"different conversation.*change is at {place}"):
+            api.answer(changes[place])
+
+    def test_a_block_that_was_shown_once_is_refused_when_it_is_gone(self) -> None:
+        """With the third request: the second answer was bound to it."""
+        api = MessagesAPI([LOOKED_UP, turn("", call("work")), "Done."])
+        shown = text("Your list: ...")
+        first = api.answer(request(HELLO))["content"]
+        result = tool_result(WORK["id"] or "")
+        second = api.answer(request(HELLO, assistant(*first), user(result, shown)))["content"]
+        next_result = tool_result(second[-1]["id"])
+        gone = (HELLO, assistant(*first), user(result), assistant(*second), user(next_result))
+        with pytest.raises(
+            RefusedError, match=r"messages\.3\.content\.0: .* different conversation"
+        ):
+            api.answer(request(*gone))
+
+    def test_a_block_that_was_left_out_is_refused_when_a_later_one_comes_back(self) -> None:
+        """Thinking is part of what is before the next thinking."""
+        api = MessagesAPI(echo)
+        history = talk(api, "One.", "Two.")
+        history[1] = assistant(*history[1]["content"][1:])
+        with pytest.raises(RefusedError, match="different conversation"):
+            api.answer(request(*history, HELLO))
+
+    def test_no_thinking_at_all_is_accepted(self) -> None:
+        """There is nothing then that is bound to anything."""
+        api = MessagesAPI(echo)
+        _, *later = without_thinking(talk(api, "One.", "Two."))
+        assert api.answer(request(user(text("Won.")), *later, HELLO))
+
+    @pytest.mark.parametrize("change", [{"signature": "forged"}, {"thinking": "Something else."}])
+    def test_thinking_that_was_never_given_is_refused(self, change: dict[str, str]) -> None:
+        """It needs a known signature and its own text."""
+        api = MessagesAPI(echo)
+        history = talk(api, "One.")
+        history[1]["content"][0] |= change
+        with pytest.raises(RefusedError, match="Invalid `signature`"):
+            api.answer(request(*history, HELLO))
+
+    def test_marks_and_the_form_of_a_text_are_no_change(self) -> None:
+        """A string says what a list with one text says, and a mark says nothing to the model."""
+        api = MessagesAPI(echo)
+        history = talk(api, "One.", cache_control=MARK)
+        system = [text("Help.", cache_control=MARK)]
+        assert api.answer(
+            request({"role": "user", "content": "One."}, *history[1:], HELLO, system=system)
+        )
+
+
+ORDERS: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "no messages": ("first message must use the user role", []),
+    "an answer comes first": ("first message must use the user role", [assistant(text("Hi."))]),
+    "an answer comes last": ("must end with a user message", [HELLO, assistant(text("Hi."))]),
+    "an unknown role": ("is not `user`", [HELLO, {"role": "tool", "content": "Hi."}, HELLO]),
+    "an empty message": ("non-empty content", [user()]),
+    "an empty text": ("non-whitespace text", [user(text(""))]),
+    "an empty string": ("non-empty content", [{"role": "user", "content": ""}]),
+    "an empty text in a result": (
+        "non-whitespace text",
+        [HELLO, assistant(tool_use()), user(tool_result(content=[text("Rain."), text(" ")]))],
+    ),
+    "a call without a result": (
+        "`tool_use` without a `tool_result`",
+        [HELLO, assistant(tool_use()), HELLO],
+    ),
+    "a call followed by an answer": (
+        "`tool_use` without a `tool_result`",
+        [HELLO, assistant(tool_use()), assistant(text("Hi.")), HELLO],
+    ),
+    "a result without a call": (
+        "`tool_result` without a `tool_use`",
+        [HELLO, assistant(text("Hi.")), user(tool_result())],
+    ),
+    "a result that comes late": (
+        "`tool_use` without a `tool_result`",
+        [HELLO, assistant(tool_use()), HELLO, assistant(text("Hi.")), user(tool_result())],
+    ),
+    "two results of one call": (
+        "more than one `tool_result`",
+        [HELLO, assistant(tool_use()), user(tool_result(), tool_result())],
+    ),
+    "two calls of one id": (
+        "must be unique",
+        [HELLO, assistant(tool_use(), tool_use()), user(tool_result())],
+    ),
+    "a call without an id": (
+        "pattern of an id",
+        [HELLO, assistant(tool_use("")), user(tool_result(""))],
+    ),
+    "a result without an id": (
+        "pattern of an id",
+        [HELLO, assistant(tool_use()), user(tool_result(), tool_result(""))],
+    ),
+    "a text before a result": (
+        "must come before other content",
+        [HELLO, assistant(tool_use()), user(text("See:"), tool_result())],
+    ),
+}
+
+
+class TestOrder:
+    @pytest.mark.parametrize("name", ORDERS)
+    def test_it_refuses(self, name: str) -> None:
+        """Each with a reason of its own."""
+        reason, messages = ORDERS[name]
+        with pytest.raises(RefusedError, match=reason):
+            MessagesAPI(echo).answer(request(*messages))
+
+    def test_text_after_results_and_two_user_messages_are_accepted(self) -> None:
+        """Several calls have their results in one message; texts come after them."""
+        calls = assistant(text("I look."), tool_use("a"), tool_use("b"))
+        results = user(
+            tool_result("b"), tool_result("a", [text("Rain."), text("Cold.")]), text("?")
+        )
+        assert MessagesAPI(echo).answer(request(HELLO, calls, results, HELLO))
+
+
+class TestMarks:
+    def test_four_marks_are_accepted_and_a_fifth_is_refused(self) -> None:
+        """The mark of the whole request counts as one."""
+        marked: Content = [text(str(number), cache_control=MARK) for number in range(4)]
+        assert MessagesAPI(echo).answer(request(user(*marked)))
+        with pytest.raises(RefusedError, match="at most 4 blocks can be marked, found 5"):
+            MessagesAPI(echo).answer(request(user(*marked), HELLO, cache_control=MARK))
+
+    def test_a_mark_on_a_marked_block_is_one(self) -> None:
+        """The mark of the whole request may land on a block that has its own."""
+        marked: Content = [text(str(number), cache_control=MARK) for number in range(4)]
+        assert MessagesAPI(echo).answer(request(user(*marked), cache_control=MARK))
+
+    def test_thinking_cannot_be_marked(self) -> None:
+        """It is cached with what is after it."""
+        api = MessagesAPI(echo)
+        history = talk(api, "One.")
+        history[1]["content"][0]["cache_control"] = MARK
+        with pytest.raises(RefusedError, match="thinking blocks cannot be marked"):
+            api.answer(request(*history, HELLO))
+
+
+class TestBill:
+    def test_without_marks_all_is_paid_in_full(self) -> None:
+        """No cache is written and none is read."""
+        api = MessagesAPI(echo)
+        talk(api, "One.", "Two.")
+        charges = api.bill.charges
+        assert [(charge.written, charge.read) for charge in charges] == [(0, 0), (0, 0)]
+        assert charges[1].plain > charges[0].plain > 0
+        assert not api.bill.history_is_read
+
+    def test_a_growing_conversation_reads_all_that_was_written(self) -> None:
+        """With the mark of the whole request, each request pays only for what is new."""
+        api = MessagesAPI(echo)
+        talk(api, "One.", "Two.", "Three.", cache_control=MARK)
+        first, second, third = api.bill.charges
+        assert (first.read, first.plain) == (0, 0)
+        assert second.read == first.written
+        assert third.read == second.read + second.written
+        assert api.bill.history_is_read
+
+    def test_the_cost_is_in_plain_input_tokens(self) -> None:
+        """Writing costs more than sending, reading a tenth, and what is received five times."""
+        api = MessagesAPI(echo)
+        talk(api, "One.", "Two.", cache_control=MARK)
+        first, second = api.bill.charges
+        assert first.cost == WRITE_PRICE * first.written + OUTPUT_PRICE * first.received
+        read = READ_PRICE * second.read + WRITE_PRICE * second.written
+        assert second.cost == read + OUTPUT_PRICE * second.received
+        assert api.bill.cost == first.cost + second.cost
+
+    def test_only_what_is_up_to_a_mark_is_written(self) -> None:
+        """What is after the last mark is paid in full, and again in the next request."""
+        api = MessagesAPI(echo)
+        system = [text("Help.", cache_control=MARK)]
+        talk(api, "One.", "Two.", system=system)
+        first, second = api.bill.charges
+        assert first.written == second.read > 0
+        assert second.written == 0
+        assert second.plain > first.plain > 0
+
+    def test_text_at_the_end_that_vanishes_takes_the_mark_with_it(self) -> None:
+        """Then nothing of the history is ever read from the cache."""
+        api = MessagesAPI(echo)
+        history: list[dict[str, Any]] = []
+        for number in range(4):
+            history.append(user(text(f"Message {number}.")))
+            shown = user(text(f"Your list, version {number}."))
+            answer = api.answer(request(*history, shown, cache_control=MARK))
+            history += without_thinking([assistant(*answer["content"])])
+        assert [charge.read for charge in api.bill.charges] == [0, 0, 0, 0]
+        assert [charge.is_continued for charge in api.bill.charges[1:]] == [False] * 3
+        assert not api.bill.history_is_read
+
+    @pytest.mark.parametrize(("added", "is_read"), [(LOOK_BACK - 1, True), (LOOK_BACK, False)])
+    def test_an_entry_is_found_only_within_the_look_back(self, added: int, is_read: bool) -> None:
+        """Though all that was marked is there, unchanged."""
+        api = MessagesAPI(echo)
+        api.answer(request(HELLO, cache_control=MARK))
+        more = [text(f"Part {number}.") for number in range(added)]
+        api.answer(request(user(text("Hello."), *more), cache_control=MARK))
+        assert api.bill.charges[1].is_continued
+        assert (api.bill.charges[1].read > 0) is is_read
+        assert api.bill.history_is_read is is_read
+
+    def test_the_usage_of_the_real_chat_model_is_that_of_the_bill(self) -> None:
+        """The chat model adds the parts up to its own input tokens."""
+        api = MessagesAPI(echo)
+        model = chat_anthropic(api, model_kwargs={"cache_control": MARK})
+        history = [SystemMessage("Help."), HumanMessage("One.")]
+        history = [*history, model.invoke(history), HumanMessage("Two.")]
+        usage = model.invoke(history).usage_metadata
+        charge = api.bill.charges[1]
+        assert usage
+        assert usage["input_tokens"] == charge.plain + charge.written + charge.read
+        assert usage["input_token_details"]["cache_read"] == charge.read > 0
+        assert usage["output_tokens"] == charge.received
