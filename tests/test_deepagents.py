@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field, SecretStr
 
 from tests.conftest import items
+from tests.prompt_reader import read_list
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -75,7 +76,7 @@ class TestDeepAgent:
         graph = deep_agent(parent, subagents=[helper])
         final = graph.invoke(USER, config) if form == "sync" else await graph.ainvoke(USER, config)
         assert len(child.prompts) == 4
-        assert "child" in child.prompts[-1][-1].text
+        assert read_list(child.prompts[-1]) == [("child", "not_started")]
         assert "parent" not in child.prompts[-1][-1].text
         assert all("child" not in prompt[-1].text for prompt in parent.prompts[:2])
         assert final["todos"] == items("parent 1", "parent 2", status="completed")

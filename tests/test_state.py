@@ -123,7 +123,7 @@ class TestChannel:
     def test_its_json_schema_can_be_made(self, state: type[Any]) -> None:
         """Servers publish it."""
         schema = graph_of(state).get_input_jsonschema()
-        assert schema["properties"].keys() == {"messages", "todos", "todo_loop"}
+        assert schema["properties"].keys() == {"messages", "todo_blocks", "todo_loop", "todos"}
 
 
 class TestMessagesBatch:

@@ -119,7 +119,6 @@ class TestChecklistModel:
     def test_a_finished_list_is_reported(self) -> None:
         """How many were completed."""
         todos = [*items("a", status="completed"), *items("b", status="abandoned")]
-        details = {"action": "edit", "todos": todos}
-        edited = ToolMessage("…", name="edit_todos", tool_call_id="1", artifact=details)
-        prompt = model_view({"messages": [HumanMessage("Begin."), edited], "todos": todos})
+        listed = ToolMessage(format_todos(todos), name="list_todos", tool_call_id="1")
+        prompt = model_view({"messages": [HumanMessage("Begin."), listed], "todos": todos})
         assert checklist_model().invoke(prompt).text == "1 of 2 steps are completed."

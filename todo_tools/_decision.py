@@ -100,6 +100,8 @@ class Decision:
     """Why the loop stops; `None` sends the agent back to work."""
     prompt: str = ""
     """The continuation message, when the agent is sent back to work."""
+    lines: str = ""
+    """The part of it that lists the incomplete items."""
     notice: str = ""
     """What the user is told when a limit was reached."""
 
@@ -155,7 +157,8 @@ def decide(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> Deci
         return Decision(loop, "stop_condition")
     if limit := _limit_reached(loop, policy):
         return Decision(loop, limit, notice=_notice(limit, todos, loop))
-    return Decision(loop, prompt=_prompt(todos, policy.prompt))
+    lines = format_incomplete(todos)
+    return Decision(loop, prompt=_prompt(todos, lines, policy.prompt), lines=lines)
 
 
 def read_answer(answer: object) -> bool | str | None:
@@ -206,8 +209,8 @@ def _notice(
     return f"⚠ Stopped after {reached}; {remaining} todo(s) remain. Send a message to go on."
 
 
-def _prompt(todos: list[TodoItem], instruction: str) -> str:
+def _prompt(todos: list[TodoItem], lines: str, instruction: str) -> str:
     """The continuation message, with the call that its most urgent item suggests."""
     index, item = min(incomplete(todos), key=lambda entry: STATUSES[entry[1]["status"]].precedence)
     action = STATUSES[item["status"]].next_action
-    return prompts.continuation(instruction, format_incomplete(todos), action, index)
+    return prompts.continuation(instruction, lines, action, index)

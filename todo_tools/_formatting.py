@@ -48,6 +48,22 @@ def read_lines(text: str) -> Iterator[tuple[int, TodoItem] | None]:
             yield None
 
 
+def format_change(label: str, indices: Sequence[int]) -> str:
+    """The first line of the result of a status change, such as `Started [0, 1]`."""
+    return f"{label} {list(indices)}"
+
+
+_CHANGE = re.compile(r"(\w+) \[(\d+(?:, \d+)*)\]")
+
+
+def read_change(line: str) -> tuple[TodoStatus, set[int]] | None:
+    """Read what `format_change` wrote: the new status, and the items that have it."""
+    status_of: dict[str, TodoStatus] = {row.done_label: name for name, row in STATUSES.items()}
+    found = _CHANGE.fullmatch(line)
+    status = status_of.get(found[1]) if found else None
+    return (status, set(map(int, found[2].split(", ")))) if found and status else None
+
+
 def format_todos(todos: Sequence[TodoItem]) -> str:
     """Show a list as the tools show it to the model.
 

@@ -19,9 +19,10 @@ from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
 from todo_tools._decision import SPOKEN, AutoContinue, Decision, decide, read_answer
+from todo_tools._shown_list import record_block
 from todo_tools._todos import TodoItem
 from todo_tools.events import continue_question, countdown_event
-from todo_tools.state import TodoState, loop_in, messages_in, todos_in
+from todo_tools.state import loop_in, messages_in, todos_in
 from todo_tools.transcript import continuation_message
 
 # How often a drain request is noticed during the grace period.
@@ -115,7 +116,8 @@ def _carry_out(decision: Decision) -> Ending:
     if decision.outcome:
         return Ending(continues=False, update=update)
     return Ending(
-        continues=True, update={**update, "messages": [continuation_message(decision.prompt)]}
+        continues=True,
+        update={**update, "messages": [continuation_message(decision.prompt, decision.lines)]},
     )
 
 
@@ -167,7 +169,7 @@ def add_auto_continue(
     for parameter, name in {"agent": agent, "tools": tools, "node": node, "end": end}.items():
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
-    missing = sorted(TodoState.__annotations__.keys() - builder.channels.keys())
+    missing = sorted({"messages", "todos", "todo_loop"} - builder.channels.keys())
     if missing:
         raise ValueError(
             f"the state of this graph lacks {', '.join(missing)}; build it with "
@@ -180,9 +182,7 @@ def add_auto_continue(
             f"this graph's state has no reducer for {' and '.join(plain)}, so what the tools write "
             "cannot be folded; derive the state from TodoState"
         )
-    runnable = RunnableLambda(
-        lambda state: end_answer(state, policy).update, _async_node(policy), name=node
-    )
+    runnable = RunnableLambda(_node(policy), _async_node(policy), name=node)
     builder.add_node(node, runnable)
     builder.add_conditional_edges(agent, _route(tools, node), [tools, node])
     # An edge and not a Command: whoever edits the state right after this node is routed as well.
@@ -190,11 +190,23 @@ def add_auto_continue(
     return builder
 
 
-def _async_node(policy: AutoContinue) -> Callable[[Any], Awaitable[dict[str, Any]]]:
-    async def node(state: Any) -> dict[str, Any]:
-        return (await aend_answer(state, policy)).update
+def _node(policy: AutoContinue) -> Callable[[Any], dict[str, Any]]:
+    def node(state: Any) -> dict[str, Any]:
+        return {**end_answer(state, policy).update, **_record(state)}
 
     return node
+
+
+def _async_node(policy: AutoContinue) -> Callable[[Any], Awaitable[dict[str, Any]]]:
+    async def node(state: Any) -> dict[str, Any]:
+        return {**(await aend_answer(state, policy)).update, **_record(state)}
+
+    return node
+
+
+def _record(state: Any) -> dict[str, Any]:
+    """Record the block that the last prompt showed, so that the next one shows it again."""
+    return record_block(state, len(messages_in(state)) - 1)
 
 
 def _route(tools: str, otherwise: str) -> Callable[[Any], str]:

@@ -1,39 +1,63 @@
-"""What the model is sent: the history with short todo results, and the live list at its end.
+"""What the model is sent: an append-only view of the history.
 
-The view is made for one call and never stored. A todo result is short from the first prompt it
-appears in, so the history part of a prompt never changes once sent and stays in the provider's
-prompt cache; only the last block is new.
+What was sent once is sent again, byte for byte, on every later call; new text comes only after it.
+So a provider's cache of the history holds, wherever its mark is, and a model's reasoning stays
+bound to the text before it. The view is made for one call and never stored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from itertools import takewhile
+from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    InvalidToolCall,
+    ToolCall,
+    ToolMessage,
+)
 
 from todo_tools import _prompts as prompts
-from todo_tools._formatting import format_todos
-from todo_tools._todos import TodoItem, incomplete
-from todo_tools.state import messages_in, todos_in
-from todo_tools.transcript import details_of, is_injected, last_user_message
+from todo_tools._formatting import format_incomplete, format_todos, read_change
+from todo_tools._ids import stable_ids
+from todo_tools._records import TOOLS
+from todo_tools._shown_list import changed_list, due_block, known_after, turns
+from todo_tools._todos import TodoItem, incomplete, require_whole_number
+from todo_tools.state import TodoBlocks, blocks_in, messages_in
+from todo_tools.transcript import continuation_lines
 
+Message = TypeVar("Message", bound=BaseMessage)
 ModelView = Callable[[Any], Sequence[BaseMessage]]
 """A function from the state to the messages that the model is sent."""
 
 
-def model_view(state: Any) -> list[AnyMessage]:
+def model_view(state: Any, *, remind_every: int = 10) -> list[AnyMessage]:
     """Give the messages to send to the model.
 
+    No message is added, except results for tool calls that will never have one. What there is to
+    say about the list is appended to messages of the history:
+
+    - A result of `write_todos` or `edit_todos` is whole when it tells something that its first line
+      does not; otherwise it is its first line, with one line of progress on the last one of a turn.
+    - Where the results do not add up to the list of the state, because it was seeded, edited or
+      summarized away, the whole list is appended to the newest message.
+    - After many calls of the model without a todo call, the progress is appended to a tool result.
+
     Args:
-        state: The graph state, with `messages` and `todos`. It is left as it is.
+        state: The graph state, with `messages` and `todos`. It is not changed.
+        remind_every: Calls of the model without a todo call after which the progress is shown
+            again, 1 or more.
 
     Returns:
-        The history with every todo result cut to its first line (errors stay whole) and a result
-        for every tool call that will never have one; at the end one message with the live list,
-        while items remain and once more when the last one was finished since the user's last
-        message.
+        The messages. Those of an earlier call for the same thread are their beginning. In a graph
+        without `TodoMiddleware` there is one exception: the list was changed from outside between
+        two calls of the model in one run.
 
     Raises:
-        ValueError: `todos` holds something that is not a list of todos.
+        TypeError: `remind_every` is not a whole number.
+        ValueError: `remind_every` is smaller than 1, or `todos` holds something that is not a list
+            of todos.
 
     Example:
         ```python
@@ -42,75 +66,126 @@ def model_view(state: Any) -> list[AnyMessage]:
             return {"messages": [model.invoke(prompt)]}
         ```
     """
-    messages = messages_in(state)
-    view = list(_answered([_shortened(message) for message in messages]))
-    block = live_block(todos_in(state), messages)
-    return [*view, block] if block else view
+    require_whole_number("remind_every", remind_every, minimum=1)
+    blocks = {**blocks_in(state), **due_block(state, at_newest=False)}
+    return list(_answered(list(_viewed(messages_in(state), blocks, remind_every))))
+
+
+def _viewed(
+    messages: Sequence[AnyMessage], blocks: TodoBlocks, remind_every: int
+) -> Iterator[AnyMessage]:
+    """Each message as the model reads it; it follows from the messages up to it."""
+    known: list[TodoItem] = []
+    reminders = _reminder_places(messages, remind_every)
+    closings = _closing_places(messages)
+    for at, place in enumerate(stable_ids(messages)):
+        message, block = messages[at], blocks.get(place)
+        shown = _shortened(message, known, closes_turn=at in closings)
+        known = known_after(known, message, block)
+        if block is not None:
+            shown = _extended(shown, prompts.list_block(format_todos(known)))
+        elif at in reminders and incomplete(known):
+            shown = _extended(shown, prompts.reminder(known))
+        yield shown
+
+
+def _shortened(message: Message, known: list[TodoItem], *, closes_turn: bool) -> Message:
+    """A message without what the model has read before."""
+    todos = changed_list(message)
+    if todos is None:
+        return _without_list(message, known)
+    text = message.text
+    summary = text.partition("\n")[0]
+    is_told = _after_summary(known, summary) == todos
+    lines = [summary if is_told else text]
+    if closes_turn and todos and (is_told or not incomplete(todos)):
+        lines.append(prompts.progress(todos))
+    shown = "\n".join(lines) if is_told else "\n\n".join(lines)
+    return message.model_copy(update={"content": shown})
+
+
+def _after_summary(known: list[TodoItem], summary: str) -> list[TodoItem] | None:
+    """The list that a reader of the first line of a result knows; `None` if it does not tell."""
+    if summary.startswith("Wrote"):
+        return [{"text": todo["text"], "status": "not_started"} for todo in known]
+    change = read_change(summary)
+    if change is None:
+        return known  # an insertion; whether of nothing, the comparison shows
+    status, indices = change
+    return [
+        {"text": todo["text"], "status": status} if index in indices else todo
+        for index, todo in enumerate(known)
+    ]
+
+
+def _without_list(message: Message, known: list[TodoItem]) -> Message:
+    """A continuation message without its list, where the model knows these items."""
+    lines = continuation_lines(message)
+    if not lines or lines != format_incomplete(known):
+        return message
+    return message.model_copy(update={"content": message.text.replace(f"\n\n{lines}", "", 1)})
+
+
+def _extended(message: Message, text: str) -> Message:
+    """A message with a text after what it says, as a block of its own if it has blocks."""
+    if isinstance(message.content, str):
+        content: Any = f"{message.content}\n\n{text}" if message.content else text
+    else:
+        content = [*message.content, {"type": "text", "text": text}]
+    return message.model_copy(update={"content": content})
+
+
+def _closing_places(messages: Sequence[BaseMessage]) -> set[int]:
+    """The last result of each turn that changed the list."""
+    places: set[int] = set()
+    for _, results in turns(messages):
+        changes = [at for at in results if changed_list(messages[at]) is not None]
+        places.update(changes[-1:])
+    return places
+
+
+def _reminder_places(messages: Sequence[BaseMessage], every: int) -> set[int]:
+    """The last tool result of each turn that is the `every`th in a row without a todo call."""
+    places: set[int] = set()
+    calls = 0
+    for answer, results in turns(messages):
+        touched = any(call["name"] in TOOLS for call in answer.tool_calls) if answer else True
+        calls = 0 if touched else calls + 1
+        if calls and calls % every == 0:
+            places.update(results[-1:])
+    return places
 
 
 def _answered(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
     """The messages, with a result for each call that will never have one.
 
     That is a call whose arguments were no JSON, and one of a run that was cancelled or failed while
-    a tool worked, before the user went on. Providers refuse a history with such a call.
+    a tool worked. Providers refuse a history with such a call. A result belongs to the turn that it
+    follows: some model servers use the same ids in every turn.
     """
-    results = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    open_calls: list[ToolMessage] = []
-    for message in messages:
+    missing: list[ToolMessage] = []
+    for at, message in enumerate(messages):
         if not isinstance(message, ToolMessage):
-            yield from open_calls
-            open_calls = []
+            yield from missing
+            missing = []
         yield message
         if isinstance(message, AIMessage):
-            calls = [call for call in message.tool_calls if call["id"] not in results]
-            open_calls = [_failed(call["name"], call["id"], prompts.CUT_OFF) for call in calls]
-            for call in message.invalid_tool_calls:
-                if call["id"] not in results:
-                    yield _failed(call["name"] or "", call["id"], prompts.NO_JSON)
+            answered = _answered_ids(messages[at + 1 :])
+            yield from _failed(message.invalid_tool_calls, answered, prompts.NO_JSON)
+            missing = list(_failed(message.tool_calls, answered, prompts.CUT_OFF))
+    yield from missing
 
 
-def _failed(name: str, call_id: str | None, reason: str) -> ToolMessage:
-    return ToolMessage(reason, name=name, tool_call_id=call_id or "", status="error")
+def _answered_ids(following: Sequence[AnyMessage]) -> set[str]:
+    """The ids of the results before the next answer of the model."""
+    turn = takewhile(lambda message: not isinstance(message, AIMessage), following)
+    return {message.tool_call_id for message in turn if isinstance(message, ToolMessage)}
 
 
-def _injected(text: str) -> HumanMessage:
-    return HumanMessage(text, additional_kwargs={"lc_source": "todo_tools"})
-
-
-def live_block(todos: list[TodoItem], messages: Sequence[AnyMessage]) -> HumanMessage | None:
-    """The message with the live list, where the model needs one."""
-    remaining = len(incomplete(todos))
-    if remaining:
-        return _injected(prompts.live_list_block(format_todos(todos), remaining))
-    if todos and _todo_tool_answered(messages):
-        return _injected(prompts.finished_list_block(format_todos(todos)))
-    return None
-
-
-def _todo_tool_answered(messages: Sequence[AnyMessage]) -> bool:
-    """Whether a todo tool was called since the user's last message."""
-    since = messages[last_user_message(messages) or 0 :]
-    return any(details_of(message) for message in since)
-
-
-def _shortened(message: AnyMessage) -> AnyMessage:
-    if isinstance(message, HumanMessage) and is_injected(message):
-        return _without_list(message)
-    details = details_of(message)
-    if not isinstance(message, ToolMessage) or details is None or "error" in details:
-        return message
-    if not isinstance(message.content, str):
-        return message  # someone replaced the result by content blocks; theirs to keep
-    if details["action"] != "list":
-        return message.model_copy(update={"content": message.content.partition("\n")[0]})
-    if message.content == format_todos([]):
-        return message
-    return message.model_copy(update={"content": prompts.LISTED})
-
-
-def _without_list(message: HumanMessage) -> HumanMessage:
-    """A continuation message without its middle part, which the live list repeats."""
-    parts = message.text.split("\n\n")
-    if len(parts) != 3 or parts[0] != prompts.CONTINUE:  # noqa: PLR2004  the three parts
-        return message  # someone else's words under our name
-    return message.model_copy(update={"content": f"{parts[0]}\n\n{parts[2]}"})
+def _failed(
+    calls: Sequence[ToolCall | InvalidToolCall], answered: set[str], reason: str
+) -> Iterator[ToolMessage]:
+    for call in calls:
+        call_id = call["id"]
+        if call_id and call_id not in answered:  # no result can name a call without an id
+            yield ToolMessage(reason, name=call["name"] or "", tool_call_id=call_id, status="error")

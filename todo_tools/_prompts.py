@@ -1,8 +1,14 @@
 """All wording that a model reads, except what the tools answer and say of their arguments.
 
 The snippet and the eight guidelines are the tools' specification, to the letter.
-No function here puts the text of a todo into a sentence: it stands only in list lines.
+No function here puts the text of a todo into an instruction: it is only in list lines and in the
+line of progress, on which it cannot pass for another line.
 """
+
+from collections.abc import Sequence
+
+from todo_tools._formatting import one_line
+from todo_tools._todos import TodoItem, incomplete
 
 PROMPT_SNIPPET = (
     "Manage a todo list: write (replace/append/insert), list, edit (start/complete/abandon by "
@@ -55,24 +61,48 @@ OUTSIDE_GRAPH = (
 )
 """What a tool answers where there is no list that it could work on."""
 
-LISTED = "The list is shown at the end of this conversation as long as it is of use."
-"""What the model is shown of a `list_todos` result in the history."""
-
 CUT_OFF = "Error: the run ended before this tool answered; it may have done part of its work."
 NO_JSON = "Error: the arguments of this call were not valid JSON, so the tool was not run."
 """What the model is shown for a call without a result."""
 
-_REMINDER = "Start the next item before you work on it; complete it as soon as it is done."
+
+NOTE = "[Automatic note: the todo list]"
+"""What a text about the list begins with where it is appended to a message of someone else."""
 
 
-def live_list_block(lines: str, remaining: int) -> str:
-    """The block at the end of every prompt while items remain: the list, then the reminder."""
-    return f"[Automatic note: the todo list, {remaining} remaining]\n{lines}\n[{_REMINDER}]"
+def list_block(lines: str) -> str:
+    """The whole list, for a place where the results of the tools do not show it."""
+    return f"{NOTE}\n{lines}"
 
 
-def finished_list_block(lines: str) -> str:
-    """The block at the end of the prompt when the last item was finished in this turn."""
-    return f"[Automatic note: every todo is finished]\n{lines}\n[Now answer the user.]"
+def progress(todos: Sequence[TodoItem]) -> str:
+    """How far a list is, on one line: the items in progress, or the next one."""
+    open_items = incomplete(todos)
+    if not open_items:
+        return "Every item is finished. Now answer the user."
+    finished = f"{len(todos) - len(open_items)}/{len(todos)} finished."
+    started = [entry for entry in open_items if entry[1]["status"] == "in_progress"]
+    if not started:
+        return f"{finished} Next: {_brief(*open_items[0])}"
+    shown = "; ".join(_brief(*entry) for entry in started[:_SHOWN_ITEMS])
+    more = len(started) - _SHOWN_ITEMS
+    return f"{finished} In progress: {shown}{f'; {more} more' if more > 0 else ''}"
+
+
+def reminder(todos: Sequence[TodoItem]) -> str:
+    """The progress, for a place long after the list was touched."""
+    return f"{NOTE} {progress(todos)}"
+
+
+def _brief(index: int, todo: TodoItem) -> str:
+    text = one_line(todo["text"])
+    cut = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+    return f"[{index}] {cut}"
+
+
+_SHOWN_ITEMS = 3
+# The whole text is in the list that the model was shown; this is enough to know the item by.
+_SHOWN_CHARACTERS = 60
 
 
 CONTINUE = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from todo_tools import _prompts as prompts
-from todo_tools._formatting import format_todos
+from todo_tools._formatting import format_change, format_todos
 from todo_tools._operations import Operation
 from todo_tools._todos import (
     STATUSES,
@@ -207,8 +207,8 @@ def _check_edit(args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimi
     invalid = [index for index in indices if not 0 <= index < len(todos)]
     if invalid:
         raise CallError(f"indices {invalid} out of range (0 to {len(todos) - 1})")
-    label = STATUSES[status].done_label
-    return {"op": "set_status", "status": status, "indices": indices}, f"{label} {indices}"
+    summary = format_change(STATUSES[status].done_label, indices)
+    return {"op": "set_status", "status": status, "indices": indices}, summary
 
 
 def _show_edit(args: Mapping[str, Any]) -> Shown | None:

@@ -1,7 +1,7 @@
 """The three tools: thin StructuredTools around `answer_call`."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
@@ -11,15 +11,16 @@ from langgraph.types import Command
 from pydantic import create_model
 
 from todo_tools import _prompts as prompts
-from todo_tools._answers import answer_call
+from todo_tools._answers import Answer, answer_call
 from todo_tools._decision import PROGRESS
 from todo_tools._records import TOOLS, TodoTool
 from todo_tools._replay import todos_at_call
+from todo_tools._shown_list import record_block
 from todo_tools._todos import DEFAULT_LIMITS, TodoLimits
 from todo_tools.events import todos_event
 from todo_tools.schemas import LenientArgs, argument, optional_argument
 from todo_tools.state import has_todos, messages_in
-from todo_tools.transcript import call_position
+from todo_tools.transcript import find_call
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
 
@@ -53,16 +54,29 @@ def create_todo_tools(
         assert [tool.name for tool in tools] == ["write_todos", "list_todos", "edit_todos"]
         ```
     """
+    return build_tools(limits, descriptions, records_blocks=True)
+
+
+def build_tools(
+    limits: TodoLimits, descriptions: Mapping[str, str] | None, *, records_blocks: bool
+) -> list[StructuredTool]:
+    """Make the tools; `records_blocks` where no middleware records what prompts show."""
     if not isinstance(limits, TodoLimits):
         raise TypeError(f"limits must be a TodoLimits, got {limits!r}")
     described = _checked(descriptions or {})
     return [
-        _tool(name, tool, described.get(name, tool.description), limits)
+        _tool(
+            name,
+            replace(tool, description=described.get(name, tool.description)),
+            limits,
+            records_blocks=records_blocks,
+        )
         for name, tool in TOOLS.items()
     ]
 
 
 def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
+    """Refuse descriptions of other tools, and what is no text."""
     for name, description in descriptions.items():
         if name not in TOOLS:
             raise ValueError(f"descriptions names {name!r}; the tools are {', '.join(TOOLS)}")
@@ -71,16 +85,20 @@ def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
     return descriptions
 
 
-def _tool(name: str, tool: TodoTool, description: str, limits: TodoLimits) -> StructuredTool:
+def _tool(name: str, tool: TodoTool, limits: TodoLimits, *, records_blocks: bool) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        return _respond(name, args, runtime, limits)
+        answer, message = _respond(name, args, runtime, limits)
+        update = _record(runtime) if records_blocks else {}
+        if answer.operation is not None:
+            update |= {"todos": answer.operation, "todo_loop": PROGRESS}
+        return Command(update={**update, "messages": [message]}) if update else message
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        return _respond(name, args, runtime, limits)
+        return call(runtime, **args)
 
     return StructuredTool(
         name=name,
-        description=description,
+        description=tool.description,
         args_schema=_args_schema(name, tool, limits),
         func=call,
         coroutine=acall,
@@ -107,21 +125,27 @@ def _respond(
     args: Mapping[str, Any],
     runtime: ToolRuntime[Any, Any] | None,
     limits: TodoLimits,
-) -> Command[Any] | ToolMessage:
+) -> tuple[Answer, ToolMessage]:
     if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
         # Not a ToolMessage made here: outside a graph there may be no call id to answer to.
         raise ToolException(prompts.OUTSIDE_GRAPH)
     todos = todos_at_call(runtime.state, runtime.tool_call_id, limits)
     answer = answer_call(name, args, todos, limits)
-    message = ToolMessage(
+    if answer.operation is not None:
+        found = find_call(messages_in(runtime.state), runtime.tool_call_id)
+        runtime.stream_writer(todos_event(answer.todos, found[1] if found else 0))
+    return answer, ToolMessage(
         answer.content,
         name=name,
         tool_call_id=runtime.tool_call_id or "",
         status="error" if answer.failed else "success",
         artifact=answer.details,
     )
-    if answer.operation is None:
-        return message
-    position = call_position(messages_in(runtime.state), runtime.tool_call_id)
-    runtime.stream_writer(todos_event(answer.todos, position))
-    return Command(update={"todos": answer.operation, "todo_loop": PROGRESS, "messages": [message]})
+
+
+def _record(runtime: ToolRuntime[Any, Any] | None) -> dict[str, Any]:
+    """Record the block that the prompt before this call showed."""
+    if runtime is None:
+        return {}
+    found = find_call(messages_in(runtime.state), runtime.tool_call_id)
+    return {**record_block(runtime.state, found[0])} if found else {}

@@ -12,15 +12,19 @@ from todo_tools._decision import AutoContinue
 from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
 from todo_tools._prompts import TODO_SYSTEM_PROMPT
+from todo_tools._shown_list import due_block
 from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
-from todo_tools._tools import create_todo_tools
+from todo_tools._tools import build_tools
 from todo_tools.clients import ClientTodo
 from todo_tools.gate import TodoGate
 from todo_tools.state import (
     LoopState,
+    TodoBlocks,
+    blocks_in,
     fold_client_todos,
     fold_todos,
     loop_in,
+    merge_blocks,
     merge_loop,
     messages_in,
 )
@@ -52,6 +56,8 @@ class TodoAgentState(AgentState[Any]):
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """Counters and outcome of the loop."""
+    todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
+    """Lists that prompts show besides the results of the tools."""
 
 
 class ClientTodoAgentState(AgentState[Any]):
@@ -59,6 +65,7 @@ class ClientTodoAgentState(AgentState[Any]):
 
     todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
+    todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
 
 
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -112,7 +119,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise TypeError(f"view must be a function of the state or None, got {view!r}")
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
-        self.tools = create_todo_tools(limits, descriptions=descriptions)
+        self.tools = build_tools(limits, descriptions, records_blocks=False)
         self.state_schema = ClientTodoAgentState if client_todos else TodoAgentState
         self.policy = policy
         self.system_prompt = system_prompt
@@ -132,7 +139,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ExtendedModelResponse[Any]:
         """Send the model's view and the system prompt, and note that the model answered."""
-        return _noted(request.state, handler(self._prepared(request)))
+        block = self._due_block(request)
+        return _noted(request.state, block, handler(self._prepared(request, block)))
 
     @override
     async def awrap_model_call(
@@ -141,7 +149,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
         """The same as `wrap_model_call`."""
-        return _noted(request.state, await handler(self._prepared(request)))
+        block = self._due_block(request)
+        return _noted(request.state, block, await handler(self._prepared(request, block)))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -171,14 +180,23 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return await self.gate.awrap_tool_call(request, handler)
         return await handler(request)
 
-    def _prepared(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    def _due_block(self, request: ModelRequest[Any]) -> TodoBlocks:
+        return due_block(_shown_state(request, {}), at_newest=True) if self.view else {}
+
+    def _prepared(self, request: ModelRequest[Any], block: TodoBlocks) -> ModelRequest[Any]:
         changes: dict[str, Any] = {}
         if self.view:
-            # The request's messages, not the state's: other middleware may have trimmed them.
-            changes["messages"] = list(self.view({**request.state, "messages": request.messages}))
+            changes["messages"] = list(self.view(_shown_state(request, block)))
         if self.system_prompt:
             changes["system_message"] = _extended(request.system_message, self.system_prompt)
         return request.override(**changes)
+
+
+def _shown_state(request: ModelRequest[Any], block: TodoBlocks) -> dict[str, Any]:
+    """The state with the messages of the request, which other middleware may have trimmed."""
+    state: dict[str, Any] = {**request.state}
+    blocks = {**blocks_in(state), **block}
+    return {**state, "messages": request.messages, "todo_blocks": blocks}
 
 
 def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
@@ -188,22 +206,23 @@ def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
     return SystemMessage(content=blocks)
 
 
-def _noted(state: Any, response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
-    """Write down how many answers there were before this one of the model.
+def _noted(
+    state: Any, block: TodoBlocks, response: ModelResponse[Any]
+) -> ExtendedModelResponse[Any]:
+    """Write down what the prompt showed, and how many answers there were before this one.
 
     A run may also be ended by what another middleware appended or jumped over, such as a limit on
     model calls. The loop must not start it again then: it continues only where exactly one answer
     has been added since. Counted, since other middleware may put another message in its place.
     """
+    update: dict[str, Any] = {"todo_blocks": block} if block else {}
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
     # A message without an id did not come from a chat model; middleware made it, for example after
     # failed retries.
-    if answer is None or answer.id is None:
-        return ExtendedModelResponse(model_response=response)
-    return ExtendedModelResponse(
-        model_response=response,
-        command=Command(update={"todo_loop": {"answers": _answers_in(state)}}),
-    )
+    if answer is not None and answer.id is not None:
+        update["todo_loop"] = {"answers": _answers_in(state)}
+    command: Command[Any] | None = Command(update=update) if update else None
+    return ExtendedModelResponse(model_response=response, command=command)
 
 
 def _is_own_answer(state: Any) -> bool:

@@ -5,16 +5,16 @@ applied one at a time, so the result does not depend on how checkpoints batch th
 `DeltaChannel` requires.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, NotRequired, cast
-from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import AnyMessage, convert_to_messages
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from todo_tools._ids import stable_ids
 from todo_tools._operations import Operation, apply
 from todo_tools._todos import TodoItem, is_list, is_mapping, is_todo, validate_todos
 from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
@@ -24,14 +24,18 @@ __all__ = [
     "ClientTodoState",
     "DeltaTodoState",
     "LoopState",
+    "TodoBlocks",
     "TodoState",
     "TodosUpdate",
     "add_messages_batch",
+    "blocks_in",
     "fold_client_todos",
     "fold_todos",
     "fold_todos_batch",
+    "has_blocks",
     "has_todos",
     "loop_in",
+    "merge_blocks",
     "merge_loop",
     "messages_in",
     "todos_in",
@@ -97,6 +101,24 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
     return {**loop, **(update or {})}
 
 
+TodoBlocks = dict[str, list[TodoItem]]
+"""Lists that prompts show besides the results of the tools, by the id of the message that each is
+appended to (`todo_tools.model_view`)."""
+
+
+def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None) -> TodoBlocks:
+    """Reducer of the `todo_blocks` channel: recorded once, a block stays.
+
+    Raises:
+        ValueError: `update` is not a dict of lists of todos.
+    """
+    if not update:
+        return blocks
+    if not is_mapping(update):
+        raise ValueError(f"todo_blocks must be a dict of lists, got {type(update).__name__}")
+    return {**{key: validate_todos(todos) for key, todos in update.items()}, **blocks}
+
+
 class TodoState(TypedDict):
     """State of a graph with the todo tools; derive from it to add channels of your own.
 
@@ -110,6 +132,9 @@ class TodoState(TypedDict):
     """The list. Updates: a whole list, or what the tools write."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     """Counters and outcome of the loop; written by the loop and the tools, read by you."""
+    todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
+    """Lists that prompts show besides the results of the tools; written by the loop and the
+    tools."""
 
 
 class ClientTodoState(TypedDict):
@@ -122,6 +147,7 @@ class ClientTodoState(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+    todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
 
 
 def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
@@ -135,18 +161,10 @@ def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> li
 
 
 def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
-    """Add messages with ids that are the same on every replay.
-
-    LangGraph gives message objects and dicts their ids before they are stored. A `("user", "hi")`
-    or a bare string gets its id only here, each time the thread is read, so it must follow from
-    what is stored: from the last message before it.
-    """
     added = convert_to_messages(update if is_list(update) else [update])
-    last = messages[-1].id if messages else ""
-    for message in added:
-        if message.id is None:
-            message.id = str(uuid5(NAMESPACE_OID, f"{last}/{message.type}/{message.text}"))
-        last = message.id
+    last = (messages[-1].id if messages else "") or ""
+    for message, stable_id in zip(added, stable_ids(added, last), strict=True):
+        message.id = stable_id
     return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", added)))
 
 
@@ -159,11 +177,17 @@ class DeltaTodoState(TypedDict):
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
     todos: NotRequired[Annotated[list[TodoItem], DeltaChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+    todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
 
 
 def has_todos(state: object) -> bool:
     """Whether a state has the `todos` channel at all."""
     return "todos" in state if is_mapping(state) else hasattr(state, "todos")
+
+
+def has_blocks(state: object) -> bool:
+    """Whether a state has the `todo_blocks` channel."""
+    return "todo_blocks" in state if is_mapping(state) else hasattr(state, "todo_blocks")
 
 
 def todos_in(state: object) -> list[TodoItem]:
@@ -183,6 +207,11 @@ def messages_in(state: object) -> Sequence[AnyMessage]:
 def loop_in(state: object) -> LoopState:
     """The counters of a state; empty where the loop has not decided yet."""
     return cast("LoopState", _value(state, "todo_loop") or {})
+
+
+def blocks_in(state: object) -> TodoBlocks:
+    """The recorded blocks of a state; empty where it has none, or no channel for them."""
+    return cast("TodoBlocks", _value(state, "todo_blocks") or {})
 
 
 def _value(state: object, key: str) -> object:

@@ -19,10 +19,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, PrivateAttr, SkipValidation
 from typing_extensions import override
 
-from todo_tools._formatting import read_lines
-from todo_tools._todos import TodoStatus
+from todo_tools._formatting import read_change, read_lines
+from todo_tools._prompts import NOTE
+from todo_tools._records import TOOLS
+from todo_tools._todos import STATUSES, TodoStatus
 from todo_tools.checklist import command_in, read_checklist
-from todo_tools.transcript import is_from_user, is_injected
+from todo_tools.transcript import is_from_user
 
 __all__ = ["Rule", "ScriptedChatModel", "call", "checklist_model", "turn"]
 
@@ -118,12 +120,12 @@ class ScriptedChatModel(BaseChatModel):
 
 
 def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedChatModel:
-    """A stand-in that works off a Markdown checklist by simple rules, with no language model.
+    """A stand-in that works through a Markdown checklist by simple rules, with no language model.
 
     It writes the steps of the user's checklist as todos, runs the command of each step with the
     shell tool, completes it on exit code 0 and abandons it otherwise. Like a real model it now and
     then stops before the list is finished, so that a loop around it has something to do. All it
-    knows is what it reads in the prompt, the live list of `model_view` included.
+    knows is what it reads in the prompt that `model_view` makes.
 
     Args:
         shell: The name of a tool that takes `command` and names the exit code behind the output:
@@ -135,8 +137,8 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
     """
 
     def rule(prompt: list[BaseMessage]) -> AIMessage:
-        items = _live_list(prompt)
-        if not items:
+        items = _list_in(prompt)
+        if not items or (is_from_user(prompt[-1]) and _is_finished(items)):
             return _plan(prompt)
         return _work(prompt, items, shell, rest_after)
 
@@ -148,27 +150,39 @@ _EXIT_CODE = re.compile(r"exit code (-?\d+)")
 _Item = tuple[TodoStatus, str]
 
 
-def _live_list(prompt: list[BaseMessage]) -> list[_Item]:
-    """The list as the end of the prompt shows it."""
-    if not is_injected(prompt[-1]):
-        return []
-    shown = [entry[1] for entry in read_lines(prompt[-1].text) if entry]
-    return [(item["status"], item["text"]) for item in shown]
+def _list_in(prompt: list[BaseMessage]) -> list[_Item]:
+    """The list as the texts of the prompt tell it."""
+    items: list[_Item] = []
+    for message in prompt:
+        summary, _, rest = message.text.partition("\n")
+        is_result = isinstance(message, ToolMessage) and message.name in TOOLS
+        shown = message.text.partition(NOTE)[2] or (rest if is_result else "")
+        listed = [entry[1] for entry in read_lines(shown) if entry]
+        change = read_change(summary) if is_result else None
+        if listed:
+            items = [(item["status"], item["text"]) for item in listed]
+        elif change:
+            status, indices = change
+            items = [
+                (status, text) if index in indices else (before, text)
+                for index, (before, text) in enumerate(items)
+            ]
+    return items
 
 
 def _plan(prompt: list[BaseMessage]) -> AIMessage:
     request = next((message for message in reversed(prompt) if is_from_user(message)), None)
     steps = read_checklist(request.text) if request else []
     if not steps:
-        return turn("I am a stand-in and only work off checklists; there is no open step in yours.")
+        return turn("I am a stand-in and only know checklists; there is no open step in yours.")
     todos = [{"text": step} for step in steps]
     return turn("", call("write_todos", mode="replace", todos=todos), _edit("start", 0))
 
 
 def _work(prompt: list[BaseMessage], items: list[_Item], shell: str, rest_after: int) -> AIMessage:
     statuses: list[TodoStatus] = [status for status, _ in items]
-    finished = sum(status in ("completed", "abandoned") for status in statuses)
-    if finished == len(items):
+    finished = sum(STATUSES[status].finished for status in statuses)
+    if _is_finished(items):
         completed = statuses.count("completed")
         return turn(f"{completed} of {len(items)} steps are completed.")
     results = _newest_results(prompt)
@@ -183,6 +197,10 @@ def _work(prompt: list[BaseMessage], items: list[_Item], shell: str, rest_after:
     if command is None:
         return _finish(statuses, "exit code 0")
     return turn("", call(shell, command=command))
+
+
+def _is_finished(items: list[_Item]) -> bool:
+    return all(STATUSES[status].finished for status, _ in items)
 
 
 def _finish(statuses: list[TodoStatus], result: str) -> AIMessage:
@@ -205,8 +223,8 @@ def _edit(action: str, index: int) -> ToolCall:
 def _newest_results(prompt: list[BaseMessage]) -> dict[str, str]:
     """The results of the last turn's calls by tool, if nobody has spoken since."""
     results = dict[str, str]()
-    for message in reversed(prompt[:-1]):
+    for message in reversed(prompt):
         if not isinstance(message, ToolMessage):
             break
-        results[str(message.name)] = message.text
+        results[str(message.name)] = message.text.partition(NOTE)[0]
     return results

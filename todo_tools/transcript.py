@@ -12,9 +12,10 @@ from todo_tools._todos import TodoDetails, TodoItem, is_list, is_mapping, is_tod
 from todo_tools.state import messages_in
 
 __all__ = [
-    "call_position",
+    "continuation_lines",
     "continuation_message",
     "details_of",
+    "find_call",
     "is_from_user",
     "is_injected",
     "last_user_message",
@@ -26,15 +27,27 @@ __all__ = [
 # LangChain's convention: who put a message into the history that is neither user nor model.
 _SOURCE_KEY = "lc_source"
 _SOURCE = "todo_tools"
+_LINES_KEY = "todo_lines"
 _ID_PREFIX = "todo-tools-"
 
 
-def continuation_message(text: str) -> HumanMessage:
+def continuation_message(text: str, lines: str = "") -> HumanMessage:
     """Make a message of the loop for the history.
 
     It is tagged, and recognisable by its id even if middleware drops the tag.
+
+    Args:
+        text: What the model is told.
+        lines: The part of `text` that lists the incomplete items.
     """
-    return HumanMessage(text, additional_kwargs={_SOURCE_KEY: _SOURCE}, id=f"{_ID_PREFIX}{uuid4()}")
+    kwargs = {_SOURCE_KEY: _SOURCE, _LINES_KEY: lines}
+    return HumanMessage(text, additional_kwargs=kwargs, id=f"{_ID_PREFIX}{uuid4()}")
+
+
+def continuation_lines(message: BaseMessage) -> str:
+    """The part of a loop's message that lists the incomplete items; empty for other messages."""
+    lines = message.additional_kwargs.get(_LINES_KEY)
+    return lines if is_injected(message) and isinstance(lines, str) else ""
 
 
 def is_injected(message: BaseMessage) -> bool:
@@ -91,22 +104,18 @@ def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
     return spoken
 
 
-def call_position(messages: Sequence[BaseMessage], call_id: str | None) -> int:
-    """The place of a call in its AI message, from 0; 0 for a call that no model made."""
-    found = _find_call(messages, call_id)
-    return found[2] if found else 0
+def find_call(messages: Sequence[BaseMessage], call_id: str | None) -> tuple[int, int] | None:
+    """Where a call is: the index of its AI message, and its place in that message, from 0.
 
-
-def _find_call(
-    messages: Sequence[BaseMessage], call_id: str | None
-) -> tuple[int, AIMessage, int] | None:
-    """The index of the message with a call, the message, and the place of the call in it."""
+    Returns:
+        `None` for a call that no model made.
+    """
     for at in reversed(range(len(messages))):
         message = messages[at]
         if isinstance(message, AIMessage):
             ids = [call["id"] for call in message.tool_calls]
             if call_id in ids:
-                return at, message, ids.index(call_id)
+                return at, ids.index(call_id)
     return None
 
 
@@ -126,10 +135,11 @@ def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
         made.
     """
     messages = messages_in(state)
-    found = _find_call(messages, call_id)
+    found = find_call(messages, call_id)
     if found is None:
         return []
-    at, turn, position = found
+    at, position = found
+    turn = cast("AIMessage", messages[at])
     answered = {m.tool_call_id for m in messages[at:] if isinstance(m, ToolMessage)}
     edits = _edited_calls(state)
     return [

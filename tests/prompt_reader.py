@@ -1,0 +1,55 @@
+"""A reader of prompts who knows the texts of the messages, and nothing else of the library."""
+
+import re
+from collections.abc import Sequence
+
+from langchain_core.messages import BaseMessage, ToolMessage
+
+NOTE = "[Automatic note: the todo list]\n"
+ICONS = {"–": "not_started", "●": "in_progress", "✓": "completed", "✗": "abandoned"}  # noqa: RUF001
+CHANGES = {"Started": "in_progress", "Completed": "completed", "Abandoned": "abandoned"}
+
+Read = list[tuple[str, str]]
+"""Each item of a list: its text on one line, and its status. Its place is its index."""
+
+
+def read_list(prompt: Sequence[BaseMessage]) -> Read:
+    """The todo list as the prompt tells it."""
+    known: Read = []
+    for message in prompt:
+        text, note, noted = message.text.partition(NOTE)
+        if isinstance(message, ToolMessage) and message.status != "error":
+            known = _after_result(known, message.name, text)
+        if note:
+            known = _listed(noted)
+    return known
+
+
+def _after_result(known: Read, name: str | None, text: str) -> Read:
+    first, _, rest = text.partition("\n")
+    if name == "list_todos":
+        return _listed(text)
+    if name not in ("write_todos", "edit_todos"):
+        return known
+    if rest.startswith("\n"):  # an empty line, then the whole list
+        return _listed(rest)
+    change = re.fullmatch(r"(\w+) \[([\d, ]+)\]", first)
+    if change:
+        indices = {int(index) for index in change[2].split(",")}
+        return [
+            (item, CHANGES[change[1]] if at in indices else status)
+            for at, (item, status) in enumerate(known)
+        ]
+    if first.startswith("Wrote"):
+        return [(item, "not_started") for item, _ in known]
+    return known  # nothing was added, or a middleware has cleared the result
+
+
+def _listed(text: str) -> Read:
+    items: Read = []
+    for line in text.split("\n"):
+        found = re.fullmatch(r"(\S) \[(\d+)\] (.+)", line)
+        if found and found[1] in ICONS:
+            assert int(found[2]) == len(items), line
+            items.append((found[3], ICONS[found[1]]))
+    return items
