@@ -1,7 +1,5 @@
 """A coding agent: a list to work through, files, a shell, and a person to ask."""
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from graphs.model import chat_model
 from graphs.tools.background import BackgroundTasks
 from graphs.tools.shell import MAX_OUTPUT_BYTES
 from graphs.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
@@ -100,9 +97,11 @@ def build_coding_agent(
         The compiled graph; its nodes are `model` and `tools`, and those of the middleware.
 
     Example:
-        >>> agent = build_coding_agent(model, Path("."), checkpointer=InMemorySaver())
-        >>> agent.invoke({"messages": [("user", "Fix the tests.")]}, config)["__interrupt__"]
-        >>> agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        ```python
+        agent = build_coding_agent(model, Path("."), checkpointer=InMemorySaver())
+        agent.invoke({"messages": [("user", "Fix the tests.")]}, config)["__interrupt__"]
+        agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        ```
     """
     workspace = Workspace(workdir, timeout=timeout)
     files = FilesystemMiddleware(
@@ -130,14 +129,3 @@ def _approval(ask: Ask) -> list[HumanInTheLoopMiddleware[Any, Any, Any]]:
     if callable(ask):
         config["when"] = ask
     return [HumanInTheLoopMiddleware(dict.fromkeys(ASKED_ABOUT, config))]
-
-
-def serve() -> CompiledStateGraph[Any, Any, Any, Any]:
-    """The agent as `langgraph.json` serves it; the server brings the checkpointer.
-
-    `TODO_MODEL` names the chat model (`provider:name`), without it the stand-in answers;
-    `TODO_WORKDIR` is where it works, without it a new temporary directory.
-    """
-    workdir = os.environ.get("TODO_WORKDIR") or tempfile.mkdtemp(prefix="todo-")
-    model = chat_model(os.environ.get("TODO_MODEL"), command_tool="execute")
-    return build_coding_agent(model, Path(workdir))

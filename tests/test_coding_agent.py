@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from graphs.coding_agent import ASKED_ABOUT, build_coding_agent, serve
+from graphs.coding_agent import ASKED_ABOUT, build_coding_agent
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 Use = Callable[..., Awaitable[list[ToolMessage]]]
@@ -407,14 +407,3 @@ class TestWorkingThroughAList:
         assert statuses == ["completed", "abandoned", "completed"]
         loop = agent.get_state(config).values["todo_loop"]
         assert (loop["outcome"], loop["in_turn"]) == ("finished", 2)
-
-    def test_the_served_agent_brings_no_checkpointer(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        """The server has its own and refuses another."""
-        monkeypatch.setenv("TODO_WORKDIR", str(tmp_path))
-        agent = serve()
-        assert agent.checkpointer is None
-        assert agent.invoke({"messages": [("user", "- [ ] Think")]})["todos"] == [
-            {"text": "Think", "status": "completed"}
-        ]

@@ -1,13 +1,16 @@
 """The graph and the program that this repository ships, as a stranger would run them."""
 
 import asyncio
+import importlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from langchain_core.runnables import RunnableConfig
@@ -17,7 +20,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from graphs.programs.checklist import main
 from graphs.programs.picture import draw
 from graphs.tools.shell import shell_tool
-from graphs.until_done import build_graph, serve
+from graphs.until_done import build_graph
 from todo_tools import TodoLimits
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
@@ -121,12 +124,101 @@ class TestUntilDone:
         )
         assert final["todos"] == []
 
-    def test_the_served_graph_brings_no_checkpointer(self) -> None:
+
+USE_UNTIL_DONE = """
+from until_done import build_graph
+
+builder = build_graph(model)
+"""
+USE_NOTES = """
+from notes import build_graph
+
+builder = build_graph(model)
+"""
+RUN_COPY = """
+import sys
+
+for absent in ABSENT:
+    sys.modules[absent] = None  # makes its import fail
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+model = ScriptedChatModel(script=[
+    turn("", call("write_todos", mode="replace", todos=["a"])),
+    turn("", call("edit_todos", action="complete", indices=[0])),
+    "Done.",
+])
+USE
+final = builder.compile().invoke({"messages": [("user", "Begin.")]})
+assert final["todos"] == [{"text": "a", "status": "completed"}]
+"""
+USE_CODING_AGENT = """
+from pathlib import Path
+
+from graphs.coding_agent import build_coding_agent
+
+agent = build_coding_agent(model, Path.cwd())
+"""
+
+
+class TestCopies:
+    """The three examples that a visitor copies, each copied into an empty directory and run."""
+
+    def run(self, program: str, directory: Path) -> None:
+        (directory / "program.py").write_text(program, encoding="utf-8")
+        path = os.pathsep.join([str(directory), str(ROOT)])
+        run = subprocess.run(
+            [sys.executable, "program.py"],
+            cwd=directory,
+            env={**os.environ, "PYTHONPATH": path},
+            text=True,
+            check=False,
+            capture_output=True,
+        )
+        assert run.returncode == 0, run.stderr
+
+    @pytest.mark.parametrize(
+        ("name", "use"), [("until_done.py", USE_UNTIL_DONE), ("notes.py", USE_NOTES)]
+    )
+    def test_one_file_needs_only_the_library(self, name: str, use: str, tmp_path: Path) -> None:
+        shutil.copy(ROOT / "graphs" / name, tmp_path)
+        absent = ["deepagents", "graphs", "langchain", "rich"]
+        self.run(RUN_COPY.replace("ABSENT", str(absent)).replace("USE", use), tmp_path)
+
+    def test_the_coding_agent_needs_its_tools(self, tmp_path: Path) -> None:
+        copy = tmp_path / "graphs"
+        shutil.copytree(ROOT / "graphs" / "tools", copy / "tools")
+        for name in ("__init__.py", "coding_agent.py"):
+            shutil.copy(ROOT / "graphs" / name, copy)
+        program = RUN_COPY.replace("ABSENT", "['rich']").replace("USE", USE_CODING_AGENT)
+        self.run(program.replace("builder.compile()", "agent"), tmp_path)
+
+
+class TestServed:
+    @pytest.fixture
+    def served(self, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+        """The module that the server imports, which reads the environment."""
+        for name in ("TODO_MODEL", "TODO_WORKDIR"):
+            monkeypatch.delenv(name, raising=False)
+        return importlib.reload(importlib.import_module("graphs.served"))
+
+    def test_no_graph_has_a_checkpointer_of_its_own(self, served: ModuleType) -> None:
         """The server has its own and refuses another."""
-        graph = serve().compile()
-        assert graph.checkpointer is None
-        final = graph.invoke({"messages": [("user", "- [ ] Here: `pwd`")]})
-        assert final["todos"][0]["status"] == "completed"
+        for name in ("coding_agent", "notes", "until_done"):
+            assert getattr(served, name).checkpointer is None
+
+    def test_until_done_runs_no_command(self, served: ModuleType, tmp_path: Path) -> None:
+        """It has no shell, so the stand-in abandons a step that needs one."""
+        checklist = f"- [ ] Touch: `touch {tmp_path}/touched`\n- [ ] Think"
+        final = served.until_done.invoke({"messages": [("user", checklist)]})
+        assert [todo["status"] for todo in final["todos"]] == ["abandoned", "completed"]
+        assert not (tmp_path / "touched").exists()
+
+    def test_the_stand_in_of_the_notes_agent_keeps_notes(self, served: ModuleType) -> None:
+        """The text `note: ` keeps one; anything else lists them."""
+        kept = served.notes.invoke({"messages": [("user", "note: the key is blue")]})
+        assert kept["messages"][-1].text == 'Note #1 saved: "the key is blue"'
+        listed = served.notes.invoke({**kept, "messages": [("user", "What is there?")]})
+        assert listed["messages"][-1].text.endswith("]: the key is blue")
 
 
 class TestPicture:

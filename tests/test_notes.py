@@ -21,7 +21,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 
-from graphs.notes import Notes, NotesState, answer_note, build_graph, fold_notes, notes_tool, serve
+from graphs.notes import Notes, NotesState, answer_note, build_graph, fold_notes, notes_tool
 from tests.conftest import items
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -451,18 +451,7 @@ class TestBranches:
         assert [(note["id"], note["text"]) for note in final["notes"].get("notes", [])] == after
 
 
-class TestServed:
-    def test_the_stand_in_keeps_notes(
-        self, config: RunnableConfig, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """`note: ` keeps one, anything else lists them."""
-        monkeypatch.delenv("TODO_MODEL", raising=False)
-        graph = serve().compile(checkpointer=InMemorySaver())
-        kept = graph.invoke({"messages": [("user", "note: the key is blue")]}, config)
-        assert kept["messages"][-1].text == 'Note #1 saved: "the key is blue"'
-        listed = graph.invoke({"messages": [("user", "What is there?")]}, config)
-        assert listed["messages"][-1].text.endswith("]: the key is blue")
-
+class TestSchema:
     def test_the_schema_is_small_and_names_what_each_action_needs(self) -> None:
         """For the model; the runtime stays hidden."""
         schema = convert_to_openai_tool(notes_tool())["function"]["parameters"]
