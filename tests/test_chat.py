@@ -34,22 +34,13 @@ from graphs.programs.commands import (
     edited,
     read_line,
 )
-from graphs.programs.lines import in_view, run_lines
-from graphs.programs.thread import (
-    Thread,
-    branch_numbers,
-    branches_view,
-    current_branch,
-    history_view,
-    moments,
-    threads_view,
-    tips,
-)
+from graphs.programs.foot import in_view
+from graphs.programs.thread import Thread, branch_numbers, current_branch, moments, tips
+from graphs.programs.thread_views import branches_view, history_view, threads_view
 from graphs.until_done import build_graph
 from tests.conftest import items
 from tests.strategies import todo_lists
 from todo_tools._todos import validate_todos
-from todo_tools.rendering import View
 from todo_tools.rendering._lines import list_lines
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
@@ -263,17 +254,6 @@ class TestScreen:
         assert len(shown) <= height + 1
         started = [row for row in rows if row.status == "in_progress"]
         assert not started or started[0] in shown
-
-    def test_what_a_run_says_cannot_act_in_the_terminal(self) -> None:
-        """Neither an answer nor the output of a command."""
-        answer = turn("Look\x1b[2J", call("shell", command="cat \x1b]0;title\x07"))
-        output = ToolMessage("\x1b[31mred", name="shell", tool_call_id="1")
-        chunk = {"agent": {"messages": [answer]}, "tools": [{"messages": [output]}]}
-        assert str(View(tuple(run_lines("updates", chunk)))).splitlines() == [
-            "💬 Look␛[2J",
-            "→ shell cat ␛]0;title␇",
-            "  │ ␛[31mred",
-        ]
 
 
 class TestMoving:
@@ -489,7 +469,7 @@ class TestTerminal:
         (tmp_path / "work" / "go").touch()
         terminal.see(
             "⏳ Auto-continuing in 2s... (type anything to interrupt)",
-            "↻ not finished: sent back to work (1 in this turn)",
+            "↻ not finished: sent back to work (continuation 1)",
             "💬 5 of 5 steps are completed.",
             "✓ Done (5 items) · your turn",
         )

@@ -137,6 +137,7 @@ class TestTerminal:
                 ["-m", "graphs", *argv],
                 env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
                 encoding="utf-8",
+                dimensions=(40, 200),  # so that no line is broken
                 timeout=60,
             )
             children.append(child)

@@ -250,7 +250,7 @@ class TestProgram:
             "  ● [1] Step 1: `echo 1 >> log`",
             "  📋 3/4",
             "⏳ Auto-continuing in 1s... (Ctrl-C to interrupt)",
-            "↻ not finished: sent back to work (1 in this turn)",
+            "↻ not finished: sent back to work (continuation 1)",
             "✓ Done (4 items) — 4 completed, 0 abandoned; stopped because: finished",
         ):
             assert expected in shown

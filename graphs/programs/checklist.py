@@ -4,7 +4,8 @@ import argparse
 import asyncio
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -19,6 +20,7 @@ from langgraph.types import Command, StateSnapshot
 from graphs.model import ModelError
 from graphs.programs.agents import open_agent
 from graphs.programs.approval import decide
+from graphs.programs.lines import open_console, show
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -31,9 +33,11 @@ from graphs.programs.options import (
     choose_workdir,
     saved_metadata,
 )
-from graphs.programs.report import report
-from todo_tools import AutoContinue, TodoLimits, format_status
+from graphs.programs.run_lines import RunLines
+from todo_tools import AutoContinue, TodoLimits
 from todo_tools.checklist import read_checklist
+from todo_tools.rendering import Line, Span, list_lines, note_lines, status_lines
+from todo_tools.state import loop_in, todos_in
 from todo_tools.transcript import is_from_user
 
 _DEMO = Path(__file__).with_name("checklist.md")
@@ -145,11 +149,11 @@ async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqlite
 async def _until_it_ends(
     graph: _Graph, request: Any, config: RunnableConfig, *, approve_all: bool
 ) -> StateSnapshot:
-    """Run the thread and show it; where it waits for a person, ask and go on."""
+    """Run the thread and show it; where it waits for a person, ask and resume."""
+    snapshot = await graph.aget_state(config)
+    run = RunLines(snapshot.values)
     while True:
-        stream = graph.astream(request, config, stream_mode=["updates", "custom"])
-        async for line in report(cast("AsyncIterator[tuple[str, Any]]", stream)):
-            print(line, flush=True)
+        await _show_run(graph.astream(request, config, stream_mode=["updates", "custom"]), run)
         snapshot = await graph.aget_state(config)
         if not snapshot.interrupts:
             return snapshot
@@ -159,6 +163,20 @@ async def _until_it_ends(
             decisions = [await decide(call, approve_all=approve_all) for call in calls]
             answers[waiting.id] = {"decisions": decisions}
         request = Command(resume=answers)
+
+
+async def _show_run(stream: AsyncIterator[Any], run: RunLines) -> None:
+    """Print a run as it goes; each list after the answers that changed it."""
+    console = open_console()
+    async for mode, chunk in stream:
+        show(console, *run.after(mode, chunk), *_countdown(mode, chunk), *run.changed_list())
+
+
+def _countdown(mode: str, chunk: Mapping[str, Any]) -> tuple[Line, ...]:
+    """A second before a continuation, and how to stop it in this program."""
+    if mode == "custom" and chunk.get("type") == "todo_countdown":
+        return note_lines(f"⏳ Auto-continuing in {chunk['seconds']}s... (Ctrl-C to interrupt)")
+    return ()
 
 
 class _ModelErrors(BaseCallbackHandler):
@@ -190,12 +208,13 @@ def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str
 
 
 def _conclude(snapshot: StateSnapshot) -> int:
-    values = snapshot.values
-    statuses = [todo["status"] for todo in values.get("todos", [])]
+    todos = todos_in(snapshot.values)
+    statuses = [todo["status"] for todo in todos]
     completed = statuses.count("completed")
-    outcome = values.get("todo_loop", {}).get("outcome")
-    print(
-        f"\n{format_status(values.get('todos', [])) or 'No todos'} — {completed} completed, "
-        f"{statuses.count('abandoned')} abandoned; stopped because: {outcome}"
+    (status,) = status_lines(todos) or list_lines([])
+    counts = (
+        f" — {completed} completed, {statuses.count('abandoned')} abandoned; "
+        f"stopped because: {loop_in(snapshot.values).get('outcome')}"
     )
+    show(open_console(), Line(()), replace(status, body=(*status.body, Span(counts, "muted"))))
     return EXIT_DONE if statuses and completed == len(statuses) else EXIT_NOT_DONE

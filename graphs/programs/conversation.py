@@ -5,7 +5,6 @@ of `todo_tools.rendering`.
 """
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
@@ -30,27 +29,13 @@ from graphs.programs.commands import (
     edited,
     read_line,
 )
-from graphs.programs.lines import error_lines, in_view, run_lines, said
-from graphs.programs.thread import (
-    Request,
-    Thread,
-    branches_view,
-    current_branch,
-    history_view,
-    moments,
-)
-from todo_tools.rendering import (
-    Followed,
-    Span,
-    View,
-    advance,
-    list_lines,
-    note_lines,
-    one_line,
-    show_todos,
-    status_lines,
-)
+from graphs.programs.foot import foot_lines
+from graphs.programs.lines import error_lines, said, show
+from graphs.programs.run_lines import RunLines
+from graphs.programs.thread import Request, Thread, current_branch, moments
+from graphs.programs.thread_views import branches_view, history_view
 from todo_tools.rendering import Line as Shown
+from todo_tools.rendering import View, show_todos
 from todo_tools.state import todos_in
 
 _STOPPED = "Stopped. Send a message, or /go to let it go on."
@@ -72,7 +57,7 @@ class Conversation:
         self.thread = thread
         self.waiting = waiting
         self.console = console
-        self.followed = Followed()
+        self.run = RunLines()
         self.work: asyncio.Task[None] | None = None
         self.approval = Approval()
         self.leaving = False
@@ -122,7 +107,7 @@ class Conversation:
             case Plain("help"):
                 await self._show(*said(HELP))
             case Plain("todos"):
-                await self._show(*show_todos(self.followed.todos or []).lines)
+                await self._show(*show_todos(self.run.followed.todos or []).lines)
             case Plain("history"):
                 view = history_view(moments(await self.thread.history()))
                 await self._show(*(view.lines or said("No checkpoints yet.")))
@@ -198,16 +183,15 @@ class Conversation:
             await self._run(kept)
 
     async def _run(self, message: Request) -> None:
-        self.followed = replace(self.followed, notice="")
+        self.run.followed = replace(self.run.followed, notice="")
         try:
             async with aclosing(self.thread.run(message)) as stream:
                 async for mode, chunk in stream:
-                    self.followed = advance(self.followed, (mode, chunk))
-                    await self._show(*run_lines(mode, chunk))
+                    await self._show(*self.run.after(mode, chunk))
                     self._typed()
             await self._ask()
         except asyncio.CancelledError:
-            await self._show(*said(_NOT_CONTINUED if self.followed.countdown else _STOPPED))
+            await self._show(*said(_NOT_CONTINUED if self.run.followed.countdown else _STOPPED))
             raise
         except Exception as error:  # a conversation outlives what a run dies of
             await self._show(*error_lines(error))
@@ -216,8 +200,9 @@ class Conversation:
 
     async def _look(self) -> None:
         """Show the list as it is stored: a call that was cut off has announced what is not."""
-        todos = todos_in((await self.thread.now()).values)
-        self.followed = Followed(todos, notice=self.followed.notice)
+        notice = self.run.followed.notice
+        self.run.resume_at((await self.thread.now()).values)
+        self.run.followed = replace(self.run.followed, notice=notice)
         self.session.app.invalidate()
 
     def _typed(self, _: object = None) -> None:
@@ -225,7 +210,7 @@ class Conversation:
         if not self.session.default_buffer.text:
             return
         self.leaving = False
-        if self.followed.countdown and self.work and not self.work.cancelling():
+        if self.run.followed.countdown and self.work and not self.work.cancelling():
             self.work.cancel()
 
     def _keys(self) -> KeyBindings:
@@ -252,23 +237,17 @@ class Conversation:
     async def _show(self, *lines: Shown) -> None:
         """Print above what is typed."""
         if lines:
-            await run_in_terminal(lambda: self.console.print(View(lines)))
+            await run_in_terminal(lambda: show(self.console, *lines))
         self.session.app.invalidate()
 
     def _toolbar(self) -> ANSI:
         with self.console.capture() as drawn:
             self.console.print("─" * self.console.width, style="dim")
-            self.console.print(View(tuple(self._foot())), no_wrap=True, overflow="ellipsis")
+            foot = foot_lines(
+                self.run.followed, self._doing(), self.waiting, self.console.height // 3
+            )
+            self.console.print(View(tuple(foot)), no_wrap=True, overflow="ellipsis")
         return ANSI(drawn.get().rstrip("\n"))
-
-    def _foot(self) -> Iterator[Shown]:
-        todos = self.followed.todos or []
-        if todos:
-            yield from in_view(list_lines(todos), max(self.console.height // 3, 1))
-        (status,) = status_lines(todos) or list_lines([])
-        yield replace(status, body=(*status.body, Span(f" · {self._doing()}", "dim")))
-        yield from (Shown((Span(f"kept: {one_line(text)}", "dim"),)) for text in self.waiting)
-        yield from note_lines(self.followed.countdown or self.followed.notice)
 
     def _doing(self) -> str:
         if self.working:
