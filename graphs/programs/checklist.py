@@ -153,7 +153,11 @@ async def _until_it_ends(
     snapshot = await graph.aget_state(config)
     run = RunLines(snapshot.values)
     while True:
-        await _show_run(graph.astream(request, config, stream_mode=["updates", "custom"]), run)
+        # Written before the next step begins, so that a kill repeats no finished step.
+        stream = graph.astream(
+            request, config, stream_mode=["updates", "custom"], durability="sync"
+        )
+        await _show_run(stream, run)
         snapshot = await graph.aget_state(config)
         if not snapshot.interrupts:
             return snapshot

@@ -119,7 +119,10 @@ class Thread:
         """
         said = isinstance(message, str)
         request: Any = {"messages": [("user", message)]} if said else message
-        stream = self.graph.astream(request, self.config, stream_mode=["updates", "custom"])
+        # Written before the next step begins, so that a kill repeats no finished step.
+        stream = self.graph.astream(
+            request, self.config, stream_mode=["updates", "custom"], durability="sync"
+        )
         return cast("AsyncGenerator[tuple[str, Any], None]", stream)
 
     async def replace_todos(self, todos: list[TodoItem]) -> None:
