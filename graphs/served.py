@@ -1,49 +1,80 @@
 """The graphs that `langgraph.json` serves; the server adds the checkpointer.
 
 `TODO_MODEL` names the chat model (`provider:name`); without it a stand-in answers. `TODO_WORKDIR`
-is where the coding agent works; without it a new temporary directory. No graph here runs a command
-unless a person approves it: only the coding agent has a shell, and it asks.
+names the directory below which the coding agent works, in one directory for each thread; without it
+that is a new temporary directory.
+
+No graph here runs a command unless a person approves it: only the coding agent has a shell, and it
+asks.
 """
 
+import asyncio
 import os
 import tempfile
+from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
+from uuid import UUID
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-import graphs.notes
-import graphs.until_done
+from graphs import notes as notes_example
+from graphs import until_done as until_done_example
 from graphs.coding_agent import build_coding_agent
 from graphs.model import chat_model
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
-
-def serve_coding_agent() -> Graph:
-    """The coding agent; a person approves each command and each write."""
-    workdir = os.environ.get("TODO_WORKDIR") or tempfile.mkdtemp(prefix="todo-")
-    return build_coding_agent(_model("execute"), Path(workdir))
+_MOST_AGENTS = 100
+_MODEL = os.environ.get("TODO_MODEL")
 
 
-def serve_notes() -> Graph:
-    """The agent with notes and todos."""
-    name = os.environ.get("TODO_MODEL")
-    model = chat_model(name) if name else graphs.notes.notes_model()
-    return graphs.notes.build_graph(model).compile()
+def _base_directory() -> Path:
+    """The directory below which each thread has its own."""
+    named = os.environ.get("TODO_WORKDIR")
+    if not named:
+        return Path(tempfile.mkdtemp(prefix="todo-"))
+    directory = Path(named).resolve()
+    if not directory.is_dir():
+        raise NotADirectoryError(f"TODO_WORKDIR must name an existing directory, got {named!r}")
+    return directory
 
 
-def serve_until_done() -> Graph:
-    """The hand-built loop, without a shell: nobody is asked there."""
-    return graphs.until_done.build_graph(_model("shell")).compile()
+_BASE = _base_directory()
+_CODING_MODEL = chat_model(_MODEL, command_tool="execute")
+_building = Lock()
+
+notes = notes_example.build_graph(
+    chat_model(_MODEL) if _MODEL else notes_example.notes_model()
+).compile()
+until_done = until_done_example.build_graph(chat_model(_MODEL)).compile()
 
 
-def _model(command_tool: str) -> Any:
-    return chat_model(os.environ.get("TODO_MODEL"), command_tool=command_tool)
+async def coding_agent(config: RunnableConfig) -> Graph:
+    """The coding agent of a thread, which works in the thread's own directory.
+
+    The server calls this on its event loop for every run and for every look at a thread.
+
+    Args:
+        config: The config of the run; without a thread where the server only asks for schemas.
+
+    Returns:
+        The agent, the same for each call with one thread, so that its background tasks go on.
+    """
+    thread = config.get("configurable", {}).get("thread_id")
+    return await asyncio.to_thread(_agent_of, str(UUID(str(thread))) if thread else "")
 
 
-# Built once, when the server imports this module. The server would call a function on its event
-# loop for every run and for every look at a thread.
-coding_agent = serve_coding_agent()
-notes = serve_notes()
-until_done = serve_until_done()
+def _agent_of(thread: str) -> Graph:
+    with _building:  # else two calls at once could make two agents for one thread
+        return _build_agent(thread)
+
+
+@lru_cache(maxsize=_MOST_AGENTS)
+def _build_agent(thread: str) -> Graph:
+    """Build an agent; one that is dropped from the cache ends its background tasks."""
+    directory = _BASE / thread
+    directory.mkdir(exist_ok=True)
+    return build_coding_agent(_CODING_MODEL, directory)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ class Server(NamedTuple):
 
     client: SyncLangGraphClient
     directory: Path
+    url: str
 
     @property
     def blocking_calls(self) -> set[str]:
@@ -51,7 +52,10 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(directory: Path, **environment: str) -> Iterator[Server]:
-    """Serve a copy of the checkout, for the server leaves files where it runs."""
+    """Serve a copy of the checkout, since the server leaves files where it runs.
+
+    The client sends the token of the server, if `environment` has one.
+    """
     for name in ("graphs", "tests", "todo_tools"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, directory / name, ignore=ignored)
@@ -72,10 +76,11 @@ def serving(directory: Path, **environment: str) -> Iterator[Server]:
         try:
             url = f"http://127.0.0.1:{port}"
             wait_until_ready(url, process, directory / "log")
-            with get_sync_client(url=url) as client:
-                yield Server(client, directory)
+            with get_sync_client(url=url, api_key=environment.get("TODO_TOKEN")) as client:
+                yield Server(client, directory, url)
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may have refused to start
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 

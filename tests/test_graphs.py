@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 from types import ModuleType
+from uuid import uuid4
 
 import pytest
 from langchain_core.runnables import RunnableConfig
@@ -201,10 +202,25 @@ class TestServed:
             monkeypatch.delenv(name, raising=False)
         return importlib.reload(importlib.import_module("graphs.served"))
 
-    def test_no_graph_has_a_checkpointer_of_its_own(self, served: ModuleType) -> None:
+    async def test_no_graph_has_a_checkpointer_of_its_own(self, served: ModuleType) -> None:
         """The server has its own and refuses another."""
-        for name in ("coding_agent", "notes", "until_done"):
-            assert getattr(served, name).checkpointer is None
+        agent = await served.coding_agent({})
+        assert agent.checkpointer is None
+        assert served.notes.checkpointer is None
+        assert served.until_done.checkpointer is None
+
+    async def test_a_thread_has_one_coding_agent(self, served: ModuleType) -> None:
+        """Its background tasks go on from run to run, and other threads do not see them."""
+        configs = [{"configurable": {"thread_id": str(uuid4())}} for _ in range(2)]
+        first, again, other = await asyncio.gather(
+            *map(served.coding_agent, [configs[0], *configs])
+        )
+        assert first is again
+        assert first is not other
+
+    async def test_a_thread_cannot_name_a_directory_elsewhere(self, served: ModuleType) -> None:
+        with pytest.raises(ValueError, match="badly formed"):
+            await served.coding_agent({"configurable": {"thread_id": "../elsewhere"}})
 
     def test_until_done_runs_no_command(self, served: ModuleType, tmp_path: Path) -> None:
         """It has no shell, so the stand-in abandons a step that needs one."""

@@ -1,21 +1,28 @@
 """The graphs on LangGraph's own server, driven from outside through its SDK."""
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.messages import ToolMessage
 from langgraph_sdk.errors import BadRequestError, ConflictError
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from tests.conftest import items
 from tests.server import ROOT, Server, serving
 from todo_tools import todos_from_messages
 
 pytestmark = pytest.mark.slow
+
+APPROVE: Any = {"resume": {"decisions": [{"type": "approve"}]}}
 
 CONTROL = "os.readlink"
 """The blocking call that `tests.served` makes on purpose."""
@@ -84,9 +91,9 @@ class TestThisRepository:
             assert len(repository.values_of(thread)["messages"]) > 1
 
     def test_a_run_is_continued_to_the_end(self, repository: Server) -> None:
-        """By real commands; each change of the list and each decision is streamed."""
+        """Each change of the list and each decision is streamed."""
         thread = repository.new_thread()
-        steps = ["Make: `touch made`", "Fail: `exit 4`", "Think", "Look: `ls made`"]
+        steps = ["Think", "Run: `touch made`", "Think again", "Look"]
         checklist = "\n".join(f"- [ ] {step}" for step in steps)
         stream = repository.client.runs.stream(
             thread, "until_done", input=user(checklist), stream_mode="custom"
@@ -96,7 +103,6 @@ class TestThisRepository:
         assert statuses(values["todos"]) == ["completed", "abandoned", "completed", "completed"]
         assert values["todo_loop"]["outcome"] == "finished"
         assert len(continuations(values)) == values["todo_loop"]["in_turn"] == 1
-        assert (repository.directory / "work" / "made").exists()
 
         lists = [event for event in events if event["type"] == "todos"]
         assert [todo["text"] for todo in lists[0]["todos"]] == steps
@@ -133,16 +139,32 @@ class TestThisRepository:
         client, thread = repository.client, repository.new_thread()
         client.runs.wait(thread, "until_done", input=user("Begin.", todos=items("a")))
         before = repository.state_of(thread)
-        with pytest.raises(BadRequestError, match="string of 1 to 1000 characters"):
+        with pytest.raises(BadRequestError, match="string of 1 to 100000 characters"):
             client.threads.update_state(thread, {"todos": items("")})
         assert repository.state_of(thread) == before
 
-    def test_a_thread_is_not_edited_under_a_run(self, repository: Server) -> None:
-        """The server refuses; the run goes on."""
+    def test_a_command_waits_for_a_person_and_runs_in_the_directory_of_its_thread(
+        self, repository: Server
+    ) -> None:
+        client, work = repository.client, repository.directory / "work"
+        threads = [repository.new_thread() for _ in range(2)]
+        for thread in threads:
+            message = user("- [ ] Here: `pwd > here`")
+            client.runs.wait(thread, "coding_agent", input=message)
+            assert repository.status_of(thread) == "interrupted"
+        assert list(work.rglob("here")) == []
+        for thread in threads:
+            client.runs.wait(thread, "coding_agent", command=APPROVE)
+            assert statuses(repository.values_of(thread)["todos"]) == ["completed"]
+            assert (work / thread / "here").read_text() == f"{work / thread}\n"
+
+    def test_a_thread_is_not_edited_during_a_run(self, repository: Server) -> None:
+        """The server refuses the edit, and the run goes on."""
         client, thread = repository.client, repository.new_thread()
-        work = repository.directory / "work"
+        work = repository.directory / "work" / thread
         step = "Wait: `touch waiting; until test -e go; do sleep 0.05; done`"
-        run = client.runs.create(thread, "until_done", input=user(f"- [ ] {step}"))
+        client.runs.wait(thread, "coding_agent", input=user(f"- [ ] {step}"))
+        run = client.runs.create(thread, "coding_agent", command=APPROVE)
         wait_for(work / "waiting")
         with pytest.raises(ConflictError):
             client.threads.update_state(thread, {"todos": []})
@@ -184,6 +206,137 @@ class TestThisRepository:
         assert again["todos"] == items("f", status="completed")
         kept: Any = client.threads.get_state(thread, checkpoint=tip["checkpoint"])
         assert kept["values"] == tip["values"]
+
+
+class TestOtherOrigins:
+    """What a page of another origin can do: nothing."""
+
+    def request(self, server: Server, graph: str) -> str:
+        """A run that would make a file with the stand-in, if there were a shell for it."""
+        path = server.directory / "touched"
+        return json.dumps({"assistant_id": graph, "input": user(f"- [ ] Go: `touch {path}`")})
+
+    @pytest.mark.parametrize("graph", ["until_done", "coding_agent"])
+    @pytest.mark.parametrize("origin", ["https://example.com", "http://localhost:2024", "null"])
+    def test_its_post_starts_no_run(self, graph: str, origin: str, repository: Server) -> None:
+        """Plain text is sent without a preflight request, and the server would read it as JSON."""
+        before = repository.client.threads.count()
+        answer = httpx.post(
+            f"{repository.url}/runs/wait",
+            content=self.request(repository, graph),
+            headers={"Origin": origin, "Content-Type": "text/plain"},
+            trust_env=False,
+        )
+        assert answer.status_code == 403
+        assert "access-control-allow-origin" not in answer.headers
+        assert repository.client.threads.count() == before
+        assert not (repository.directory / "touched").exists()
+
+    def test_its_preflight_is_refused(self, repository: Server) -> None:
+        assert preflight(repository, "https://example.com").status_code == 400
+
+    def test_its_websocket_is_refused(self, repository: Server) -> None:
+        """CORS does not cover WebSockets, which can start runs."""
+        thread = repository.new_thread()
+        url = f"{repository.url.replace('http', 'ws')}/threads/{thread}/stream/events"
+        with connect(url, proxy=None):
+            pass  # a client that is no page may connect
+        with (
+            pytest.raises(InvalidStatus, match="403"),
+            connect(url, origin=Origin("https://example.com"), proxy=None),
+        ):
+            pass
+
+    @pytest.mark.parametrize("graph", ["until_done", "coding_agent"])
+    def test_without_an_origin_no_command_runs_either(self, graph: str, repository: Server) -> None:
+        """A person has to approve it first."""
+        answer = httpx.post(
+            f"{repository.url}/runs/wait",
+            content=self.request(repository, graph),
+            timeout=30,
+            trust_env=False,
+        )
+        assert answer.status_code == 200
+        assert not (repository.directory / "touched").exists()
+
+    def test_a_page_of_an_allowed_origin_can_start_runs(self, repository: Server) -> None:
+        origin = "http://localhost:3000"
+        allowed = preflight(repository, origin)
+        assert allowed.status_code == 200
+        assert allowed.headers["access-control-allow-origin"] == origin
+        answer = httpx.post(
+            f"{repository.url}/runs/wait",
+            content=self.request(repository, "until_done"),
+            headers={"Origin": origin, "Content-Type": "application/json"},
+            timeout=30,
+            trust_env=False,
+        )
+        assert answer.status_code == 200
+        assert answer.headers["access-control-allow-origin"] == origin
+
+
+def preflight(server: Server, origin: str) -> httpx.Response:
+    """What a browser asks before a page of another origin sends JSON."""
+    headers = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type, x-api-key",
+    }
+    return httpx.options(f"{server.url}/runs/wait", headers=headers, trust_env=False)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """This repository's own `langgraph.json`, with a token."""
+    directory = tmp_path_factory.mktemp("guarded")
+    shutil.copy(ROOT / "langgraph.json", directory)
+    with serving(directory, TODO_TOKEN="open sesame") as server:
+        yield server
+
+
+class TestToken:
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {},
+            {"Authorization": "Bearer open"},
+            {"X-Api-Key": "open"},
+            {"X-Auth-Scheme": "langsmith"},
+        ],
+    )
+    def test_without_it_nothing_can_be_read_or_run(
+        self, headers: dict[str, str], guarded: Server
+    ) -> None:
+        """Not by claiming to be LangSmith's Studio either."""
+        for path in ("/threads/search", "/runs/wait", "/assistants/search"):
+            answer = httpx.post(f"{guarded.url}{path}", json={}, headers=headers, trust_env=False)
+            assert answer.status_code == 401
+
+    def test_with_it_a_run_goes_to_its_end(self, guarded: Server) -> None:
+        """The clients of LangGraph send it as their API key."""
+        thread = guarded.new_thread()
+        guarded.client.runs.wait(thread, "until_done", input=user("- [ ] Think"))
+        assert statuses(guarded.values_of(thread)["todos"]) == ["completed"]
+
+    def test_it_can_be_a_bearer_token(self, guarded: Server) -> None:
+        answer = httpx.post(
+            f"{guarded.url}/threads/search",
+            json={},
+            headers={"Authorization": "Bearer open sesame"},
+            trust_env=False,
+        )
+        assert answer.status_code == 200
+
+
+def test_a_missing_working_directory_is_an_error_at_start(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "langgraph.json", tmp_path)
+    missing = str(tmp_path / "missing")
+    reason = f"TODO_WORKDIR must name an existing directory, got '{missing}'"
+    with (
+        pytest.raises(AssertionError, match=re.escape(reason)),
+        serving(tmp_path, TODO_WORKDIR=missing),
+    ):
+        pass
 
 
 def wait_for(path: Path) -> None:
