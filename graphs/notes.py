@@ -59,7 +59,7 @@ class Notes(TypedDict):
 
 
 class NotesDetails(Notes):
-    """What a result carries besides its text, in `ToolMessage.artifact`."""
+    """What a result has besides its text, in `ToolMessage.artifact`."""
 
     action: Literal["add", "list", "get", "remove"]
     error: NotRequired[str]
@@ -76,15 +76,15 @@ def fold_notes(notes: Notes, update: Mapping[str, Any] | None) -> Notes:
     """Reducer of the `notes` channel.
 
     Args:
-        notes: The value before; it is left as it is.
-        update: An operation; `None` or `{}`, which change nothing; or a whole value, as the
-            application seeds it and a subgraph hands it back, which frees no id.
+        notes: The value before; it is not changed.
+        update: An operation; `None` or `{}`, which change nothing; or a whole value, from the
+            application or from a subgraph, which frees no id.
 
     Returns:
         The value after.
 
     Raises:
-        ValueError: `update` is nothing of the kind.
+        ValueError: `update` is something else.
     """
     if not update:
         return notes
@@ -193,7 +193,7 @@ def _call(
     if not runtime or not step or "notes" not in (runtime.state or ()):
         raise ToolException("Error: the notes tool works only in a graph whose state is NotesState")
     notes, at = runtime.state["notes"], _time_of(step.checkpoint_id)
-    # All calls of a turn see the state from before it, so those that stand before this come first.
+    # All calls of an AI message see the state before it, so earlier calls are applied first.
     for sibling in pending_calls(runtime.state, runtime.tool_call_id):
         if sibling["name"] == "notes":
             notes = fold_notes(notes, answer_note(sibling["args"], notes, at)[2])
@@ -226,7 +226,7 @@ def _time_of(checkpoint_id: str) -> str:
 def notes_tool() -> StructuredTool:
     """Make the tool `notes`, for a graph whose state is `NotesState` or has its `notes` channel.
 
-    Several calls in one model turn act in call order. A refused call answers with a
+    Several calls in one AI message act in call order. A refused call answers with a
     `ToolMessage(status="error")` and changes nothing.
 
     Returns:
@@ -239,7 +239,7 @@ def notes_tool() -> StructuredTool:
     """
     return StructuredTool(
         name="notes",
-        description="Notes that last as long as this conversation: 'add' keeps a text and tells "
+        description="Notes that last as long as this conversation: 'add' keeps a text and returns "
         "its id, 'list' shows all with id and time, 'get' shows one, 'remove' deletes one for good",
         args_schema=create_model(
             "notes",

@@ -61,7 +61,7 @@ async def coding_agent(config: RunnableConfig) -> Graph:
         config: The config of the run; without a thread where the server only asks for schemas.
 
     Returns:
-        The agent, the same for each call with one thread, so that its background tasks go on.
+        The agent, the same for each call with one thread, so that its background tasks continue.
     """
     thread = config.get("configurable", {}).get("thread_id")
     return await asyncio.to_thread(_agent_of, str(UUID(str(thread))) if thread else "")

@@ -29,7 +29,7 @@ class Server(NamedTuple):
 
     @property
     def blocking_calls(self) -> set[str]:
-        """The blocking calls that it has reported."""
+        """The names of the blocking calls that it has reported."""
         log = (self.directory / "log").read_text(encoding="utf-8")
         return set(re.findall(r"Blocking call to ([\w.]+)", log))
 
@@ -42,7 +42,7 @@ class Server(NamedTuple):
         return self.client.threads.get_state(thread)
 
     def values_of(self, thread: str) -> Any:
-        """Its channels."""
+        """The channels of a thread."""
         return self.state_of(thread)["values"]
 
     def status_of(self, thread: str) -> str:
@@ -85,7 +85,7 @@ def serving(directory: Path, **environment: str) -> Iterator[Server]:
 
 
 def offline() -> dict[str, str]:
-    """The environment, without what would take the server or a graph to the network."""
+    """The environment without variables that would take the server or a graph to the network."""
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""The graphs on LangGraph's own server, driven from outside through its SDK."""
+"""The graphs on LangGraph's own server, used through its SDK and by web pages."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def user(text: str, **channels: object) -> Any:
-    """The input of a run: the user's message, and what else is to be in the state."""
+    """The input of a run: the user's message, and further channels."""
     return {"messages": [{"role": "user", "content": text}], **channels}
 
 
@@ -80,7 +80,7 @@ def users_messages(values: dict[str, Any]) -> list[str]:
 
 class TestThisRepository:
     def test_every_graph_of_it_runs(self, repository: Server) -> None:
-        """To its end or to a question for a person, from a word of the user."""
+        """A message takes it to its end or to a question for a person."""
         config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
         found = repository.client.assistants.search(limit=100)
         assert {assistant["graph_id"] for assistant in found} == set(config["graphs"])
@@ -113,7 +113,7 @@ class TestThisRepository:
         assert decisions == [None, "finished"]
 
     def test_a_list_is_seeded_and_edited_from_outside(self, repository: Server) -> None:
-        """In the input of a run, in the middle of one, and after it."""
+        """This works in the input of a run, in the middle of one, and after it."""
         client, thread = repository.client, repository.new_thread()
         client.runs.wait(
             thread,
@@ -134,8 +134,8 @@ class TestThisRepository:
         assert statuses(values["todos"]) == ["completed"] * 3
         assert values["todo_loop"]["outcome"] == "finished"
 
-    def test_what_is_no_list_is_refused(self, repository: Server) -> None:
-        """With the reason, and the thread stays as it was."""
+    def test_an_invalid_list_is_refused(self, repository: Server) -> None:
+        """The error has the reason, and the thread is not changed."""
         client, thread = repository.client, repository.new_thread()
         client.runs.wait(thread, "until_done", input=user("Begin.", todos=items("a")))
         before = repository.state_of(thread)
@@ -159,7 +159,7 @@ class TestThisRepository:
             assert (work / thread / "here").read_text() == f"{work / thread}\n"
 
     def test_a_thread_is_not_edited_during_a_run(self, repository: Server) -> None:
-        """The server refuses the edit, and the run goes on."""
+        """The server refuses the edit, and the run continues."""
         client, thread = repository.client, repository.new_thread()
         work = repository.directory / "work" / thread
         step = "Wait: `touch waiting; until test -e go; do sleep 0.05; done`"
@@ -172,8 +172,8 @@ class TestThisRepository:
         client.runs.join(thread, run["run_id"])
         assert repository.values_of(thread)["todos"] == items(step, status="completed")
 
-    def test_a_fork_goes_its_own_way(self, repository: Server) -> None:
-        """From an earlier checkpoint, with its own list; the first branch keeps its own."""
+    def test_a_fork_has_its_own_list(self, repository: Server) -> None:
+        """It begins at an earlier checkpoint with its own list; the first branch keeps its list."""
         client, thread = repository.client, repository.new_thread()
         client.runs.wait(thread, "until_done", input=user("- [ ] a\n- [ ] b"))
         tip: Any = repository.state_of(thread)
@@ -209,10 +209,10 @@ class TestThisRepository:
 
 
 class TestOtherOrigins:
-    """What a page of another origin can do: nothing."""
+    """A page of another origin can do nothing."""
 
     def request(self, server: Server, graph: str) -> str:
-        """A run that would make a file with the stand-in, if there were a shell for it."""
+        """A run in which the stand-in would make a file if it had a shell without approval."""
         path = server.directory / "touched"
         return json.dumps({"assistant_id": graph, "input": user(f"- [ ] Go: `touch {path}`")})
 
@@ -276,7 +276,7 @@ class TestOtherOrigins:
 
 
 def preflight(server: Server, origin: str) -> httpx.Response:
-    """What a browser asks before a page of another origin sends JSON."""
+    """The request that a browser sends before a page of another origin may send JSON."""
     headers = {
         "Origin": origin,
         "Access-Control-Request-Method": "POST",
@@ -307,7 +307,7 @@ class TestToken:
     def test_without_it_nothing_can_be_read_or_run(
         self, headers: dict[str, str], guarded: Server
     ) -> None:
-        """Not by claiming to be LangSmith's Studio either."""
+        """A caller who claims to be LangSmith's Studio is refused too."""
         for path in ("/threads/search", "/runs/wait", "/assistants/search"):
             answer = httpx.post(f"{guarded.url}{path}", json={}, headers=headers, trust_env=False)
             assert answer.status_code == 401
@@ -348,7 +348,7 @@ def wait_for(path: Path) -> None:
 
 
 def retold(messages: list[dict[str, Any]]) -> Any:
-    """The list as the history of a thread tells it, from the JSON of the server."""
+    """Rebuild the list from the history of a thread, from the JSON of the server."""
     results = [message for message in messages if message["type"] == "tool"]
     return todos_from_messages([ToolMessage(**message) for message in results])
 
@@ -359,8 +359,8 @@ ASK = pytest.mark.parametrize("graph", ["ask", "ask_agent"])
 
 class TestGracePeriod:
     @GRACE
-    def test_a_run_goes_on_after_it(self, graph: str, served: Server) -> None:
-        """Counted down in the stream."""
+    def test_a_run_continues_after_it(self, graph: str, served: Server) -> None:
+        """The stream counts the seconds down."""
         thread = served.new_thread()
         stream = served.client.runs.stream(
             thread, graph, input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
@@ -374,7 +374,7 @@ class TestGracePeriod:
 
     @GRACE
     def test_a_cancelled_run_has_sent_nothing(self, graph: str, served: Server) -> None:
-        """The thread stands at the end of the agent's turn, and is taken up from there."""
+        """The thread is at the end of the agent's answer, and resumes there."""
         client, thread = served.client, served.new_thread()
         run, events = "", []
         stream = client.runs.stream(
@@ -402,7 +402,7 @@ class TestGracePeriod:
 
     @GRACE
     def test_a_new_message_takes_its_place(self, graph: str, served: Server) -> None:
-        """With `multitask_strategy="interrupt"`: the user is heard, nothing else is sent."""
+        """With `multitask_strategy="interrupt"` only the new message is sent."""
         client, thread = served.client, served.new_thread()
         first, second = "", ""
         stream = client.runs.stream(
@@ -431,7 +431,7 @@ class TestGracePeriod:
 
 class TestAsking:
     def asked(self, served: Server, graph: str) -> str:
-        """A thread that waits for an answer."""
+        """Make a thread that waits for an answer."""
         thread = served.new_thread()
         served.client.runs.wait(thread, graph, input=user("- [ ] a\n- [ ] b"))
         assert served.status_of(thread) == "interrupted"
@@ -452,15 +452,14 @@ class TestAsking:
     def test_yes_sends_the_agent_back_to_work(
         self, answer: object, graph: str, served: Server
     ) -> None:
-        """Until the list is finished."""
         values = self.answered(served, graph, answer)
         assert len(continuations(values)) == 1
         assert values["todo_loop"]["outcome"] == "finished"
 
     @ASK
     @pytest.mark.parametrize("answer", [False, "no"])
-    def test_no_lets_it_go(self, answer: object, graph: str, served: Server) -> None:
-        """With the list as it is."""
+    def test_no_ends_the_run(self, answer: object, graph: str, served: Server) -> None:
+        """The list stays as it is."""
         values = self.answered(served, graph, answer)
         assert continuations(values) == []
         assert statuses(values["todos"]) == ["completed", "in_progress"]
@@ -468,15 +467,14 @@ class TestAsking:
 
     @ASK
     def test_a_message_is_the_users_own(self, graph: str, served: Server) -> None:
-        """And nothing else is sent."""
+        """Nothing else is sent."""
         values = self.answered(served, graph, "Go on, but slowly.")
         assert continuations(values) == []
         assert users_messages(values)[1:] == ["Go on, but slowly."]
         assert values["todo_loop"]["outcome"] == "finished"
 
     @ASK
-    def test_what_is_no_answer_is_asked_again(self, graph: str, served: Server) -> None:
-        """Until it is answered."""
+    def test_an_unreadable_answer_is_asked_again(self, graph: str, served: Server) -> None:
         thread = self.asked(served, graph)
         served.client.runs.wait(thread, graph, command={"resume": {"a": "riddle"}})
         assert questions(served, thread)[0]["question"].startswith("That could not be read.")
@@ -490,7 +488,7 @@ def questions(server: Server, thread: str) -> list[dict[str, Any]]:
 
 
 def test_blocking_calls_would_be_reported(served: Server) -> None:
-    """So their absence in all other tests says something."""
+    """So the other tests show that there are none."""
     thread = served.new_thread()
     answer = served.client.runs.wait(thread, "blocking", input=user("Block."), raise_error=False)
     assert isinstance(answer, dict)

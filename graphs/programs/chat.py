@@ -1,4 +1,4 @@
-"""The program behind `python -m graphs chat`: a conversation in a terminal, its list in view."""
+"""The program of `python -m graphs chat`: a conversation in a terminal, its list in view."""
 
 import argparse
 import asyncio
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
         description = "Talk to an agent, with its todo list in view. /help lists the commands."
         options = Parser("python -m graphs chat", description).parse_args(argv)
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            raise UnusableInputError("the chat needs a terminal to type in and to show itself")
+            raise UnusableInputError("the chat needs a terminal for its input and output")
         return asyncio.run(_converse(options))
     except (UnusableInputError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -79,11 +79,11 @@ async def _talk(options: argparse.Namespace, saver: AsyncSqliteSaver) -> None:
         console = open_console()
         others = await newest_of_threads(saver, graph, _RECENT_THREADS)
         if others:
-            print("Threads, newest first; --thread ID goes on with one:")
+            print("Threads, newest first; --thread ID resumes one:")
             show(console, *threads_view(others).lines)
         print(f"thread {one_line(name)} in {options.db}, agent {agent}, working in {workdir}")
         if not options.model:
             print("The model is a stand-in that follows simple rules; --model takes a real one.")
         print("/help lists the commands.")
         await Conversation(Thread(graph, config), waiting, console).talk()
-    print(f"go on with: --db {options.db} --thread {one_line(name)}")
+    print(f"resume with: --db {options.db} --thread {one_line(name)}")

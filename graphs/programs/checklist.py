@@ -1,4 +1,4 @@
-"""The program behind `python -m graphs`: a checklist in, a finished list and an exit code out."""
+"""The program of `python -m graphs`: a checklist in, a finished list and an exit code out."""
 
 import argparse
 import asyncio
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     """
     try:
         options = _parser().parse_args(argv)
-        return asyncio.run(_work_off(options))
+        return asyncio.run(_work_through(options))
     except (UnusableInputError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
@@ -66,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
 
 
-async def _work_off(options: argparse.Namespace) -> int:
+async def _work_through(options: argparse.Namespace) -> int:
     plan = _read_plan(options.plan, resuming=bool(options.thread))
     try:
         check_database(options.db)
@@ -80,7 +80,7 @@ async def _work_off(options: argparse.Namespace) -> int:
 def _parser() -> Parser:
     parser = Parser(
         "python -m graphs",
-        "An agent works off a Markdown checklist until every step is finished.",
+        "An agent works through a Markdown checklist until every step is finished.",
         "Exit code: 0 all completed, 1 something abandoned or left, 2 unusable input. "
         "Commands run with your rights: give it only checklists that you would run yourself.",
     )
@@ -97,7 +97,7 @@ def _parser() -> Parser:
 
 
 def _read_plan(source: str | None, *, resuming: bool) -> str | None:
-    """The checklist as text; `None` where a thread is to be resumed as it stands."""
+    """The checklist as text; `None` if a thread is to be resumed unchanged."""
     if source is None and resuming:
         return None
     name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
@@ -108,7 +108,7 @@ def _read_plan(source: str | None, *, resuming: bool) -> str | None:
         raise UnusableInputError(f"cannot read {name}: {reason}") from None
     steps = read_checklist(plan)
     if not steps:
-        raise UnusableInputError(f"{name} has no open step such as '- [ ] Build it: `make`'")
+        raise UnusableInputError(f"{name} has no open step, for example '- [ ] Build it: `make`'")
     if len(steps) > _LIMITS.max_todos:
         raise UnusableInputError(f"{name} has {len(steps)} steps, at most {_LIMITS.max_todos} fit")
     if any(len(step) > _LIMITS.max_text_length for step in steps):
@@ -136,7 +136,7 @@ async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqlite
             snapshot = await _until_it_ends(graph, request, config, approve_all=options.yes)
         except (asyncio.CancelledError, EOFError):
             print(
-                f"\ninterrupted; go on with: --db {options.db} --thread {thread}", file=sys.stderr
+                f"\ninterrupted; resume with: --db {options.db} --thread {thread}", file=sys.stderr
             )
             raise
         except Exception as error:
@@ -149,7 +149,7 @@ async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqlite
 async def _until_it_ends(
     graph: _Graph, request: Any, config: RunnableConfig, *, approve_all: bool
 ) -> StateSnapshot:
-    """Run the thread and show it; where it waits for a person, ask and resume."""
+    """Run the thread and show it; when it waits for a person, ask and resume."""
     snapshot = await graph.aget_state(config)
     run = RunLines(snapshot.values)
     while True:
@@ -170,7 +170,7 @@ async def _until_it_ends(
 
 
 async def _show_run(stream: AsyncIterator[Any], run: RunLines) -> None:
-    """Print a run as it goes; each list after the answers that changed it."""
+    """Print a run as it happens, and the list after the answers that changed it."""
     console = open_console()
     async for mode, chunk in stream:
         show(console, *run.after(mode, chunk), *_countdown(mode, chunk), *run.changed_list())
@@ -184,7 +184,7 @@ def _countdown(mode: str, chunk: Mapping[str, Any]) -> tuple[Line, ...]:
 
 
 class _ModelErrors(BaseCallbackHandler):
-    """Tells an error of the model, such as a missing key, from a mistake of ours."""
+    """Keeps errors of the model, for example a missing key, apart from bugs of the program."""
 
     last: BaseException | None = None
 
@@ -193,7 +193,7 @@ class _ModelErrors(BaseCallbackHandler):
 
 
 def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str, Any] | None:
-    """What to send to the thread: a new checklist, or `None` to go on where it stopped."""
+    """What to send to the thread: a new checklist, or `None` to resume where it stopped."""
     messages: list[BaseMessage] = snapshot.values.get("messages", [])
     if not messages:
         if plan is None:
@@ -204,9 +204,9 @@ def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str
     unfinished = bool(snapshot.next) or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
         if unfinished:
-            raise UnusableInputError(f"thread {thread!r} is still at another checklist")
+            raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
         return {"messages": [("user", plan)]}
-    if unfinished and not snapshot.next:  # let go by a limit: a word from the user re-arms it
+    if unfinished and not snapshot.next:  # stopped by a limit, which a message resets
         return {"messages": [("user", "Go on.")]}
     return None
 

@@ -22,8 +22,8 @@ Request = str | Command[Any] | None
 def branch_numbers(history: Sequence[StateSnapshot]) -> dict[str, int]:
     """Number the branches of a thread, from 1 in the order in which they began.
 
-    What first grew from a checkpoint is on its branch; what grew later began one of its own. So a
-    branch keeps its number whatever comes after.
+    The first child of a checkpoint continues its branch; each later child begins a new one. So a
+    branch never changes its number.
 
     Args:
         history: All checkpoints of the thread, newest first.
@@ -52,15 +52,14 @@ def tips(history: Sequence[StateSnapshot]) -> dict[int, StateSnapshot]:
 
 
 def current_branch(history: Sequence[StateSnapshot]) -> int:
-    """The number of the branch that the thread stands on; 0 before its first checkpoint."""
+    """The number of the branch that the thread is on; 0 before its first checkpoint."""
     return branch_numbers(history)[_id(history[0])] if history else 0
 
 
 def moments(history: Sequence[StateSnapshot]) -> list[StateSnapshot]:
-    """The checkpoints on the way to the newest one, oldest first: what can be gone back to.
+    """The checkpoints on the way to the newest one, oldest first, to which one can go back.
 
-    Those at which a message was about to be taken in are the same as the one before; they are left
-    out, but for the beginning.
+    Checkpoints that only received input repeat the previous one and are skipped, except the first.
     """
     known = {_id(snapshot): snapshot for snapshot in history}
     way = list[StateSnapshot]()
@@ -86,7 +85,7 @@ class Thread:
 
     Args:
         graph: A compiled graph with a checkpointer.
-        config: The config of the thread, with the metadata that its checkpoints are to carry.
+        config: The config of the thread, with the metadata for its checkpoints.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class Thread:
         self.config = config
 
     async def now(self) -> StateSnapshot:
-        """Where the thread stands."""
+        """The newest checkpoint."""
         return await self.graph.aget_state(self.config)
 
     async def history(self) -> list[StateSnapshot]:
@@ -109,10 +108,10 @@ class Thread:
         return str(self.config.get("configurable", {}).get("thread_id", ""))
 
     def run(self, message: Request) -> AsyncGenerator[tuple[str, Any], None]:
-        """Let the agent work on a message, or go on where it was stopped.
+        """Let the agent work on a message, or continue where it was stopped.
 
         Args:
-            message: What the user says; `None` to go on, a `Command` to answer what it asked.
+            message: What the user says; `None` to continue, a `Command` to answer what it asked.
 
         Returns:
             The stream of the run, in the modes `updates` and `custom`.
@@ -126,37 +125,37 @@ class Thread:
         return cast("AsyncGenerator[tuple[str, Any], None]", stream)
 
     async def replace_todos(self, todos: list[TodoItem]) -> None:
-        """Put another list in the place of the list; what is under way stays under way."""
+        """Replace the list; steps that come next still do."""
         await self._write_at(await self.now(), {"todos": todos})
 
     async def fork(self, number: int) -> None:
-        """Go back to a moment of this branch, from which the thread then grows anew.
+        """Go back to a checkpoint of this branch and begin a new branch there.
 
         Raises:
-            CommandError: There is no such moment.
+            CommandError: There is no checkpoint with this number.
         """
         way = moments(await self.history())
         if not 1 <= number <= len(way):
-            raise CommandError(f"there is no checkpoint {number}; /history lists {len(way)}")
+            raise CommandError(f"no checkpoint {number}; /history lists {len(way)}")
         if number < len(way):
             await self._write_at(way[number - 1])
 
     async def switch(self, number: int) -> None:
-        """Go over to another branch.
+        """Go to another branch.
 
         Raises:
-            CommandError: There is no such branch.
+            CommandError: There is no branch with this number.
         """
         history = await self.history()
         branches = tips(history)
         if number not in branches:
-            raise CommandError(f"there is no branch {number}; /branches lists {len(branches)}")
+            raise CommandError(f"no branch {number}; /branches lists {len(branches)}")
         if branches[number] is not history[0]:
             await self._write_at(branches[number])
 
     async def _write_at(self, place: StateSnapshot, values: dict[str, Any] | None = None) -> None:
         config: RunnableConfig = {**self.config, **place.config}
-        # LangGraph finds out which node wrote last, but for a place that no node has written to.
+        # LangGraph finds the node that wrote last, but not where no node has written yet.
         empty = place.metadata is None or place.next == (START,)
         await self.graph.aupdate_state(config, values, as_node=START if empty else None)
 
@@ -164,17 +163,17 @@ class Thread:
 async def newest_of_threads(
     saver: AsyncSqliteSaver, graph: CompiledStateGraph[Any, Any, Any, Any], count: int
 ) -> list[StateSnapshot]:
-    """Where the threads stand that were worked at last, newest first.
+    """The newest checkpoints of the latest threads, newest first.
 
     Args:
         saver: The checkpointer of the graph, set up.
         graph: The compiled graph.
-        count: How many threads to tell of, at the most.
+        count: The largest number of threads.
 
     Returns:
-        A snapshot for each.
+        One snapshot for each thread.
     """
-    # The saver itself can only be asked for all checkpoints of all threads.
+    # The saver itself can only list all checkpoints of all threads.
     query = (
         "select thread_id from checkpoints where checkpoint_ns = '' "
         "group by thread_id order by max(checkpoint_id) desc limit ?"

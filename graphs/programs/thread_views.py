@@ -16,7 +16,7 @@ _BRIEF_CHARACTERS = 56
 
 
 def history_view(way: Sequence[StateSnapshot]) -> View:
-    """Show checkpoints, numbered from 1: what had happened, and the list wherever it changed."""
+    """Show checkpoints, numbered from 1: what happened, and the list where it changed."""
     lines = list[Line]()
     before: StateSnapshot | None = None
     for number, snapshot in enumerate(way, start=1):
@@ -29,7 +29,7 @@ def history_view(way: Sequence[StateSnapshot]) -> View:
 
 
 def branches_view(history: Sequence[StateSnapshot]) -> View:
-    """Show the branches, each with its own list; the one that the thread stands on is marked."""
+    """Show the branches, each with its list; the one that the thread is on is marked."""
     lines = list[Line]()
     for number, tip in tips(history).items():
         todos = todos_in(tip.values)
@@ -43,7 +43,7 @@ def branches_view(history: Sequence[StateSnapshot]) -> View:
 
 
 def threads_view(newest: Sequence[StateSnapshot]) -> View:
-    """Show threads, one a line: id, status, what the user first said."""
+    """Show threads, one a line: id, status, the user's first message."""
     lines = list[Line]()
     for snapshot in newest:
         name = str(snapshot.config.get("configurable", {}).get("thread_id", ""))
@@ -74,10 +74,10 @@ def _happened(before: StateSnapshot | None, snapshot: StateSnapshot) -> str:
     """What led to a checkpoint, in a few words."""
     if (snapshot.metadata or {}).get("source") == "update":
         same = before is not None and todos_in(before.values) == todos_in(snapshot.values)
-        return "taken up here" if same else "list edited by hand"
+        return "copied here" if same else "list edited by hand"
     messages = messages_in(snapshot.values)
     if before is not None and len(messages) == len(messages_in(before.values)):
-        return f"let go: {loop_in(snapshot.values).get('outcome')}"
+        return f"stopped: {loop_in(snapshot.values).get('outcome')}"
     return _said(messages[-1]) if messages else "the beginning"
 
 
