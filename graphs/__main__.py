@@ -1,4 +1,4 @@
-"""`python -m graphs`: an agent works off a checklist; `python -m graphs chat`: one to talk to."""
+"""`python -m graphs`: an agent works through a checklist; `python -m graphs chat`: a chat."""
 
 import signal
 import sys
@@ -14,6 +14,6 @@ def _main(argv: list[str]) -> int:
     return checklist.main(argv)
 
 
-# A supervisor's stop is handled as Ctrl-C is, so that nothing the agent started is left running.
+# A supervisor's stop is handled like Ctrl-C, so that nothing the agent started is left running.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 sys.exit(_main(sys.argv[1:]))

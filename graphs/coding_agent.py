@@ -1,7 +1,5 @@
 """A coding agent: a list to work through, files, a shell, and a person to ask."""
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from graphs.model import chat_model
 from graphs.tools.background import BackgroundTasks
 from graphs.tools.shell import MAX_OUTPUT_BYTES
 from graphs.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
@@ -30,17 +27,17 @@ You are a coding agent. You work in one directory of a real machine, with tools 
 shell in it. Name files relative to that directory, in file tools and in commands alike.
 
 - Plan the work as todos. Where the user gives a checklist, write each open step as one todo,
-  unchanged and in order; run the command that a step has in backticks with execute, once and as it
-  stands.
+  unchanged and in order; run the command that a step has in backticks with execute, once and
+  exactly as written.
 - Read before you edit. Change files with edit_file and write_file, not with commands.
 - Check what you did by running it. Complete an item when its check ends with exit code 0. Abandon
   what cannot be done, and say why.
-- Start what does not end by itself, such as a server, with run_in_background.
+- Start what does not end by itself, for example a server, with run_in_background.
 - A person may reject a command or a write. That is an answer: do not try the same again; find
   another way, or abandon the item and name the reason."""
 
 ASKED_ABOUT = ("write_file", "edit_file", "execute", "run_in_background")
-"""The tools that change something, and so wait for a person; the todo tools never do."""
+"""The tools that wait for a person, since they change something; the todo tools never do."""
 
 Ask = bool | Callable[[ToolCallRequest], bool]
 
@@ -54,7 +51,7 @@ _FILE_TOOLS: list[FsToolName] = [
     "execute",
 ]
 _DESCRIPTIONS = {
-    "ls": "List a directory: names sorted without regard to case, / behind directories.",
+    "ls": "List a directory: names sorted without regard to case, directories end with /.",
     "glob": "Find files by a pattern such as *.py (at any depth) or src/**/*.py. Answers with "
     f"paths relative to the working directory, {MAX_FOUND:,} at most. "
     f"{' and '.join(sorted(EXCLUDED))} are left out unless the search begins inside.",
@@ -62,8 +59,8 @@ _DESCRIPTIONS = {
     "its output, the lines of stderr marked, and its exit code. A command that takes longer than "
     "the timeout (seconds) is ended with all it started.",
 }
-# deepagents moves longer results into files, and so into the user's directory: a command's output,
-# which is cut at its own limit, must stay below. Four characters count as a token there.
+# deepagents moves longer results into files in the user's directory. A command's output is cut at a
+# limit of its own, so it must stay below. Four characters count as a token there.
 _TOKENS_OF_A_RESULT = (MAX_OUTPUT_BYTES + 4_000) // 4
 
 
@@ -85,7 +82,7 @@ def build_coding_agent(
 
     Args:
         model: Any chat model that can call tools.
-        workdir: Where it works.
+        workdir: The directory it works in.
         ask: Whether a person is asked before a write or a command, by LangChain's
             `HumanInTheLoopMiddleware`; a function of the call decides for each (it is called again
             on resuming and must answer the same). Asking needs a checkpointer.
@@ -100,9 +97,11 @@ def build_coding_agent(
         The compiled graph; its nodes are `model` and `tools`, and those of the middleware.
 
     Example:
-        >>> agent = build_coding_agent(model, Path("."), checkpointer=InMemorySaver())
-        >>> agent.invoke({"messages": [("user", "Fix the tests.")]}, config)["__interrupt__"]
-        >>> agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        ```python
+        agent = build_coding_agent(model, Path("."), checkpointer=InMemorySaver())
+        agent.invoke({"messages": [("user", "Fix the tests.")]}, config)["__interrupt__"]
+        agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        ```
     """
     workspace = Workspace(workdir, timeout=timeout)
     files = FilesystemMiddleware(
@@ -130,14 +129,3 @@ def _approval(ask: Ask) -> list[HumanInTheLoopMiddleware[Any, Any, Any]]:
     if callable(ask):
         config["when"] = ask
     return [HumanInTheLoopMiddleware(dict.fromkeys(ASKED_ABOUT, config))]
-
-
-def serve() -> CompiledStateGraph[Any, Any, Any, Any]:
-    """The agent as `langgraph.json` serves it; the server brings the checkpointer.
-
-    `TODO_MODEL` names the chat model (`provider:name`), without it the stand-in answers;
-    `TODO_WORKDIR` is where it works, without it a new temporary directory.
-    """
-    workdir = os.environ.get("TODO_WORKDIR") or tempfile.mkdtemp(prefix="todo-")
-    model = chat_model(os.environ.get("TODO_MODEL"), command_tool="execute")
-    return build_coding_agent(model, Path(workdir))

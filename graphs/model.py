@@ -7,7 +7,7 @@ from todo_tools.testing import checklist_model
 
 
 class ModelError(Exception):
-    """A chat model that cannot be made or does not answer, in one line."""
+    """The chat model cannot be made or does not answer; the message is one line."""
 
     def __init__(self, name: str | None, error: BaseException) -> None:
         reason = " ".join(str(error).split())
@@ -18,14 +18,14 @@ def chat_model(name: str | None, *, command_tool: str = "shell") -> BaseChatMode
     """Make the chat model.
 
     Args:
-        name: `provider:name` as `init_chat_model` takes it, `None` or empty for the stand-in.
+        name: `provider:name` as for `init_chat_model`; `None` or empty for the stand-in.
         command_tool: The tool that the stand-in runs commands with.
 
     Returns:
         The model.
 
     Raises:
-        ModelError: The model cannot be made, such as for a missing provider package or key.
+        ModelError: The model cannot be made, for example without its provider package or key.
     """
     if not name:
         return checklist_model(shell=command_tool)

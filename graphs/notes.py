@@ -1,28 +1,35 @@
-"""A notes tool beside the todo tools: how to make a checkpointed tool of one's own.
+"""A notes tool next to the todo tools: how to write a checkpointed tool.
 
 It takes four pieces. An operation says what changes, and a reducer folds it into the channel. A
-pure function answers a call against the value of the channel. A thin tool hands both to LangGraph
-as a `Command`. A state holds the channel. Forks and time travel then need no code.
+pure function answers a call from the value of the channel. A thin tool gives both to LangGraph as a
+`Command`. A state holds the channel. Forks and time travel then need no code.
+
+This file needs only the library, so it can be copied alone.
 """
 
-import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
 from langgraph.checkpoint.base.id import UUID
-from langgraph.graph import StateGraph
-from langgraph.prebuilt import ToolRuntime
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.types import Command
 from pydantic import TypeAdapter, create_model
 from typing_extensions import TypedDict
 
-from graphs import until_done
-from graphs.model import chat_model
-from todo_tools import AutoContinue, TodoState
+from todo_tools import (
+    TODO_SYSTEM_PROMPT,
+    AutoContinue,
+    TodoState,
+    add_auto_continue,
+    create_todo_tools,
+    model_view,
+)
 from todo_tools.arguments import CallError, brief, read_index
 from todo_tools.schemas import LenientArgs, argument, optional_argument
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -52,7 +59,7 @@ class Notes(TypedDict):
 
 
 class NotesDetails(Notes):
-    """What a result carries besides its text, in `ToolMessage.artifact`."""
+    """What a result has besides its text, in `ToolMessage.artifact`."""
 
     action: Literal["add", "list", "get", "remove"]
     error: NotRequired[str]
@@ -69,15 +76,15 @@ def fold_notes(notes: Notes, update: Mapping[str, Any] | None) -> Notes:
     """Reducer of the `notes` channel.
 
     Args:
-        notes: The value before; it is left as it is.
-        update: An operation; `None` or `{}`, which change nothing; or a whole value, as the
-            application seeds it and a subgraph hands it back, which frees no id.
+        notes: The value before; it is not changed.
+        update: An operation; `None` or `{}`, which change nothing; or a whole value, from the
+            application or from a subgraph, which frees no id.
 
     Returns:
         The value after.
 
     Raises:
-        ValueError: `update` is nothing of the kind.
+        ValueError: `update` is something else.
     """
     if not update:
         return notes
@@ -186,7 +193,7 @@ def _call(
     if not runtime or not step or "notes" not in (runtime.state or ()):
         raise ToolException("Error: the notes tool works only in a graph whose state is NotesState")
     notes, at = runtime.state["notes"], _time_of(step.checkpoint_id)
-    # All calls of a turn see the state from before it, so those that stand before this come first.
+    # All calls of an AI message see the state before it, so earlier calls are applied first.
     for sibling in pending_calls(runtime.state, runtime.tool_call_id):
         if sibling["name"] == "notes":
             notes = fold_notes(notes, answer_note(sibling["args"], notes, at)[2])
@@ -207,8 +214,9 @@ def _call(
 def _time_of(checkpoint_id: str) -> str:
     """When a step of the graph began, as LangGraph writes it into the id (a UUID of version 6).
 
-    Calls of one turn replay each other, and are run again after a crash. The clock would tell each
-    another time; this is one for all, so a result tells of its siblings' notes what is stored.
+    Calls of one AI message replay each other, and are run again after a crash. The clock would
+    differ between calls; the checkpoint's time is the same for all, so every result matches what is
+    stored.
     """
     ticks = UUID(hex=checkpoint_id).time  # ten to a microsecond
     at = datetime(1582, 10, 15, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
@@ -218,18 +226,20 @@ def _time_of(checkpoint_id: str) -> str:
 def notes_tool() -> StructuredTool:
     """Make the tool `notes`, for a graph whose state is `NotesState` or has its `notes` channel.
 
-    Several calls in one model turn act in call order. A refused call answers with a
+    Several calls in one AI message act in call order. A refused call answers with a
     `ToolMessage(status="error")` and changes nothing.
 
     Returns:
         A tool that takes `action`, and `text` or `id`.
 
     Example:
-        >>> create_agent(model, [notes_tool()], state_schema=NotesState)
+        ```python
+        agent = create_agent(model, [notes_tool()], state_schema=NotesState)
+        ```
     """
     return StructuredTool(
         name="notes",
-        description="Notes that last as long as this conversation: 'add' keeps a text and tells "
+        description="Notes that last as long as this conversation: 'add' keeps a text and returns "
         "its id, 'list' shows all with id and time, 'get' shows one, 'remove' deletes one for good",
         args_schema=create_model(
             "notes",
@@ -256,13 +266,22 @@ def build_graph(
     Returns:
         The builder; call `.compile(checkpointer=...)` on it.
     """
-    return until_done.build_graph(
-        model,
-        [notes_tool()],
-        system_prompt=NOTES_PROMPT,
-        policy=policy,
-        state_schema=NotesState,
-    )
+    tools = [*create_todo_tools(), notes_tool()]
+    system = SystemMessage(f"{NOTES_PROMPT}\n\n{TODO_SYSTEM_PROMPT}")
+
+    def prompt(state: NotesState) -> list[AnyMessage]:
+        return [system, *model_view(state)]
+
+    def update(answer: BaseMessage) -> dict[str, list[BaseMessage]]:
+        return {"messages": [answer]}
+
+    builder = StateGraph(NotesState)
+    agent = RunnableLambda(prompt) | model.bind_tools(tools) | RunnableLambda(update)
+    builder.add_node("agent", agent)
+    builder.add_node("tools", ToolNode(tools))
+    builder.add_edge(START, "agent")
+    builder.add_edge("tools", "agent")
+    return add_auto_continue(builder, policy=policy)
 
 
 def notes_model() -> ScriptedChatModel:
@@ -277,12 +296,3 @@ def notes_model() -> ScriptedChatModel:
         return turn("", call("notes", action="list"))
 
     return ScriptedChatModel(script=rule)
-
-
-def serve() -> StateGraph[Any, Any, Any, Any]:
-    """The graph as `graphs.served` compiles it for a server, which brings the checkpointer.
-
-    `TODO_MODEL` names the chat model (`provider:name`), without it the stand-in answers.
-    """
-    name = os.environ.get("TODO_MODEL")
-    return build_graph(chat_model(name) if name else notes_model())

@@ -1,13 +1,80 @@
-"""The graphs that `langgraph.json` serves, built once, as the server imports this module.
+"""The graphs that `langgraph.json` serves; the server adds the checkpointer.
 
-Were it given a function, the server would call it on its event loop for every run and every look
-at a thread: it may not block there, and each call would make a directory of its own.
+`TODO_MODEL` names the chat model (`provider:name`); without it a stand-in answers. `TODO_WORKDIR`
+names the directory below which the coding agent works, in one directory for each thread; without it
+that is a new temporary directory.
+
+No graph here runs a command unless a person approves it: only the coding agent has a shell, and it
+asks.
 """
 
-import graphs.coding_agent
-import graphs.notes
-import graphs.until_done
+import asyncio
+import os
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from uuid import UUID
 
-coding_agent = graphs.coding_agent.serve()
-notes = graphs.notes.serve().compile()
-until_done = graphs.until_done.serve().compile()
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from graphs import notes as notes_example
+from graphs import until_done as until_done_example
+from graphs.coding_agent import build_coding_agent
+from graphs.model import chat_model
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+_MOST_AGENTS = 100
+_MODEL = os.environ.get("TODO_MODEL")
+
+
+def _base_directory() -> Path:
+    """The directory below which each thread has its own."""
+    named = os.environ.get("TODO_WORKDIR")
+    if not named:
+        return Path(tempfile.mkdtemp(prefix="todo-"))
+    directory = Path(named).resolve()
+    if not directory.is_dir():
+        raise NotADirectoryError(f"TODO_WORKDIR must name an existing directory, got {named!r}")
+    return directory
+
+
+_BASE = _base_directory()
+_CODING_MODEL = chat_model(_MODEL, command_tool="execute")
+_building = Lock()
+
+notes = notes_example.build_graph(
+    chat_model(_MODEL) if _MODEL else notes_example.notes_model()
+).compile()
+until_done = until_done_example.build_graph(chat_model(_MODEL)).compile()
+
+
+async def coding_agent(config: RunnableConfig) -> Graph:
+    """The coding agent of a thread, which works in the thread's own directory.
+
+    The server calls this on its event loop for every run and for every look at a thread.
+
+    Args:
+        config: The config of the run; without a thread where the server only asks for schemas.
+
+    Returns:
+        The agent, the same for each call with one thread, so that its background tasks continue.
+    """
+    thread = config.get("configurable", {}).get("thread_id")
+    return await asyncio.to_thread(_agent_of, str(UUID(str(thread))) if thread else "")
+
+
+def _agent_of(thread: str) -> Graph:
+    with _building:  # else two calls at once could make two agents for one thread
+        return _build_agent(thread)
+
+
+@lru_cache(maxsize=_MOST_AGENTS)
+def _build_agent(thread: str) -> Graph:
+    """Build an agent; one that is dropped from the cache ends its background tasks."""
+    directory = _BASE / thread
+    directory.mkdir(exist_ok=True)
+    return build_coding_agent(_CODING_MODEL, directory)

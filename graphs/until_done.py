@@ -1,9 +1,9 @@
-"""An agent that works until its todo list is finished: the loop in a hand-built graph."""
+"""An agent that works until its todo list is finished: the loop in a hand-built graph.
 
-import os
-import tempfile
+This file needs only the library, so it can be copied alone.
+"""
+
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -13,8 +13,6 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
-from graphs.model import chat_model
-from graphs.tools.shell import shell_tool
 from todo_tools import (
     TODO_SYSTEM_PROMPT,
     AutoContinue,
@@ -26,10 +24,10 @@ from todo_tools import (
 )
 
 CHECKLIST_PROMPT = (
-    "You work off checklists. Write each open step as one todo, unchanged and in order. Run the "
-    "command that a step has in backticks with the shell tool, once and as it stands. Complete a "
-    "step whose command ends with exit code 0; abandon it otherwise, name the exit code, and go on "
-    "with the next one."
+    "You work through checklists. Write each open step as one todo, unchanged and in order. If a "
+    "step has a command in backticks, run it once, exactly as written. Complete a step whose "
+    "command ends with exit code 0. Abandon a step that fails or that you have no tool for, name "
+    "the exit code or the reason, and continue with the next one."
 )
 
 
@@ -42,12 +40,12 @@ def build_graph(
     limits: TodoLimits = TodoLimits(),
     state_schema: type[Any] = TodoState,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """Build the graph, uncompiled, so that its checkpointer is yours to choose.
+    """Build the graph, uncompiled, so that you choose its checkpointer.
 
     Args:
         model: Any chat model that can call tools.
         tools: What the agent works with, besides the todo tools.
-        system_prompt: Put before the prompt of the todo tools.
+        system_prompt: Comes before the prompt of the todo tools.
         policy: When and how the agent is sent back to work.
         limits: How much the model may write into the list.
         state_schema: `TodoState`, or a state derived from it.
@@ -72,13 +70,3 @@ def build_graph(
     builder.add_edge(START, "agent")
     builder.add_edge("tools", "agent")
     return add_auto_continue(builder, policy=policy)
-
-
-def serve() -> StateGraph[Any, Any, Any, Any]:
-    """The graph as `graphs.served` compiles it for a server, which brings the checkpointer.
-
-    `TODO_MODEL` names the chat model (`provider:name`), without it the stand-in answers;
-    `TODO_WORKDIR` is where commands run, without it a new temporary directory.
-    """
-    workdir = os.environ.get("TODO_WORKDIR") or tempfile.mkdtemp(prefix="todo-")
-    return build_graph(chat_model(os.environ.get("TODO_MODEL")), [shell_tool(Path(workdir))])

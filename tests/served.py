@@ -1,4 +1,4 @@
-"""What the tests serve: each end of a turn, in a hand-built graph and in an agent."""
+"""What the tests serve: each way in which a run ends, in a hand-built graph and in an agent."""
 
 import os
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ def _agent(policy: AutoContinue) -> Graph:
 
 
 async def _block(state: TodoState) -> dict[str, Any]:
-    """Do what a server must not: it is reported by name, and nothing of ours calls this."""
+    """Block the event loop, as a server must not; the report names this function."""
     Path("nowhere").readlink()  # noqa: ASYNC240
     return {}
 
@@ -46,7 +46,7 @@ blocking = StateGraph(TodoState).add_node("block", _block).add_edge(START, "bloc
 
 @asynccontextmanager
 async def saver() -> AsyncIterator[AsyncPostgresSaver]:
-    """What several servers share; named in the `checkpointer` setting of their `langgraph.json`."""
+    """The checkpointer that several servers share, named in their `langgraph.json`."""
     async with AsyncPostgresSaver.from_conn_string(os.environ["SHARED_POSTGRES"]) as shared:
         await shared.setup()
         yield shared

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,10 +25,11 @@ class Server(NamedTuple):
 
     client: SyncLangGraphClient
     directory: Path
+    url: str
 
     @property
     def blocking_calls(self) -> set[str]:
-        """The blocking calls that it has reported."""
+        """The names of the blocking calls that it has reported."""
         log = (self.directory / "log").read_text(encoding="utf-8")
         return set(re.findall(r"Blocking call to ([\w.]+)", log))
 
@@ -41,7 +42,7 @@ class Server(NamedTuple):
         return self.client.threads.get_state(thread)
 
     def values_of(self, thread: str) -> Any:
-        """Its channels."""
+        """The channels of a thread."""
         return self.state_of(thread)["values"]
 
     def status_of(self, thread: str) -> str:
@@ -51,7 +52,10 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(directory: Path, **environment: str) -> Iterator[Server]:
-    """Serve a copy of the checkout, for the server leaves files where it runs."""
+    """Serve a copy of the checkout, since the server leaves files where it runs.
+
+    The client sends the token of the server, if `environment` has one.
+    """
     for name in ("graphs", "tests", "todo_tools"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, directory / name, ignore=ignored)
@@ -72,15 +76,16 @@ def serving(directory: Path, **environment: str) -> Iterator[Server]:
         try:
             url = f"http://127.0.0.1:{port}"
             wait_until_ready(url, process, directory / "log")
-            with get_sync_client(url=url) as client:
-                yield Server(client, directory)
+            with get_sync_client(url=url, api_key=environment.get("TODO_TOKEN")) as client:
+                yield Server(client, directory, url)
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may have refused to start
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
 def offline() -> dict[str, str]:
-    """The environment, without what would take the server or a graph to the network."""
+    """The environment without variables that would take the server or a graph to the network."""
     kept = {
         name: value
         for name, value in os.environ.items()

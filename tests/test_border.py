@@ -73,6 +73,7 @@ PUBLIC = {
         "Span",
         "View",
         "advance",
+        "changes",
         "follow_in_notebook",
         "follow_in_terminal",
         "list_lines",

@@ -1,4 +1,4 @@
-"""The chat: what its lines mean, how its thread moves, and all of it at a real terminal."""
+"""The chat: what its lines mean, how its thread moves, and the program in a terminal."""
 
 import os
 import re
@@ -34,22 +34,13 @@ from graphs.programs.commands import (
     edited,
     read_line,
 )
-from graphs.programs.lines import in_view, run_lines
-from graphs.programs.thread import (
-    Thread,
-    branch_numbers,
-    branches_view,
-    current_branch,
-    history_view,
-    moments,
-    threads_view,
-    tips,
-)
+from graphs.programs.foot import in_view
+from graphs.programs.thread import Thread, branch_numbers, current_branch, moments, tips
+from graphs.programs.thread_views import branches_view, history_view, threads_view
 from graphs.until_done import build_graph
 from tests.conftest import items
 from tests.strategies import todo_lists
 from todo_tools._todos import validate_todos
-from todo_tools.rendering import View
 from todo_tools.rendering._lines import list_lines
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
@@ -84,9 +75,9 @@ class TestLines:
     @pytest.mark.parametrize(
         ("line", "reason"),
         [
-            ("/", "there is no command '/'; /help lists them"),
-            ("/nope\x1b[2J", "there is no command '/nope␛[2J'"),
-            ("/todos now", "/todos takes nothing, got 'now'"),
+            ("/", "no command '/'; /help lists them"),
+            ("/nope\x1b[2J", "no command '/nope␛[2J'"),
+            ("/todos now", "/todos takes no argument, got 'now'"),
             ("/edit", "/edit takes one of /edit add TEXT"),
             ("/edit 2", "/edit takes one of"),
             ("/edit two done", "N must be a whole number in /edit add TEXT"),
@@ -96,14 +87,14 @@ class TestLines:
         ],
     )
     def test_what_is_no_command_is_refused_in_one_line(self, line: str, reason: str) -> None:
-        """That says what would be one, and shows what was typed safely."""
+        """The line names the valid forms, and control characters of the input are escaped."""
         with pytest.raises(CommandError, match=re.escape(reason)):
             read_line(line)
 
 
 class TestEditing:
     def test_each_edit_changes_what_it_names(self) -> None:
-        """And leaves the list it was given as it is."""
+        """The given list is not changed."""
         todos = items("a", "b")
         assert edited(todos, Add("c")) == items("a", "b", "c")
         assert edited(todos, Drop(0)) == items("b")
@@ -115,15 +106,15 @@ class TestEditing:
         assert todos == items("a", "b")
 
     def test_an_item_that_is_not_there_cannot_be_edited(self) -> None:
-        """The reason names those that are."""
-        with pytest.raises(CommandError, match=re.escape("no item [2]; there are 0 to 1")):
+        """The reason names the items that exist."""
+        with pytest.raises(CommandError, match=re.escape("no item [2]; items are 0 to 1")):
             edited(items("a", "b"), Drop(2))
         with pytest.raises(CommandError, match="the list is empty"):
             edited([], Mark(0, "completed"))
 
     @given(todos=todo_lists, line=st.text(max_size=30).map("/edit ".__add__))
     def test_no_edit_makes_a_list_that_the_state_would_refuse(self, todos: Any, line: str) -> None:
-        """Whatever is typed: a valid list, or one line that says why not."""
+        """Any input gives a valid list or an error of one line."""
         try:
             asked = read_line(line)
             assert isinstance(asked, Add | Drop | Mark | Rewrite)
@@ -154,7 +145,7 @@ def names(snapshots: Any) -> list[str]:
     return [snapshot.config["configurable"]["checkpoint_id"] for snapshot in snapshots]
 
 
-# a - b - c     c was there first, so it goes on with branch 1; d and e each began one.
+# a - b - c     c came first, so it continues branch 1; d and e each begin one.
 #  \    \ e
 #   d
 TREE = [
@@ -173,20 +164,20 @@ threads = st.lists(st.integers(0, 20), max_size=20).map(
 
 
 class TestBranches:
-    def test_what_grew_first_goes_on_with_the_branch(self) -> None:
-        """And what grew later began one of its own."""
+    def test_the_first_child_continues_the_branch(self) -> None:
+        """Each later child of a checkpoint begins a new branch."""
         assert branch_numbers(TREE) == {"a": 1, "b": 1, "c": 1, "d": 2, "e": 3}
         assert names(tips(TREE).values()) == ["c", "d", "e"]
         assert current_branch(TREE) == 3
 
-    def test_the_moments_are_those_on_the_way_to_the_newest(self) -> None:
-        """Oldest first; other branches are not on it."""
+    def test_moments_are_the_checkpoints_on_the_way_to_the_newest(self) -> None:
+        """They are in order, and other branches are left out."""
         assert names(moments(TREE)) == ["a", "b", "e"]
         assert moments([]) == []
 
     @given(history=threads)
     def test_a_branch_keeps_its_number(self, history: list[StateSnapshot]) -> None:
-        """Whatever comes after; and there are as many as there are ends."""
+        """Later checkpoints change no number, and each branch has one tip."""
         numbers = branch_numbers(history)
         for count in range(len(history)):
             earlier = branch_numbers(history[count:])
@@ -196,7 +187,7 @@ class TestBranches:
         assert set(names(tips(history).values())) == set(names(history)) - above
 
     def test_each_branch_is_shown_with_its_own_list(self) -> None:
-        """The one that the thread stands on is marked; no text can pass for another line."""
+        """The current branch is marked, and no text can pass for another line."""
         assert str(branches_view(TREE)).splitlines() == [
             "   1  ✓ Done (1 items)",
             "      ✓ [0] c",
@@ -207,7 +198,7 @@ class TestBranches:
         ]
 
     def test_the_history_is_numbered_and_shows_the_list_where_it_changed(self) -> None:
-        """With what had happened, in one line each."""
+        """One line says what happened at each checkpoint."""
         ask, answer = (
             HumanMessage("Go\nnow", id="1"),
             AIMessage("", tool_calls=[call("list_todos")]),
@@ -233,18 +224,17 @@ class TestBranches:
             "      – [0] x",  # noqa: RUF001
             "      📋 0/1",
             "   4  │ shell: ✓ [0] a …",
-            "   5  let go: no_todos",
+            "   5  stopped: no_todos",
         ]
 
     def test_threads_are_shown_with_what_was_first_asked(self) -> None:
-        """One a line."""
         shown = threads_view([checkpoint("a", None, messages=[HumanMessage("Go\nnow")])])
         assert str(shown) == "  t  No todos Go␊now"
 
 
 class TestScreen:
     def test_a_long_list_is_shown_around_the_item_in_progress(self) -> None:
-        """With the number of items that are not in view."""
+        """A last line counts the items that are not in view."""
         todos = items(*"abcdefgh")
         todos[5]["status"] = "in_progress"
         assert [str(row) for row in in_view(list_lines(todos), 3)] == [
@@ -257,23 +247,11 @@ class TestScreen:
 
     @given(todos=todo_lists, height=st.integers(1, 10))
     def test_the_item_in_progress_is_always_in_view(self, todos: Any, height: int) -> None:
-        """However little room there is."""
         rows = list_lines(todos)
         shown = in_view(rows, height)
         assert len(shown) <= height + 1
         started = [row for row in rows if row.status == "in_progress"]
         assert not started or started[0] in shown
-
-    def test_what_a_run_says_cannot_act_in_the_terminal(self) -> None:
-        """Neither an answer nor the output of a command."""
-        answer = turn("Look\x1b[2J", call("shell", command="cat \x1b]0;title\x07"))
-        output = ToolMessage("\x1b[31mred", name="shell", tool_call_id="1")
-        chunk = {"agent": {"messages": [answer]}, "tools": [{"messages": [output]}]}
-        assert str(View(tuple(run_lines("updates", chunk)))).splitlines() == [
-            "💬 Look␛[2J",
-            "→ shell cat ␛]0;title␇",
-            "  │ ␛[31mred",
-        ]
 
 
 class TestMoving:
@@ -294,7 +272,7 @@ class TestMoving:
         return [message.text for message in (await thread.now()).values["messages"]]
 
     async def test_forking_and_switching_give_each_branch_its_own_list(self) -> None:
-        """And its own history; what is said next is said there."""
+        """Each branch also has its own history, which the next message continues."""
         thread = self.thread()
         await self.say(thread, "Begin.")
         way = moments(await thread.history())
@@ -313,8 +291,8 @@ class TestMoving:
         assert current_branch(history) == 1
         assert tips(history)[2].values["todos"] == items("b", status="abandoned")
 
-    async def test_every_moment_can_be_gone_back_to(self) -> None:
-        """What was under way there is under way again, and the thread still knows its directory."""
+    async def test_one_can_go_back_to_every_moment(self) -> None:
+        """The next step there is the same, and the thread still knows its directory."""
         thread = self.thread()
         await self.say(thread, "Begin.")
         way = moments(await thread.history())
@@ -330,21 +308,19 @@ class TestMoving:
             await thread.switch(end)
 
     async def test_a_thread_can_begin_with_a_list_of_the_users(self) -> None:
-        """Written before anything was said."""
         thread = self.thread()
         await thread.replace_todos(items("a"))
         assert (await thread.now()).values["todos"] == items("a")
 
-    async def test_places_that_are_not_there_are_refused(self) -> None:
-        """In one line that says how many there are."""
+    async def test_unknown_checkpoints_and_branches_are_refused(self) -> None:
+        """The reason says how many there are."""
         thread = self.thread()
         with pytest.raises(CommandError, match="no checkpoint 1; /history lists 0"):
             await thread.fork(1)
         with pytest.raises(CommandError, match="no branch 1; /branches lists 0"):
             await thread.switch(1)
 
-    async def test_being_there_already_changes_nothing(self) -> None:
-        """No checkpoint is written."""
+    async def test_going_to_the_current_place_writes_no_checkpoint(self) -> None:
         thread = self.thread()
         await self.say(thread, "Begin.")
         history = await thread.history()
@@ -366,7 +342,7 @@ class TestUsage:
     def test_unusable_input_exits_with_2_and_one_line(
         self, argv: list[str], reason: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Standard input that is no terminal is such."""
+        """Standard input without a terminal is unusable."""
         assert main(argv) == 2
         error = capsys.readouterr().err
         assert error.startswith("error: ")
@@ -378,7 +354,7 @@ _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07|[=>()][0-9A-Z]?
 
 
 class Terminal:
-    """The program at a pseudo-terminal of 80 columns."""
+    """The program in a pseudo-terminal of 80 columns."""
 
     def __init__(self, *argv: str) -> None:
         environment = {
@@ -398,7 +374,7 @@ class Terminal:
         self.answered = 0
 
     def see(self, *expected: str, within: float = 30) -> None:
-        """Wait until all of it was shown since the last key."""
+        """Wait until all of it has been shown since the last key."""
         end = time.monotonic() + within
         while missing := [text for text in expected if text not in self.shown]:
             assert time.monotonic() < end, f"{missing} not in:\n{self.shown}"
@@ -436,7 +412,7 @@ class Terminal:
 
 @pytest.fixture
 def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Terminal]]:
-    """Those that a test has opened, to be closed after it."""
+    """The terminals that a test opens; they are closed after it."""
     monkeypatch.chdir(tmp_path)
     opened: list[Terminal] = []
     yield opened
@@ -452,7 +428,7 @@ def begin(terminals: list[Terminal], *argv: str) -> Terminal:
 
 
 def begin_asked(terminals: list[Terminal], *argv: str) -> Terminal:
-    """A program whose thread waits for an answer."""
+    """Start a program whose thread waits for an answer."""
     terminal = Terminal(*argv)
     terminals.append(terminal)
     terminal.see("yes, no, or why not")
@@ -478,18 +454,18 @@ FIVE = plan(*(f"Step {n}: `echo {n} >> log`" for n in range(5)))
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 class TestTerminal:
-    def test_a_checklist_is_worked_off_in_view(
+    def test_the_agent_works_through_a_checklist_in_view(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
-        """The list, the status and the countdown change below; left alone, it goes on."""
+        """The list, the status and the countdown change below; nobody needs to type."""
         terminal = begin(terminals, "--thread", "t", "--grace", "2")
         terminal.say(plan("One: `echo 1 >> log`", f"Two: {HELD}", "Three", "Four", "Five"))
         terminal.see("→ shell echo 1 >> log", "✓ [0] One", "● [1] Two", "– [2] Three")  # noqa: RUF001
-        terminal.see("📋 1/5 · the agent is at work, Ctrl-C stops it")
+        terminal.see("📋 1/5 · the agent is working, Ctrl-C stops it")
         (tmp_path / "work" / "go").touch()
         terminal.see(
             "⏳ Auto-continuing in 2s... (type anything to interrupt)",
-            "↻ not finished: sent back to work (1 in this turn)",
+            "↻ not finished: sent back to work (continuation 1)",
             "💬 5 of 5 steps are completed.",
             "✓ Done (5 items) · your turn",
         )
@@ -513,8 +489,7 @@ class TestTerminal:
         assert said == [FIVE, "Wait, what is left?"]
         assert not any(map(is_injected, messages("t")))
 
-    def test_a_stopped_countdown_can_be_gone_on_with(self, terminals: list[Terminal]) -> None:
-        """As if nothing had been typed."""
+    def test_a_stopped_countdown_can_be_resumed(self, terminals: list[Terminal]) -> None:
         terminal = begin(terminals, "--thread", "t", "--grace", "2")
         terminal.say(FIVE)
         terminal.see("⏳ Auto-continuing in 2s")
@@ -527,7 +502,7 @@ class TestTerminal:
     def test_ctrl_c_stops_the_agent_and_not_the_program(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
-        """At once; its command does not go on either, and the next message is heard."""
+        """Its command ends too, and the next message is answered."""
         terminal = begin(terminals, "--thread", "t")
         terminal.say(plan("Wait: `touch began; sleep 600; touch late`"))
         terminal.see("→ shell touch began")
@@ -542,17 +517,17 @@ class TestTerminal:
         assert terminal.leave() == 0
         assert not (tmp_path / "work" / "late").exists()
 
-    def test_what_is_sent_while_the_agent_works_waits_for_the_end_of_its_turn(
+    def test_a_message_to_a_working_agent_waits_until_it_stops(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
-        """It takes the place of a continuation; what moves the thread is refused meanwhile."""
+        """It replaces a continuation; commands that move the thread are refused meanwhile."""
         terminal = begin(terminals, "--thread", "t", "--grace", "3")
         terminal.say(plan(f"Wait: {HELD}", "a", "b", "c"))
         terminal.see("→ shell until test -e go")
         terminal.press("Faster, please.\r")
         terminal.see("kept: Faster, please.")
         terminal.press("/edit drop 0\r")
-        terminal.see("error: the agent is at work; stop it with Ctrl-C first")
+        terminal.see("error: the agent is working; stop it with Ctrl-C first")
         (tmp_path / "work" / "go").touch()
         terminal.see("✓ Done (4 items) · your turn")
         terminal.leave()
@@ -561,7 +536,7 @@ class TestTerminal:
         assert said[1:] == ["Faster, please."]
 
     def test_ctrl_c_clears_the_line_and_then_leaves(self, terminals: list[Terminal]) -> None:
-        """Only where the agent rests."""
+        """This is so while the agent is not working."""
         terminal = begin(terminals)
         terminal.press("never mind")
         terminal.see("never mind")
@@ -571,7 +546,7 @@ class TestTerminal:
         assert terminal.end() == 0
 
     def test_ctrl_c_gives_back_what_was_kept(self, terminals: list[Terminal]) -> None:
-        """It was meant for another moment, so it is not sent without another Enter."""
+        """It was meant for a later moment, so it is not sent without another Enter."""
         terminal = begin(terminals, "--thread", "t")
         terminal.say(plan("Wait: `sleep 600`"))
         terminal.see("→ shell sleep 600")
@@ -584,7 +559,7 @@ class TestTerminal:
         assert sum(map(is_from_user, messages("t"))) == 1
 
     def test_files_that_cannot_be_used_are_named(self, terminals: list[Terminal]) -> None:
-        """In one line, with exit code 2."""
+        """The error is one line, and the exit code is 2."""
         Path("text.md").write_text("- [ ] a\n" * 100)
         for argv, reason in (
             (["--db", "text.md"], "error: --db text.md cannot be used: file is not a database"),
@@ -605,10 +580,10 @@ class TestTerminal:
             ("/edit add Cut", "– [1] Cut"),  # noqa: RUF001
             ("/edit 0 done", "✓ [0] Measure"),
             ("/edit 1 Cut twice", "– [1] Cut twice"),  # noqa: RUF001
-            ("/edit 5 done", "error: there is no item [5]; there are 0 to 1"),
+            ("/edit 5 done", "error: no item [5]; items are 0 to 1"),
             ("/edit drop 0", "– [0] Cut twice"),  # noqa: RUF001
-            ("/nope", "error: there is no command '/nope'; /help lists them"),
-            ("/help", "/switch N                   go on with branch N"),
+            ("/nope", "error: no command '/nope'; /help lists them"),
+            ("/help", "/switch N                   continue on branch N"),
             ("/go", "→ edit_todos start [0]"),
         ):
             terminal.press(f"{line}\r")
@@ -616,13 +591,13 @@ class TestTerminal:
         terminal.see("✓ Done (1 items) · your turn")
         terminal.leave()
 
-    def test_one_goes_back_branches_and_comes_again(self, terminals: list[Terminal]) -> None:
-        """Each branch keeps its own list, also over a restart."""
+    def test_a_thread_can_fork_switch_and_restart(self, terminals: list[Terminal]) -> None:
+        """Each branch keeps its own list, also after a restart."""
         terminal = begin(terminals, "--thread", "first")
         terminal.say(plan("Measure", "Cut"))
         terminal.see("✓ Done (2 items) · your turn")
         terminal.press("/history\r")
-        terminal.see("   1  the beginning", "   4  │ edit_todos: Started [0]", "let go: finished")
+        terminal.see("   1  the beginning", "   4  │ edit_todos: Started [0]", "stopped: finished")
         terminal.press("/fork 4\r")
         terminal.see("On branch 2.", "● [0] Measure", "📋 0/2 · your turn")
         terminal.press("/edit drop 1\r")
@@ -637,11 +612,11 @@ class TestTerminal:
         again = begin(terminals, "--thread", "first")
         again.see("  first  📋 0/1 - [ ] Measure␊- [ ] Cut", "● [0] Measure")
         again.press("/fork 2 Only this.\r")
-        again.see("On branch 3.", "I am a stand-in and only work off checklists")
+        again.see("On branch 3.", "I am a stand-in")
         again.leave()
 
-    def test_another_graph_is_talked_to(self, terminals: list[Terminal]) -> None:
-        """The thread knows later which one it is of."""
+    def test_the_chat_works_with_another_graph(self, terminals: list[Terminal]) -> None:
+        """A resumed thread knows its graph and refuses another."""
         terminal = begin(terminals, "--thread", "n", "--agent", "notes")
         terminal.press("note: buy wood\r")
         terminal.see('Note #1 saved: "buy wood"')
@@ -652,13 +627,13 @@ class TestTerminal:
         again.leave()
         refused = Terminal("--thread", "n", "--agent", "until_done")
         terminals.append(refused)
-        refused.see("error: thread 'n' is one of --agent notes")
+        refused.see("error: thread 'n' belongs to --agent notes")
         assert refused.end() == 2
 
     def test_the_coding_agent_asks_and_is_answered(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
-        """Yes, or why not; a question that was left open is asked again."""
+        """The answer is yes or a reason; an open question is asked again after a restart."""
         terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
         terminal.say(plan("Greet: `echo hi > greeting`", "Leave: `rm greeting`"))
         terminal.see("? execute", "command: echo hi > greeting", "yes, no, or why not")
@@ -686,7 +661,7 @@ class TestApproval:
         return Interrupt({"action_requests": calls}, id="-".join(names))
 
     def test_each_call_is_decided_in_order(self) -> None:
-        """Of all that wait; then one command resumes them all."""
+        """One command resumes all questions."""
         approval = Approval().of([self.waiting("a", "b"), self.waiting("c")])
         for name, said in (("a", "yes"), ("b", "no"), ("c", "not now")):
             assert not approval.complete
@@ -699,7 +674,7 @@ class TestApproval:
         }
 
     def test_decisions_last_as_long_as_the_question(self) -> None:
-        """Another one is asked from its beginning."""
+        """Another question starts without decisions."""
         once = Approval().of([self.waiting("a", "b")]).decided("yes")
         assert once.of([self.waiting("a", "b")]) == once
         assert once.of([self.waiting("c")]).decisions == ()

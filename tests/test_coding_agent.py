@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from graphs.coding_agent import ASKED_ABOUT, build_coding_agent, serve
+from graphs.coding_agent import ASKED_ABOUT, build_coding_agent
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 Use = Callable[..., Awaitable[list[ToolMessage]]]
@@ -28,7 +28,7 @@ def answers_in(state: dict[str, Any]) -> list[ToolMessage]:
 
 @pytest.fixture(params=["sync", "async"])
 def use(request: pytest.FixtureRequest, tmp_path: Path) -> Use:
-    """Have the agent make calls, a turn each, and get what its tools answered."""
+    """Have the agent make calls, one in each AI message, and return the results."""
 
     async def use(*calls: Any) -> list[ToolMessage]:
         agent = agent_for(tmp_path, *(turn("", made) for made in calls), ask=False)
@@ -43,7 +43,7 @@ class TestPaths:
     async def test_every_form_of_a_path_means_the_same_file(
         self, form: str, use: Use, tmp_path: Path
     ) -> None:
-        """Relative, from the directory as the root, and as the machine names it."""
+        """It can be relative, start at the directory as the root, or be absolute."""
         path = form.format(workdir=tmp_path)
         written, read = await use(
             call("write_file", file_path=path, content="x = 1\n"),
@@ -58,7 +58,7 @@ class TestPaths:
     async def test_a_path_that_is_refused_is_an_answer(
         self, path: str, tool: str, use: Use, tmp_path: Path, tmp_path_factory: Any
     ) -> None:
-        """The file tools stay inside the directory, and the agent goes on."""
+        """The file tools stay inside the directory, and the agent continues."""
         outside = tmp_path_factory.mktemp("outside") / "secret"
         outside.write_text("secret")
         (tmp_path / "link").symlink_to(outside)
@@ -78,7 +78,7 @@ class TestPaths:
 
 class TestReading:
     async def test_a_file_is_read_by_its_lines(self, use: Use, tmp_path: Path) -> None:
-        """With a header that says which of them these are, and where to go on."""
+        """A header says which lines these are and where to read on."""
         (tmp_path / "long").write_text("".join(f"line {n}\n" for n in range(1, 201)))
         first, later = await use(
             call("read_file", file_path="long"),
@@ -91,7 +91,6 @@ class TestReading:
     async def test_what_cannot_be_read_is_an_answer(
         self, name: str, use: Use, tmp_path: Path
     ) -> None:
-        """Not an exception."""
         (tmp_path / "binary").write_bytes(b"\xff\xfe\xfd")
         (tmp_path / "folder").mkdir()
         (answer,) = await use(call("read_file", file_path=name))
@@ -99,7 +98,7 @@ class TestReading:
         assert name in answer.text
 
     async def test_a_line_of_a_megabyte_is_cut(self, use: Use, tmp_path: Path) -> None:
-        """As minified files have them."""
+        """Minified files have such lines."""
         (tmp_path / "min.js").write_text("x" * 1_000_000)
         (answer,) = await use(call("read_file", file_path="min.js"))
         assert "truncated mid-line" in answer.text
@@ -108,19 +107,17 @@ class TestReading:
 
 class TestWriting:
     async def test_missing_directories_are_made(self, use: Use, tmp_path: Path) -> None:
-        """However deep."""
         (answer,) = await use(call("write_file", file_path="a/b/c/d.txt", content="deep"))
         assert answer.status == "success"
         assert (tmp_path / "a/b/c/d.txt").read_text() == "deep"
 
     async def test_a_file_is_replaced_whole(self, use: Use, tmp_path: Path) -> None:
-        """Nothing of the old content stays."""
         (tmp_path / "a").write_text("something longer")
         await use(call("write_file", file_path="a", content="new"))
         assert (tmp_path / "a").read_text() == "new"
 
     async def test_what_cannot_be_written_is_an_answer(self, use: Use, tmp_path: Path) -> None:
-        """Such as a file where a directory is needed."""
+        """Here a file is in the place of a directory."""
         (tmp_path / "a").write_text("a file")
         (answer,) = await use(call("write_file", file_path="a/b", content="x"))
         assert answer.status == "error"
@@ -137,7 +134,7 @@ class TestEditing:
         return answer, path.read_text()
 
     async def test_a_text_that_occurs_once_is_replaced(self, use: Use, tmp_path: Path) -> None:
-        """And nothing else changes."""
+        """Nothing else changes."""
         answer, content = await self.edited(
             use, tmp_path, old_string="def g():\n    return 1", new_string="def g():\n    return 2"
         )
@@ -145,7 +142,7 @@ class TestEditing:
         assert content == "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
 
     async def test_a_text_that_occurs_twice_is_refused(self, use: Use, tmp_path: Path) -> None:
-        """The model is told to give more of what surrounds it; the file stays as it was."""
+        """The error asks for more of the surrounding text; the file is not changed."""
         answer, content = await self.edited(use, tmp_path, old_string="return 1", new_string="2")
         assert answer.status == "error"
         assert "appears 2 times" in answer.text
@@ -153,7 +150,6 @@ class TestEditing:
         assert content == self.CONTENT
 
     async def test_all_occurrences_are_replaced_on_request(self, use: Use, tmp_path: Path) -> None:
-        """For renames."""
         _, content = await self.edited(
             use, tmp_path, old_string="return 1", new_string="return 2", replace_all=True
         )
@@ -163,13 +159,13 @@ class TestEditing:
     async def test_a_text_that_does_not_occur_is_refused(
         self, old: str, use: Use, tmp_path: Path
     ) -> None:
-        """To the letter: neither white space nor quotes are guessed."""
+        """Neither white space nor quotes are guessed."""
         answer, content = await self.edited(use, tmp_path, old_string=old, new_string="x")
         assert answer.status == "error"
         assert content == self.CONTENT
 
     async def test_line_endings_are_kept(self, use: Use, tmp_path: Path) -> None:
-        """Of files from Windows, whichever the model gives."""
+        """Files from Windows keep theirs, whichever the model writes."""
         (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
         await use(
             call("edit_file", file_path="a.txt", old_string="one\ntwo", new_string="1\n2"),
@@ -183,14 +179,14 @@ class TestMistakes:
         "made", [call("execute"), call("edit_file", file_path="a"), call("rm")]
     )
     async def test_a_call_that_cannot_be_understood_is_an_answer(self, made: Any, use: Use) -> None:
-        """Whether arguments are missing or there is no such tool."""
+        """Arguments may be missing, or the tool may not exist."""
         (answer,) = await use(made)
         assert answer.status == "error"
 
 
 class TestListing:
     async def test_names_are_sorted_and_directories_marked(self, use: Use, tmp_path: Path) -> None:
-        """Without regard to case; links as what they lead to, a broken one as a file."""
+        """Case is ignored; a link counts as its target, a broken link as a file."""
         for name in ("beta.txt", "Alpha.txt", "gamma.txt"):
             (tmp_path / name).touch()
         (tmp_path / "Docs").mkdir()
@@ -206,7 +202,6 @@ class TestListing:
     async def test_what_is_no_directory_is_an_answer(
         self, path: str, reason: str, use: Use, tmp_path: Path
     ) -> None:
-        """That says which."""
         (tmp_path / "file").touch()
         (answer,) = await use(call("ls", path=path))
         assert (answer.status, reason in answer.text) == ("error", True)
@@ -222,7 +217,7 @@ class TestFinding:
             path.write_text("needle\n")
 
     async def test_dependencies_and_history_are_left_out(self, use: Use) -> None:
-        """Also those of directories below."""
+        """This includes their subdirectories."""
         found, searched = await use(
             call("glob", pattern="*.ts"),
             call("grep", pattern="needle"),
@@ -231,12 +226,12 @@ class TestFinding:
         assert set(searched.text.split()) == {"src/app.ts", "src/deep/part.ts"}
 
     async def test_they_are_searched_when_asked_for(self, use: Use) -> None:
-        """By beginning there."""
+        """A search may begin inside them."""
         (answer,) = await use(call("glob", pattern="*.ts", path="node_modules"))
         assert answer.text == str(["node_modules/lib/index.ts"])
 
     async def test_what_is_found_can_be_passed_on(self, use: Use) -> None:
-        """To file tools and to commands, without a change."""
+        """File tools and commands take the paths unchanged."""
         found, read, ran = await use(
             call("glob", pattern="deep/*.ts", path="src"),
             call("read_file", file_path="src/deep/part.ts"),
@@ -247,7 +242,7 @@ class TestFinding:
         assert "needle" in ran.text
 
     async def test_a_thousand_files_are_named_at_most(self, use: Use, tmp_path: Path) -> None:
-        """With a note that there are more."""
+        """A note says that there are more."""
         for n in range(1_001):
             (tmp_path / f"{n:04}.txt").touch()
         (answer,) = await use(call("glob", pattern="*.txt"))
@@ -256,12 +251,11 @@ class TestFinding:
         assert "incomplete" in answer.text
 
     async def test_excluded_matches_do_not_use_up_the_count(self, use: Use) -> None:
-        """Of a search for a text."""
         (answer,) = await use(call("grep", pattern="needle", path="/", max_count=2))
         assert set(answer.text.split()) == {"src/app.ts", "src/deep/part.ts"}
 
     async def test_nothing_found_and_a_bad_pattern_are_answers(self, use: Use) -> None:
-        """Told apart."""
+        """The two results differ."""
         nothing, bad = await use(call("glob", pattern="*.rs"), call("glob", pattern="../*"))
         assert (nothing.text, nothing.status) == ("No files found", "success")
         assert bad.status == "error"
@@ -306,7 +300,7 @@ class TestApproval:
     async def test_an_approved_change_is_carried_out(
         self, form: str, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
-        """Once."""
+        """It happens once."""
         graph = agent(call("execute", command="echo x >> made"))
         approval = self.resume({"type": "approve"})
         if form == "sync":
@@ -319,10 +313,10 @@ class TestApproval:
         assert state["messages"][-1].text == "Done."
 
     @pytest.mark.parametrize("tool", ASKED_ABOUT)
-    def test_a_denied_change_is_not_and_the_model_is_told(
+    def test_a_denied_change_is_not_carried_out(
         self, tool: str, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
-        """With the reason, as an error, and the agent goes on."""
+        """The result is an error with the reason, and the agent continues."""
         graph = agent(call(tool, **CHANGES[tool]))
         graph.invoke(BEGIN, config)
         state = graph.invoke(self.resume({"type": "reject", "message": "too risky"}), config)
@@ -336,7 +330,7 @@ class TestApproval:
     def test_a_change_can_be_changed(
         self, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
-        """What the person wrote is carried out, and the model is told so."""
+        """The person's version is carried out, and the model reads that it was replaced."""
         graph = agent(call("execute", command="touch made"))
         graph.invoke(BEGIN, config)
         action = {"name": "execute", "args": {"command": "touch other"}}
@@ -345,7 +339,7 @@ class TestApproval:
         assert "a human reviewer replaced this tool call" in answers_in(state)[0].text
 
     def test_looking_and_planning_ask_nobody(self, agent: Any, config: RunnableConfig) -> None:
-        """Neither the todo tools nor what only reads."""
+        """Neither the todo tools nor tools that only read need approval."""
         state = agent(
             call("write_todos", mode="replace", todos=["Look"]),
             call("edit_todos", action="complete", indices=[0]),
@@ -362,7 +356,7 @@ class TestApproval:
     def test_decisions_of_one_turn_are_independent(
         self, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
-        """A denied command takes neither its approved neighbour nor the todos with it."""
+        """A denied command affects neither its approved neighbour nor the todos."""
         graph = agent(
             call("write_todos", mode="replace", todos=["Build"]),
             call("execute", command="touch one"),
@@ -377,7 +371,7 @@ class TestApproval:
     def test_the_application_may_decide_what_to_ask(
         self, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
-        """By a function of the call."""
+        """It gives a function of the call."""
         graph = agent(
             call("execute", command="touch made"),
             call("execute", command="rm there"),
@@ -390,10 +384,10 @@ class TestApproval:
 
 class TestWorkingThroughAList:
     @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_the_stand_in_works_off_a_checklist(
+    async def test_the_stand_in_works_through_a_checklist(
         self, form: str, tmp_path: Path, config: RunnableConfig
     ) -> None:
-        """By real commands, sent back to work where it stops early."""
+        """The commands are real, and it is sent back to work where it stops early."""
         model = checklist_model(shell="execute", rest_after=1)
         agent = build_coding_agent(model, tmp_path, ask=False, checkpointer=InMemorySaver())
         checklist = "- [ ] Make: `echo a > a; echo exit code 7`\n- [ ] Fail: `exit 4`\n- [ ] Think"
@@ -407,14 +401,3 @@ class TestWorkingThroughAList:
         assert statuses == ["completed", "abandoned", "completed"]
         loop = agent.get_state(config).values["todo_loop"]
         assert (loop["outcome"], loop["in_turn"]) == ("finished", 2)
-
-    def test_the_served_agent_brings_no_checkpointer(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        """The server has its own and refuses another."""
-        monkeypatch.setenv("TODO_WORKDIR", str(tmp_path))
-        agent = serve()
-        assert agent.checkpointer is None
-        assert agent.invoke({"messages": [("user", "- [ ] Think")]})["todos"] == [
-            {"text": "Think", "status": "completed"}
-        ]

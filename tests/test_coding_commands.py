@@ -30,11 +30,11 @@ def wait_until(condition: Callable[[], bool]) -> None:
         if condition():
             return
         time.sleep(0.05)
-    raise AssertionError("it did not come to pass")
+    raise AssertionError("timed out")
 
 
 def is_gone(pid_file: Path) -> bool:
-    """Whether the process that wrote its id has ended, be it that nobody has asked how."""
+    """Whether the process that wrote its id has ended, collected by its parent or not."""
     pid = int(pid_file.read_text())
     try:
         os.kill(pid, 0)
@@ -57,7 +57,7 @@ WITH_CHILD = "sh -c 'echo $$ > child; exec sleep 60' & echo begun; wait"
 
 @pytest.fixture(params=["sync", "async"])
 def execute(request: pytest.FixtureRequest, tmp_path: Path) -> Execute:
-    """Have the agent run a command and get what it is answered."""
+    """Have the agent run a command, and return the result."""
 
     async def execute(command: str, *, limit: int = 120, **arguments: Any) -> str:
         script: list[Any] = [turn("", call("execute", command=command, **arguments)), "Done."]
@@ -70,8 +70,10 @@ def execute(request: pytest.FixtureRequest, tmp_path: Path) -> Execute:
 
 
 class TestCommands:
-    async def test_output_and_exit_code_are_told(self, execute: Execute, tmp_path: Path) -> None:
-        """Of success and of failure, with the lines of stderr marked."""
+    async def test_output_and_exit_code_are_reported(
+        self, execute: Execute, tmp_path: Path
+    ) -> None:
+        """Success and failure are named, and lines of stderr are marked."""
         assert await execute("pwd") == f"{tmp_path}\n[Command succeeded with exit code 0]"
         assert await execute("echo out; echo no >&2; exit 3") == (
             "out\n[stderr] no\n[Command failed with exit code 3]"
@@ -83,13 +85,12 @@ class TestCommands:
     async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(
         self, limit: int, arguments: dict[str, int], execute: Execute, tmp_path: Path
     ) -> None:
-        """The model is told how long it ran, and what it had put out until then."""
+        """The result names the time it ran and has the output until then."""
         answer = await execute(WITH_CHILD, limit=limit, **arguments)
         assert answer == "begun\n[Timed out after 1s]\n[Command failed with exit code 124]"
         wait_until(lambda: is_gone(tmp_path / "child"))
 
     async def test_a_cancelled_command_is_ended_with_all_it_started(self, tmp_path: Path) -> None:
-        """At once."""
         script = [turn("", call("execute", command=WITH_CHILD))]
         agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
         run = asyncio.create_task(agent.ainvoke(BEGIN))
@@ -100,7 +101,7 @@ class TestCommands:
         await asyncio.to_thread(wait_until, lambda: is_gone(tmp_path / "child"))
 
     async def test_long_output_is_cut(self, execute: Execute, tmp_path: Path) -> None:
-        """At 100,000 bytes, said so, with the exit code behind it; no file is left for it."""
+        """The result keeps 100,000 bytes, says so, and has the exit code; no file is written."""
         answer = await execute("head -c 200000 /dev/zero | tr '\\0' x; exit 3")
         kept, _, notes = answer.partition("\n")
         assert kept == "x" * 100_000
@@ -109,7 +110,7 @@ class TestCommands:
         assert is_empty(tmp_path)
 
     async def test_endless_output_does_not_fill_the_memory(self, execute: Execute) -> None:
-        """What is not kept is dropped as it comes."""
+        """Output that is not kept is dropped as it comes."""
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         answer = await execute("head -c 300000000 /dev/zero | tr '\\0' x")
         assert "exit code 0" in answer
@@ -117,7 +118,7 @@ class TestCommands:
         assert grown < 100_000  # kilobytes on Linux
 
     async def test_output_that_is_no_text_is_shown_as_far_as_it_is(self, execute: Execute) -> None:
-        """The command has run all the same."""
+        """Other bytes are replaced, and the exit code is kept."""
         assert await execute(r"printf 'a\377b'") == "a�b\n[Command succeeded with exit code 0]"
 
     async def test_a_command_that_reads_does_not_hang(self, execute: Execute) -> None:
@@ -128,12 +129,11 @@ class TestCommands:
     async def test_an_unusable_time_limit_is_an_answer(
         self, seconds: int, execute: Execute, tmp_path: Path
     ) -> None:
-        """And nothing is run."""
+        """Nothing is run."""
         assert (await execute("touch made", timeout=seconds)).startswith("Error: ")
         assert is_empty(tmp_path)
 
     async def test_a_command_that_cannot_be_started_is_an_answer(self, execute: Execute) -> None:
-        """Not an exception."""
         answer = await execute("echo \0")
         assert answer.startswith("Error: the command cannot be started")
         assert answer.endswith("[Command failed with exit code 1]")
@@ -155,7 +155,7 @@ class TestBackgroundTasks:
     async def test_an_agent_starts_one_and_fetches_its_result_later(
         self, form: str, tmp_path: Path
     ) -> None:
-        """It goes on working meanwhile; the result is that of any command."""
+        """It works on meanwhile; the result is like that of any command."""
         command = "echo begun; until test -e go; do sleep 0.05; done; echo built; exit 3"
         seen: list[str] = []
 
@@ -184,25 +184,24 @@ class TestBackgroundTasks:
         assert seen[-1] == "begun\nbuilt\nexit code 3"
 
     def test_output_is_shown_while_it_comes(self, tasks: BackgroundTasks) -> None:
-        """With the remark that there may be more."""
+        """A last line says that there may be more."""
         task_id = self.start(tasks, "echo ready; sleep 60")
         wait_until(lambda: tasks.fetch(task_id) == "ready\nstill running")
 
     def test_a_result_can_be_fetched_again(self, tasks: BackgroundTasks) -> None:
-        """It is kept until the end."""
         task_id = self.start(tasks, "echo once")
         wait_until(lambda: tasks.fetch(task_id) == "once\nexit code 0")
         assert tasks.fetch(task_id) == "once\nexit code 0"
         assert tasks.show() == f"{task_id} finished: echo once"
 
     def test_an_unknown_task_is_an_error(self, tasks: BackgroundTasks) -> None:
-        """That says how it may have come about."""
+        """The error says when tasks end."""
         with pytest.raises(ToolException, match="no background task 'nope'; tasks end with"):
             tasks.fetch("nope")
         assert tasks.show() == "No background tasks"
 
     def test_only_so_many_run_at_a_time(self, tasks: BackgroundTasks) -> None:
-        """Finished ones do not count."""
+        """Finished tasks do not count."""
         first = self.start(tasks, "true")
         wait_until(lambda: "exit code" in tasks.fetch(first))
         for _ in range(2):
@@ -211,17 +210,17 @@ class TestBackgroundTasks:
             tasks.start("sleep 60")
 
     def test_one_that_cannot_be_started_is_an_error(self, tasks: BackgroundTasks) -> None:
-        """And no task."""
+        """It makes no task."""
         with pytest.raises(ToolException, match="cannot be started"):
             tasks.start("echo \0")
         assert tasks.show() == "No background tasks"
 
 
 class TestCleanup:
-    """Nothing that was started in the background is left over."""
+    """Nothing that was started in the background outlives its owner."""
 
     def test_closing_ends_all_of_a_task(self, tmp_path: Path) -> None:
-        """And no more can be started."""
+        """No more tasks can be started then."""
         with BackgroundTasks(LocalShell(tmp_path)) as tasks:
             tasks.start(WITH_CHILD)
             wait_until(lambda: is_written(tmp_path / "child"))
@@ -229,8 +228,7 @@ class TestCleanup:
         with pytest.raises(ToolException, match="closed"):
             tasks.start("true")
 
-    def test_an_error_of_the_run_does_too(self, tmp_path: Path) -> None:
-        """Whatever it was."""
+    def test_an_error_of_the_run_ends_all_of_a_task(self, tmp_path: Path) -> None:
         with (  # noqa: PT012  the agent is the one that raises
             pytest.raises(ValueError, match="the script has 2 answer"),
             BackgroundTasks(LocalShell(tmp_path)) as tasks,
@@ -246,7 +244,7 @@ class TestCleanup:
         wait_until(lambda: is_gone(tmp_path / "child"))
 
     def test_an_agent_that_is_no_longer_used_takes_its_tasks_with_it(self, tmp_path: Path) -> None:
-        """Where nobody closes them."""
+        """Nobody has to close them."""
         script: list[Any] = [turn("", call("run_in_background", command=WITH_CHILD)), "Done."]
         agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
         agent.invoke(BEGIN)
@@ -256,8 +254,8 @@ class TestCleanup:
         gc.collect()
         wait_until(lambda: is_gone(tmp_path / "child"))
 
-    def test_the_end_of_the_program_ends_them(self, tmp_path: Path) -> None:
-        """Where it is still used then."""
+    def test_the_end_of_the_program_ends_all_tasks(self, tmp_path: Path) -> None:
+        """This is so even if they are still in use."""
         program = (
             "import sys, time; from pathlib import Path\n"
             "from graphs.tools.background import BackgroundTasks\n"

@@ -24,7 +24,7 @@ QUESTION = "Do it\\? yes, no, or why not: "
 
 @pytest.fixture(autouse=True)
 def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Programs write where they are run: let that be nowhere of importance."""
+    """Run each test in a directory of its own, since programs write where they are run."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -45,7 +45,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         if condition():
             return
         time.sleep(0.05)
-    raise AssertionError("it did not come to pass")
+    raise AssertionError("timed out")
 
 
 CODING = ("--agent", "coding", "--workdir", "work", "--thread", "t", "--grace", "0")
@@ -55,7 +55,6 @@ class TestProgram:
     def test_yes_approves_everything(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
-        """Without a question."""
         assert main([plan("One: `echo 1 >> log`", "Two: `echo 2 >> log`"), *CODING, "--yes"]) == 0
         assert (tmp_path / "work" / "log").read_text() == "1\n2\n"
         shown = capsys.readouterr().out
@@ -66,7 +65,7 @@ class TestProgram:
     def test_without_a_terminal_nothing_is_done(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
-        """And the model is told why."""
+        """The model reads the reason."""
         assert main([plan("One: `touch one`"), *CODING]) == 1
         assert list((tmp_path / "work").iterdir()) == []
         shown = capsys.readouterr().out
@@ -74,21 +73,19 @@ class TestProgram:
         assert "Step [0] was not carried out; I abandon it." in shown
 
     def test_a_thread_remembers_its_agent(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """Whoever resumes it need not name it, and cannot name another."""
+        """Resuming it needs no name, and another name is refused."""
         assert main([plan("One: `true`"), *CODING, "--yes"]) == 0
         assert main(["--thread", "t"]) == 0
         assert main(["--thread", "t", "--agent", "until_done"]) == 2
-        assert "thread 't' is one of --agent coding" in capsys.readouterr().err
+        assert "thread 't' belongs to --agent coding" in capsys.readouterr().err
 
     def test_an_unknown_agent_is_unusable_input(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """In one line."""
         assert main([plan("One"), "--agent", "nobody"]) == 2
         assert "nobody" in capsys.readouterr().err
 
     def test_what_runs_in_the_background_ends_with_the_program(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        """However it ends."""
         scripted(
             monkeypatch,
             turn("", call("write_todos", mode="replace", todos=["Serve"])),
@@ -105,7 +102,6 @@ class TestProgram:
 
 class TestQuestion:
     def test_a_person_sees_all_of_a_call(self) -> None:
-        """However long."""
         content = "\n".join(f"line {n}" for n in range(500))
         action = {"name": "write_file", "args": {"file_path": "a", "content": content}}
         shown = list(approval_lines(action))
@@ -118,14 +114,14 @@ class TestQuestion:
         assert shown[-1] == "           │ line 499"
 
     def test_nothing_of_a_call_acts_on_the_terminal(self) -> None:
-        """So that no command can hide itself, or forge an answer."""
+        """No command can hide itself or forge an answer."""
         action = {"name": "execute", "args": {"command": "rm -rf ~ \x1b[2K\rls\u202e"}}
         shown = list(approval_lines(action))
         assert shown[1] == "    command: rm -rf ~ ␛[2K␍ls<U+202E>"
 
 
 class TestTerminal:
-    """Through a real pseudo-terminal."""
+    """Tests in a pseudo-terminal."""
 
     @pytest.fixture
     def started(self) -> Any:
@@ -137,6 +133,7 @@ class TestTerminal:
                 ["-m", "graphs", *argv],
                 env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
                 encoding="utf-8",
+                dimensions=(40, 200),  # so that no line is broken
                 timeout=60,
             )
             children.append(child)
@@ -152,7 +149,7 @@ class TestTerminal:
         return int(child.exitstatus)
 
     def test_yes_and_no_and_a_reason(self, started: Any, tmp_path: Path) -> None:
-        """A step that was not allowed is abandoned; the model is told the reason."""
+        """A step that was not allowed is abandoned, and the model reads the reason."""
         steps = plan("One: `touch one`", "Two: `touch two`", "Three: `touch three`")
         child = started(steps, *CODING)
         child.expect_exact("? execute\r\n    command: touch one\r\n")
@@ -200,7 +197,7 @@ class TestTerminal:
     def test_a_question_can_be_answered_by_resuming_with_yes(
         self, started: Any, tmp_path: Path
     ) -> None:
-        """By someone without a terminal."""
+        """This needs no terminal."""
         child = started(plan("One: `touch one`"), *CODING)
         child.expect(QUESTION)
         child.kill(signal.SIGKILL)
@@ -214,7 +211,7 @@ class TestStopping:
     def test_a_stopped_program_ends_the_command_it_was_at(
         self, way: signal.Signals, tmp_path: Path
     ) -> None:
-        """By Ctrl-C or by a supervisor."""
+        """Ctrl-C and a supervisor's stop do the same."""
         steps = plan("Wait: `echo $$ > pid; exec sleep 60`")
         program = subprocess.Popen(
             [sys.executable, "-m", "graphs", steps, *CODING, "--yes"],

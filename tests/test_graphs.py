@@ -1,13 +1,17 @@
 """The graph and the program that this repository ships, as a stranger would run them."""
 
 import asyncio
+import importlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
+from uuid import uuid4
 
 import pytest
 from langchain_core.runnables import RunnableConfig
@@ -17,7 +21,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from graphs.programs.checklist import main
 from graphs.programs.picture import draw
 from graphs.tools.shell import shell_tool
-from graphs.until_done import build_graph, serve
+from graphs.until_done import build_graph
 from todo_tools import TodoLimits
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
@@ -26,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture(autouse=True)
 def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Programs write where they are run: let that be nowhere of importance."""
+    """Run each test in a directory of its own, since programs write where they are run."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -46,21 +50,20 @@ def wait_for(path: Path) -> None:
 
 
 class TestShell:
-    def test_output_and_exit_code_are_told(self, tmp_path: Path) -> None:
-        """The code stands on the last line, success included."""
+    def test_output_and_exit_code_are_reported(self, tmp_path: Path) -> None:
+        """The exit code is on the last line, also after success."""
         shell = shell_tool(tmp_path)
         assert shell.invoke({"command": "pwd"}) == f"{tmp_path}\nexit code 0"
         assert shell.invoke({"command": "echo no >&2; exit 3"}) == "[stderr] no\nexit code 3"
 
     async def test_it_works_asynchronously(self, tmp_path: Path) -> None:
-        """With the same answer."""
         assert await shell_tool(tmp_path).ainvoke({"command": "echo hi"}) == "hi\nexit code 0"
 
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(
         self, form: str, tmp_path: Path
     ) -> None:
-        """With the usual exit code."""
+        """It ends with the usual exit code, 124."""
         shell = shell_tool(tmp_path, timeout=1)
         arguments = {"command": "sh -c 'sleep 3; touch late' & sleep 3; touch late"}
         if form == "sync":
@@ -72,7 +75,6 @@ class TestShell:
         assert not (tmp_path / "late").exists()
 
     async def test_a_cancelled_command_is_ended_at_once(self, tmp_path: Path) -> None:
-        """Nothing of it goes on."""
         command = "touch began; sleep 2; touch late"
         task = asyncio.create_task(shell_tool(tmp_path).ainvoke({"command": command}))
         await asyncio.to_thread(wait_for, tmp_path / "began")
@@ -84,8 +86,10 @@ class TestShell:
 
 
 class TestUntilDone:
-    def test_a_checklist_is_worked_off(self, tmp_path: Path, config: RunnableConfig) -> None:
-        """By real commands, continued where the stand-in stops early."""
+    def test_the_agent_works_through_a_checklist(
+        self, tmp_path: Path, config: RunnableConfig
+    ) -> None:
+        """The commands are real, and the stand-in is continued where it stops early."""
         builder = build_graph(checklist_model(rest_after=1), [shell_tool(tmp_path)])
         graph = builder.compile(checkpointer=InMemorySaver())
         markdown = "- [ ] Make: `touch made`\n- [ ] Fail: `exit 4`\n- [ ] Think"
@@ -104,13 +108,11 @@ class TestUntilDone:
         }
 
     async def test_it_runs_asynchronously(self, tmp_path: Path) -> None:
-        """With the same outcome."""
         graph = build_graph(checklist_model(), [shell_tool(tmp_path)]).compile()
         final = await graph.ainvoke({"messages": [("user", "- [ ] Make: `touch made`")]})
         assert final["todo_loop"]["outcome"] == "finished"
 
     def test_limits_reach_the_tools(self) -> None:
-        """As given."""
         model = ScriptedChatModel(
             script=[turn("", call("write_todos", mode="replace", todos=["a", "b"])), "No."]
         )
@@ -121,17 +123,121 @@ class TestUntilDone:
         )
         assert final["todos"] == []
 
-    def test_the_served_graph_brings_no_checkpointer(self) -> None:
+
+USE_UNTIL_DONE = """
+from until_done import build_graph
+
+builder = build_graph(model)
+"""
+USE_NOTES = """
+from notes import build_graph
+
+builder = build_graph(model)
+"""
+RUN_COPY = """
+import sys
+
+for absent in ABSENT:
+    sys.modules[absent] = None  # makes its import fail
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+model = ScriptedChatModel(script=[
+    turn("", call("write_todos", mode="replace", todos=["a"])),
+    turn("", call("edit_todos", action="complete", indices=[0])),
+    "Done.",
+])
+USE
+final = builder.compile().invoke({"messages": [("user", "Begin.")]})
+assert final["todos"] == [{"text": "a", "status": "completed"}]
+"""
+USE_CODING_AGENT = """
+from pathlib import Path
+
+from graphs.coding_agent import build_coding_agent
+
+agent = build_coding_agent(model, Path.cwd())
+"""
+
+
+class TestCopies:
+    """The three examples that a visitor copies, each copied into an empty directory and run."""
+
+    def run(self, program: str, directory: Path) -> None:
+        (directory / "program.py").write_text(program, encoding="utf-8")
+        path = os.pathsep.join([str(directory), str(ROOT)])
+        run = subprocess.run(
+            [sys.executable, "program.py"],
+            cwd=directory,
+            env={**os.environ, "PYTHONPATH": path},
+            text=True,
+            check=False,
+            capture_output=True,
+        )
+        assert run.returncode == 0, run.stderr
+
+    @pytest.mark.parametrize(
+        ("name", "use"), [("until_done.py", USE_UNTIL_DONE), ("notes.py", USE_NOTES)]
+    )
+    def test_one_file_needs_only_the_library(self, name: str, use: str, tmp_path: Path) -> None:
+        shutil.copy(ROOT / "graphs" / name, tmp_path)
+        absent = ["deepagents", "graphs", "langchain", "rich"]
+        self.run(RUN_COPY.replace("ABSENT", str(absent)).replace("USE", use), tmp_path)
+
+    def test_the_coding_agent_needs_its_tools(self, tmp_path: Path) -> None:
+        copy = tmp_path / "graphs"
+        shutil.copytree(ROOT / "graphs" / "tools", copy / "tools")
+        for name in ("__init__.py", "coding_agent.py"):
+            shutil.copy(ROOT / "graphs" / name, copy)
+        program = RUN_COPY.replace("ABSENT", "['rich']").replace("USE", USE_CODING_AGENT)
+        self.run(program.replace("builder.compile()", "agent"), tmp_path)
+
+
+class TestServed:
+    @pytest.fixture
+    def served(self, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+        """The module that the server imports, which reads the environment."""
+        for name in ("TODO_MODEL", "TODO_WORKDIR"):
+            monkeypatch.delenv(name, raising=False)
+        return importlib.reload(importlib.import_module("graphs.served"))
+
+    async def test_no_graph_has_a_checkpointer_of_its_own(self, served: ModuleType) -> None:
         """The server has its own and refuses another."""
-        graph = serve().compile()
-        assert graph.checkpointer is None
-        final = graph.invoke({"messages": [("user", "- [ ] Here: `pwd`")]})
-        assert final["todos"][0]["status"] == "completed"
+        agent = await served.coding_agent({})
+        assert agent.checkpointer is None
+        assert served.notes.checkpointer is None
+        assert served.until_done.checkpointer is None
+
+    async def test_a_thread_has_one_coding_agent(self, served: ModuleType) -> None:
+        """Its background tasks continue in its next run, and other threads do not see them."""
+        configs = [{"configurable": {"thread_id": str(uuid4())}} for _ in range(2)]
+        first, again, other = await asyncio.gather(
+            *map(served.coding_agent, [configs[0], *configs])
+        )
+        assert first is again
+        assert first is not other
+
+    async def test_a_thread_cannot_name_a_directory_elsewhere(self, served: ModuleType) -> None:
+        with pytest.raises(ValueError, match="badly formed"):
+            await served.coding_agent({"configurable": {"thread_id": "../elsewhere"}})
+
+    def test_until_done_runs_no_command(self, served: ModuleType, tmp_path: Path) -> None:
+        """It has no shell, so the stand-in abandons a step that needs one."""
+        checklist = f"- [ ] Touch: `touch {tmp_path}/touched`\n- [ ] Think"
+        final = served.until_done.invoke({"messages": [("user", checklist)]})
+        assert [todo["status"] for todo in final["todos"]] == ["abandoned", "completed"]
+        assert not (tmp_path / "touched").exists()
+
+    def test_the_stand_in_of_the_notes_agent_keeps_notes(self, served: ModuleType) -> None:
+        """The text `note: ` keeps one; anything else lists them."""
+        kept = served.notes.invoke({"messages": [("user", "note: the key is blue")]})
+        assert kept["messages"][-1].text == 'Note #1 saved: "the key is blue"'
+        listed = served.notes.invoke({**kept, "messages": [("user", "What is there?")]})
+        assert listed["messages"][-1].text.endswith("]: the key is blue")
 
 
 class TestPicture:
     def test_the_picture_of_the_readme_is_that_of_a_real_run(self) -> None:
-        """The one in the repository says what a run says now, and fetches nothing."""
+        """The stored picture has the words of a run today, and it fetches nothing."""
 
         def words(svg: str) -> list[str]:
             return re.findall(r"<text[^>]*>(.*?)</text>", svg)
@@ -145,7 +251,7 @@ class TestProgram:
     def test_a_completed_checklist_exits_with_0(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
-        """And shows each call, the list, the status, the loop at work and why it stopped."""
+        """The program shows each call, the list, the status, the loop and why it stopped."""
         steps = [f"Step {n}: `echo {n} >> log`" for n in range(4)]
         assert main([plan(*steps), "--workdir", "work", "--grace", "1"]) == 0
         assert (tmp_path / "work" / "log").read_text() == "0\n1\n2\n3\n"
@@ -158,7 +264,7 @@ class TestProgram:
             "  ● [1] Step 1: `echo 1 >> log`",
             "  📋 3/4",
             "⏳ Auto-continuing in 1s... (Ctrl-C to interrupt)",
-            "↻ not finished: sent back to work (1 in this turn)",
+            "↻ not finished: sent back to work (continuation 1)",
             "✓ Done (4 items) — 4 completed, 0 abandoned; stopped because: finished",
         ):
             assert expected in shown
@@ -169,14 +275,13 @@ class TestProgram:
         assert "site/index.html" in capsys.readouterr().out
 
     def test_an_abandoned_step_exits_with_1(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """And names the exit code."""
+        """The model names the exit code of the step."""
         assert main([plan("Fail: `exit 7`")]) == 1
         shown = capsys.readouterr().out
         assert "failed with exit code 7" in shown
         assert "✗ [0] Fail" in shown
 
     def test_a_checklist_comes_from_standard_input(self) -> None:
-        """As `-`."""
         run = subprocess.run(
             [sys.executable, "-m", "graphs", "-"],
             input="- [ ] Here: `pwd`",
@@ -193,7 +298,7 @@ class TestProgram:
             (["nowhere.md"], "cannot read nowhere.md: No such file or directory"),
             (["."], "cannot read .: Is a directory"),
             (["binary.md"], "cannot read binary.md: it is not UTF-8 text"),
-            (["empty.md"], "empty.md has no open step such as '- [ ] Build it: `make`'"),
+            (["empty.md"], "empty.md has no open step, for example '- [ ] Build it: `make`'"),
             (["long.md"], "long.md has 101 steps, at most 100 fit"),
             (["wide.md"], "wide.md has a step of more than 1000 characters"),
             (["--thread", "new"], "there is no thread 'new' to resume; give a checklist"),
@@ -213,7 +318,6 @@ class TestProgram:
         capsys: pytest.CaptureFixture[str],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """That says what is wrong."""
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         Path("binary.md").write_bytes(b"- [ ] \xff")
         Path("empty.md").touch()
@@ -228,7 +332,7 @@ class TestProgram:
     def test_a_model_that_does_not_answer_is_one_line_too(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Bugs of ours would not be."""
+        """A bug of the program would be a traceback."""
 
         def unreachable(_: object) -> str:
             raise RuntimeError("no route\nto the model")
@@ -250,10 +354,10 @@ class TestResuming:
         )
 
     @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
-    def test_a_killed_run_goes_on_where_it_was(
+    def test_a_killed_run_can_be_resumed(
         self, kill: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """In the same directory; what was done is not done again."""
+        """It resumes in the same directory and repeats no finished step."""
         steps = plan(
             "One: `echo one >> log`",
             "Two: `touch waiting; until test -e go; do sleep 0.1; done; echo two >> log`",
@@ -274,7 +378,7 @@ class TestResuming:
     def test_a_finished_thread_is_only_reported(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """The same command again does nothing again; another checklist is new work."""
+        """The same command does nothing more; another checklist is new work."""
         first = plan("One: `echo one >> log`")
         arguments = ["--thread", "t", "--workdir", "work"]
         assert main([first, *arguments]) == 0
@@ -286,7 +390,7 @@ class TestResuming:
     def test_an_unfinished_thread_takes_no_other_checklist(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """It is resumed first."""
+        """Its own checklist has to be finished first."""
         lazy = ScriptedChatModel(
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 99]
         )
@@ -294,13 +398,13 @@ class TestResuming:
         assert main([plan("a"), "--thread", "t", "--grace", "0"]) == 1
         assert "⚠ Stopped after 20 continuations without progress" in capsys.readouterr().out
         assert main([plan("b"), "--thread", "t"]) == 2
-        assert "still at another checklist" in capsys.readouterr().err
+        assert "still working on another checklist" in capsys.readouterr().err
         monkeypatch.undo()
 
-    def test_a_thread_let_go_by_a_limit_is_taken_up_again(
+    def test_a_thread_that_a_limit_stopped_can_be_resumed(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As if the user had said so."""
+        """Resuming it counts as a message of the user, which resets the limit."""
         lazy = ScriptedChatModel(
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 21]
         )

@@ -21,7 +21,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 
-from graphs.notes import Notes, NotesState, answer_note, build_graph, fold_notes, notes_tool, serve
+from graphs.notes import Notes, NotesState, answer_note, build_graph, fold_notes, notes_tool
 from tests.conftest import items
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -47,7 +47,7 @@ def tool_graph(state: Any = NotesState) -> Graph:
 
 
 def agent_graph(*calls: ToolCall) -> Graph:
-    """LangChain's agent, whose model makes some calls in one turn; one task per call."""
+    """LangChain's agent, whose model makes some calls in one AI message; each call is one task."""
     model = ScriptedChatModel(script=[turn("", *calls), "Done."])
     state: Any = NotesState  # it need not derive from AgentState, whatever the annotation says
     return create_agent(model, [notes_tool()], state_schema=state)
@@ -62,7 +62,7 @@ def texts(values: Mapping[str, Any]) -> list[tuple[int, str]]:
 
 
 class TestAnswers:
-    """Text and details are the specification, to the letter."""
+    """Text and details are exactly as specified."""
 
     @pytest.mark.parametrize(
         ("args", "before", "content", "details"),
@@ -145,15 +145,15 @@ class TestAnswers:
     def test_a_call_is_answered_as_specified(
         self, args: dict[str, Any], before: Notes, content: str, details: dict[str, Any]
     ) -> None:
-        """Each action, and each way to get it wrong."""
-        answered, told, operation = answer_note(args, before, AT)
-        assert (answered, told) == (content, details)
+        """Every action and every wrong use of it is covered."""
+        answered, details_after, operation = answer_note(args, before, AT)
+        assert (answered, details_after) == (content, details)
         after = fold_notes(before, operation)
         assert after == {"notes": details["notes"], "nextId": details["nextId"]}
 
     @pytest.mark.parametrize("number", ["2", 2.0, " 2 "])
     def test_a_plain_number_in_another_form_is_understood(self, number: object) -> None:
-        """As models write it."""
+        """Models write numbers in these forms."""
         assert answer_note({"action": "get", "id": number}, noted("a", "b"), AT)[0] == "#2: b"
 
     @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ class TestAnswers:
         ],
     )
     def test_malformed_arguments_are_named(self, args: dict[str, Any], content: str) -> None:
-        """Without echoing them."""
+        """The error does not repeat them."""
         assert answer_note(args, noted("a"), AT)[0] == content
 
     @given(
@@ -182,7 +182,7 @@ class TestAnswers:
         )
     )
     def test_any_arguments_get_an_answer(self, args: dict[str, Any]) -> None:
-        """Errors are short and change nothing; the notes given are left as they are."""
+        """Errors are short and change nothing; the given notes are not changed."""
         before = noted("a")
         content, details, operation = answer_note(args, before, LATER)
         assert before == noted("a")
@@ -195,7 +195,7 @@ class TestAnswers:
 
 class TestFold:
     def test_ids_never_repeat_after_a_removal(self) -> None:
-        """Not even when the last note or all of them are removed."""
+        """This holds even if the last note or all notes are removed."""
         notes = fold_notes(noted("a", "b"), {"op": "remove", "id": 2})
         notes = fold_notes(notes, {"op": "remove", "id": 1})
         assert notes == noted(next_id=3)
@@ -204,7 +204,7 @@ class TestFold:
 
     @given(st.lists(st.none() | st.integers(1, 9)))
     def test_no_sequence_gives_an_id_twice(self, removals: list[int | None]) -> None:
-        """`None` adds a note, a number removes the note of that id."""
+        """`None` adds a note, and a number removes the note with that id."""
         notes, given_ids = noted(), list[int]()
         for removed in removals:
             if removed is None:
@@ -216,7 +216,7 @@ class TestFold:
         assert given_ids == list(range(1, len(given_ids) + 1))
 
     def test_a_whole_value_replaces_the_notes_but_no_id_is_freed(self) -> None:
-        """As a subgraph hands it back, or the application seeds it; `None` changes nothing."""
+        """Subgraphs and applications write whole values; `None` changes nothing."""
         assert fold_notes(noted("a", "b"), noted("c")) == noted("c", next_id=3)
         assert fold_notes(noted(), noted("a", "b", next_id=1)) == noted("a", "b")
         assert fold_notes(noted("a"), None) == noted("a")
@@ -234,7 +234,7 @@ class TestFold:
         ],
     )
     def test_anything_else_is_refused(self, update: dict[str, Any], reason: str) -> None:
-        """With what is allowed and what was given."""
+        """The error says what is allowed and what was given."""
         with pytest.raises(ValueError, match=reason):
             fold_notes(noted(), update)
 
@@ -250,7 +250,7 @@ SIBLINGS = (
 
 
 class TestSeveralCallsInOneTurn:
-    """They act in call order, each seeing the one before."""
+    """They act in call order, and each sees the changes of those before it."""
 
     def check(self, final: dict[str, Any]) -> None:
         *answers, listing = [message.text for message in results(final)]
@@ -277,15 +277,15 @@ class TestSeveralCallsInOneTurn:
         self.check(await tool_graph().ainvoke({"messages": [turn("", *SIBLINGS)]}))
 
     def test_in_create_agent(self) -> None:
-        """One task for each."""
+        """Each call is one task."""
         self.check(agent_graph(*SIBLINGS).invoke({"messages": [("user", "Begin.")]}))
 
     async def test_in_create_agent_asynchronously(self) -> None:
-        """One task for each."""
+        """Each call is one task."""
         self.check(await agent_graph(*SIBLINGS).ainvoke({"messages": [("user", "Begin.")]}))
 
     def test_many_at_once_have_one_time(self) -> None:
-        """So what each tells of the others is what is stored, to the millisecond."""
+        """So every result matches what is stored, to the millisecond."""
         calls = [call("notes", action="add", text=str(n)) for n in range(12)]
         final = agent_graph(*calls).invoke({"messages": [("user", "Begin.")]})
         stored = final["notes"]["notes"]
@@ -294,7 +294,7 @@ class TestSeveralCallsInOneTurn:
             assert message.artifact["notes"] == stored[:at]
 
     def test_calls_of_other_tools_between_them_do_not_count(self) -> None:
-        """Notes and todos stand in one state and leave each other alone."""
+        """Notes and todos are in one state and do not affect each other."""
         model = ScriptedChatModel(
             script=[
                 turn(
@@ -318,14 +318,14 @@ class TestResults:
         return tool_graph().invoke({"messages": [turn("", *calls)], **state})
 
     def test_the_time_is_that_of_the_call(self) -> None:
-        """ISO 8601 in UTC, with milliseconds and `Z`."""
+        """It is ISO 8601 in UTC, with milliseconds and `Z`."""
         before = datetime.now(UTC) - timedelta(milliseconds=1)  # what the last digit cuts off
         (note,) = self.run(call("notes", action="add", text="a"))["notes"]["notes"]
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", note["createdAt"])
         assert before <= datetime.fromisoformat(note["createdAt"]) <= datetime.now(UTC)
 
     def test_an_error_is_flagged(self) -> None:
-        """For the model to read and the application to see."""
+        """The model and the application both see it."""
         final = self.run(call("notes", action="get", id=3), call("notes", action="list"))
         assert [message.status for message in results(final)] == ["error", "success"]
         assert results(final)[0].artifact["error"] == "#3 not found"
@@ -335,7 +335,7 @@ class TestResults:
         "args", [{}, {"action": 5}, {"config": 1, "self": 2, "run_manager": 3, "args": [4]}]
     )
     async def test_malformed_arguments_never_raise(self, args: dict[str, Any]) -> None:
-        """Also where their names are those of Python's own machinery."""
+        """Their names may be names that Python's own machinery uses."""
         bad = ToolCall(name="notes", args=args, id="1", type="tool_call")
         state = {"messages": [turn("", bad)]}
         for final in (tool_graph().invoke(state), await tool_graph().ainvoke(state)):
@@ -350,13 +350,13 @@ class TestResults:
         assert message.text == "#1: real"
 
     def test_details_share_nothing_with_the_state(self) -> None:
-        """A reader that changes one changes only that."""
+        """A reader that changes one changes nothing else."""
         final = self.run(call("notes", action="list"), notes=noted("a"))
         final["notes"]["notes"][0]["text"] = "changed"
         assert results(final)[0].artifact["notes"] == noted("a")["notes"]
 
     def test_changes_are_written_to_the_custom_stream(self) -> None:
-        """With a status line; reads and errors write nothing."""
+        """Each has a status line; reads and errors write nothing."""
         state: dict[str, Any] = {"messages": [turn("", *SIBLINGS)]}
         events = list(tool_graph().stream(state, stream_mode="custom"))
         assert sorted(event["status"] for event in events) == [
@@ -368,7 +368,7 @@ class TestResults:
 
     @pytest.mark.parametrize("state", [MessagesState, None])
     def test_without_the_channel_the_tool_says_so(self, state: Any) -> None:
-        """In another graph, or outside any."""
+        """This is so in another graph and outside any graph."""
         add = call("notes", action="add", text="a")
         if state:
             (message,) = results(tool_graph(state).invoke({"messages": [turn("", add)]}))
@@ -379,7 +379,7 @@ class TestResults:
 
 
 def three_notes() -> ScriptedChatModel:
-    """A model that keeps one note in each turn of the user."""
+    """A model that keeps one note for each message of the user."""
     adds = [turn("", call("notes", action="add", text=text)) for text in ("a", "b", "c")]
     return ScriptedChatModel(script=[adds[0], "Kept.", adds[1], "Kept.", adds[2], "Kept."])
 
@@ -389,12 +389,12 @@ def only_a(values: dict[str, Any]) -> bool:
 
 
 class TestBranches:
-    """The notes and the next id are those of the branch."""
+    """Each branch has its own notes and its own next id."""
 
     def test_a_fork_has_its_own_notes_and_next_id(
         self, tmp_path: Path, config: RunnableConfig
     ) -> None:
-        """From a checkpoint in a SQLite file; the other branch keeps its own."""
+        """It begins at a checkpoint in a SQLite file; the other branch keeps its own notes."""
         path = str(tmp_path / "threads.sqlite")
         with SqliteSaver.from_conn_string(path) as saver:
             graph = build_graph(three_notes()).compile(checkpointer=saver)
@@ -414,7 +414,6 @@ class TestBranches:
     async def test_a_fork_works_asynchronously(
         self, tmp_path: Path, config: RunnableConfig
     ) -> None:
-        """With the same notes."""
         async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
             graph = build_graph(three_notes()).compile(checkpointer=saver)
             await graph.ainvoke({"messages": [("user", "First.")]}, config)
@@ -425,7 +424,7 @@ class TestBranches:
         assert texts(fork) == [(1, "a"), (2, "c")]
 
     def test_the_application_edits_a_branch_with_operations(self, config: RunnableConfig) -> None:
-        """With `update_state`, as the tool does."""
+        """`update_state` takes the same operations as the tool."""
         graph = build_graph(three_notes()).compile(checkpointer=InMemorySaver())
         graph.invoke({"messages": [("user", "First.")]}, config)
         graph.update_state(config, {"notes": {"op": "remove", "id": 1}})
@@ -442,7 +441,7 @@ class TestBranches:
     def test_an_agent_in_a_larger_graph_hands_its_notes_back(
         self, made: ToolCall, seed: dict[str, Any], after: list[tuple[int, str]]
     ) -> None:
-        """As a subgraph that shares the channel."""
+        """It is a subgraph that shares the channel."""
         builder = StateGraph(NotesState)
         builder.add_node("agent", agent_graph(made))
         builder.add_edge(START, "agent")
@@ -451,20 +450,9 @@ class TestBranches:
         assert [(note["id"], note["text"]) for note in final["notes"].get("notes", [])] == after
 
 
-class TestServed:
-    def test_the_stand_in_keeps_notes(
-        self, config: RunnableConfig, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """`note: ` keeps one, anything else lists them."""
-        monkeypatch.delenv("TODO_MODEL", raising=False)
-        graph = serve().compile(checkpointer=InMemorySaver())
-        kept = graph.invoke({"messages": [("user", "note: the key is blue")]}, config)
-        assert kept["messages"][-1].text == 'Note #1 saved: "the key is blue"'
-        listed = graph.invoke({"messages": [("user", "What is there?")]}, config)
-        assert listed["messages"][-1].text.endswith("]: the key is blue")
-
+class TestSchema:
     def test_the_schema_is_small_and_names_what_each_action_needs(self) -> None:
-        """For the model; the runtime stays hidden."""
+        """The model does not see the runtime."""
         schema = convert_to_openai_tool(notes_tool())["function"]["parameters"]
         assert schema["required"] == ["action"]
         assert list(schema["properties"]) == ["action", "text", "id"]

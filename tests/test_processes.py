@@ -1,4 +1,4 @@
-"""One thread, many processes: what they share is a PostgreSQL database and nothing else."""
+"""One thread, many processes that share a PostgreSQL database and nothing else."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ CHECKLIST = f"- [ ] One: `echo one >> log`\n- [ ] Two: `{WAIT}`\n- [ ] Three: `e
 
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL server of our own, over a Unix socket."""
+    """A PostgreSQL server for these tests, over a Unix socket."""
     server = get_server(tmp_path_factory.mktemp("postgres"))
     yield server.get_uri()
     server.cleanup()
@@ -42,7 +42,7 @@ class Shared(NamedTuple):
     form: str
 
     def start(self, request: object) -> subprocess.Popen[str]:
-        """A process of its own, at work on a request."""
+        """Start a process that works on a request."""
         arguments = [self.form, self.uri, self.thread, str(self.workdir)]
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.worker", *arguments],
@@ -59,11 +59,11 @@ class Shared(NamedTuple):
         return process
 
     def run(self, request: object) -> dict[str, Any]:
-        """A process of its own, and what it answers."""
+        """Run a request in a process of its own, and return its answer."""
         return finished(self.start(request))
 
     def wait_for(self, name: str) -> None:
-        """Until a command has made a file."""
+        """Wait until a command has made a file."""
         for _ in range(600):
             if (self.workdir / name).exists():
                 return
@@ -77,7 +77,7 @@ class Shared(NamedTuple):
 
 @pytest.fixture
 def shared(postgres: str, request: pytest.FixtureRequest, tmp_path: Path, form: str) -> Shared:
-    """A thread of its own for each test."""
+    """Make a thread for each test."""
     return Shared(postgres, request.node.name, tmp_path, form)
 
 
@@ -89,7 +89,7 @@ def finished(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 @FORMS
 def test_a_thread_is_handed_from_process_to_process(shared: Shared) -> None:
-    """One is killed at work, a second edits the list, a third finishes it as edited."""
+    """One process is killed during a run, a second edits the list, a third finishes it."""
     first = shared.start({"messages": [("user", CHECKLIST)]})
     shared.wait_for("waiting")
     first.kill()
@@ -113,7 +113,7 @@ def test_a_thread_is_handed_from_process_to_process(shared: Shared) -> None:
 
 @FORMS
 def test_an_edit_during_a_run_is_a_branch_of_its_own(shared: Shared) -> None:
-    """A checkpointer takes no lock: the run goes on with its own list, neither loses anything."""
+    """A checkpointer takes no lock: the run continues with its own list, and neither is lost."""
     run = shared.start({"messages": [("user", CHECKLIST)]})
     shared.wait_for("waiting")
     shared.run({"edit": items("Something else")})
@@ -128,8 +128,8 @@ def test_an_edit_during_a_run_is_a_branch_of_its_own(shared: Shared) -> None:
     assert items("Something else") in [past.values.get("todos") for past in history]
 
 
-def test_two_servers_work_at_one_thread(postgres: str, tmp_path: Path) -> None:
-    """With one database as their checkpointer: one asks, the other is answered, and back again."""
+def test_two_servers_share_one_thread(postgres: str, tmp_path: Path) -> None:
+    """They share a database: one asks, the other gets the answer, and the reverse."""
     asking, answering = tmp_path / "asking", tmp_path / "answering"
     with (
         serving_on(postgres, asking) as first,
@@ -168,7 +168,7 @@ def serving_on(postgres: str, directory: Path) -> Iterator[Server]:
 
 
 def read_list(shared: Shared) -> list[dict[str, str]]:
-    """The list, as a further process sees it: this one."""
+    """The list as another process sees it, here this one."""
     with PostgresSaver.from_conn_string(shared.uri) as saver:
         graph = graph_on(saver, shared.workdir)
         values = graph.get_state({"configurable": {"thread_id": shared.thread}}).values

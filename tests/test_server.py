@@ -1,21 +1,28 @@
-"""The graphs on LangGraph's own server, driven from outside through its SDK."""
+"""The graphs on LangGraph's own server, used through its SDK and by web pages."""
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from langchain_core.messages import ToolMessage
 from langgraph_sdk.errors import BadRequestError, ConflictError
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from tests.conftest import items
 from tests.server import ROOT, Server, serving
 from todo_tools import todos_from_messages
 
 pytestmark = pytest.mark.slow
+
+APPROVE: Any = {"resume": {"decisions": [{"type": "approve"}]}}
 
 CONTROL = "os.readlink"
 """The blocking call that `tests.served` makes on purpose."""
@@ -46,7 +53,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def user(text: str, **channels: object) -> Any:
-    """The input of a run: the user's message, and what else is to be in the state."""
+    """The input of a run: the user's message, and further channels."""
     return {"messages": [{"role": "user", "content": text}], **channels}
 
 
@@ -73,7 +80,7 @@ def users_messages(values: dict[str, Any]) -> list[str]:
 
 class TestThisRepository:
     def test_every_graph_of_it_runs(self, repository: Server) -> None:
-        """To its end or to a question for a person, from a word of the user."""
+        """A message takes it to its end or to a question for a person."""
         config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
         found = repository.client.assistants.search(limit=100)
         assert {assistant["graph_id"] for assistant in found} == set(config["graphs"])
@@ -84,9 +91,9 @@ class TestThisRepository:
             assert len(repository.values_of(thread)["messages"]) > 1
 
     def test_a_run_is_continued_to_the_end(self, repository: Server) -> None:
-        """By real commands; each change of the list and each decision is streamed."""
+        """Each change of the list and each decision is streamed."""
         thread = repository.new_thread()
-        steps = ["Make: `touch made`", "Fail: `exit 4`", "Think", "Look: `ls made`"]
+        steps = ["Think", "Run: `touch made`", "Think again", "Look"]
         checklist = "\n".join(f"- [ ] {step}" for step in steps)
         stream = repository.client.runs.stream(
             thread, "until_done", input=user(checklist), stream_mode="custom"
@@ -96,7 +103,6 @@ class TestThisRepository:
         assert statuses(values["todos"]) == ["completed", "abandoned", "completed", "completed"]
         assert values["todo_loop"]["outcome"] == "finished"
         assert len(continuations(values)) == values["todo_loop"]["in_turn"] == 1
-        assert (repository.directory / "work" / "made").exists()
 
         lists = [event for event in events if event["type"] == "todos"]
         assert [todo["text"] for todo in lists[0]["todos"]] == steps
@@ -107,7 +113,7 @@ class TestThisRepository:
         assert decisions == [None, "finished"]
 
     def test_a_list_is_seeded_and_edited_from_outside(self, repository: Server) -> None:
-        """In the input of a run, in the middle of one, and after it."""
+        """This works in the input of a run, in the middle of one, and after it."""
         client, thread = repository.client, repository.new_thread()
         client.runs.wait(
             thread,
@@ -128,21 +134,37 @@ class TestThisRepository:
         assert statuses(values["todos"]) == ["completed"] * 3
         assert values["todo_loop"]["outcome"] == "finished"
 
-    def test_what_is_no_list_is_refused(self, repository: Server) -> None:
-        """With the reason, and the thread stays as it was."""
+    def test_an_invalid_list_is_refused(self, repository: Server) -> None:
+        """The error has the reason, and the thread is not changed."""
         client, thread = repository.client, repository.new_thread()
         client.runs.wait(thread, "until_done", input=user("Begin.", todos=items("a")))
         before = repository.state_of(thread)
-        with pytest.raises(BadRequestError, match="string of 1 to 1000 characters"):
+        with pytest.raises(BadRequestError, match="string of 1 to 100000 characters"):
             client.threads.update_state(thread, {"todos": items("")})
         assert repository.state_of(thread) == before
 
-    def test_a_thread_is_not_edited_under_a_run(self, repository: Server) -> None:
-        """The server refuses; the run goes on."""
+    def test_a_command_waits_for_a_person_and_runs_in_the_directory_of_its_thread(
+        self, repository: Server
+    ) -> None:
+        client, work = repository.client, repository.directory / "work"
+        threads = [repository.new_thread() for _ in range(2)]
+        for thread in threads:
+            message = user("- [ ] Here: `pwd > here`")
+            client.runs.wait(thread, "coding_agent", input=message)
+            assert repository.status_of(thread) == "interrupted"
+        assert list(work.rglob("here")) == []
+        for thread in threads:
+            client.runs.wait(thread, "coding_agent", command=APPROVE)
+            assert statuses(repository.values_of(thread)["todos"]) == ["completed"]
+            assert (work / thread / "here").read_text() == f"{work / thread}\n"
+
+    def test_a_thread_is_not_edited_during_a_run(self, repository: Server) -> None:
+        """The server refuses the edit, and the run continues."""
         client, thread = repository.client, repository.new_thread()
-        work = repository.directory / "work"
+        work = repository.directory / "work" / thread
         step = "Wait: `touch waiting; until test -e go; do sleep 0.05; done`"
-        run = client.runs.create(thread, "until_done", input=user(f"- [ ] {step}"))
+        client.runs.wait(thread, "coding_agent", input=user(f"- [ ] {step}"))
+        run = client.runs.create(thread, "coding_agent", command=APPROVE)
         wait_for(work / "waiting")
         with pytest.raises(ConflictError):
             client.threads.update_state(thread, {"todos": []})
@@ -150,8 +172,8 @@ class TestThisRepository:
         client.runs.join(thread, run["run_id"])
         assert repository.values_of(thread)["todos"] == items(step, status="completed")
 
-    def test_a_fork_goes_its_own_way(self, repository: Server) -> None:
-        """From an earlier checkpoint, with its own list; the first branch keeps its own."""
+    def test_a_fork_has_its_own_list(self, repository: Server) -> None:
+        """It begins at an earlier checkpoint with its own list; the first branch keeps its list."""
         client, thread = repository.client, repository.new_thread()
         client.runs.wait(thread, "until_done", input=user("- [ ] a\n- [ ] b"))
         tip: Any = repository.state_of(thread)
@@ -186,6 +208,137 @@ class TestThisRepository:
         assert kept["values"] == tip["values"]
 
 
+class TestOtherOrigins:
+    """A page of another origin can do nothing."""
+
+    def request(self, server: Server, graph: str) -> str:
+        """A run in which the stand-in would make a file if it had a shell without approval."""
+        path = server.directory / "touched"
+        return json.dumps({"assistant_id": graph, "input": user(f"- [ ] Go: `touch {path}`")})
+
+    @pytest.mark.parametrize("graph", ["until_done", "coding_agent"])
+    @pytest.mark.parametrize("origin", ["https://example.com", "http://localhost:2024", "null"])
+    def test_its_post_starts_no_run(self, graph: str, origin: str, repository: Server) -> None:
+        """Plain text is sent without a preflight request, and the server would read it as JSON."""
+        before = repository.client.threads.count()
+        answer = httpx.post(
+            f"{repository.url}/runs/wait",
+            content=self.request(repository, graph),
+            headers={"Origin": origin, "Content-Type": "text/plain"},
+            trust_env=False,
+        )
+        assert answer.status_code == 403
+        assert "access-control-allow-origin" not in answer.headers
+        assert repository.client.threads.count() == before
+        assert not (repository.directory / "touched").exists()
+
+    def test_its_preflight_is_refused(self, repository: Server) -> None:
+        assert preflight(repository, "https://example.com").status_code == 400
+
+    def test_its_websocket_is_refused(self, repository: Server) -> None:
+        """CORS does not cover WebSockets, which can start runs."""
+        thread = repository.new_thread()
+        url = f"{repository.url.replace('http', 'ws')}/threads/{thread}/stream/events"
+        with connect(url, proxy=None):
+            pass  # a client that is no page may connect
+        with (
+            pytest.raises(InvalidStatus, match="403"),
+            connect(url, origin=Origin("https://example.com"), proxy=None),
+        ):
+            pass
+
+    @pytest.mark.parametrize("graph", ["until_done", "coding_agent"])
+    def test_without_an_origin_no_command_runs_either(self, graph: str, repository: Server) -> None:
+        """A person has to approve it first."""
+        answer = httpx.post(
+            f"{repository.url}/runs/wait",
+            content=self.request(repository, graph),
+            timeout=30,
+            trust_env=False,
+        )
+        assert answer.status_code == 200
+        assert not (repository.directory / "touched").exists()
+
+    def test_a_page_of_an_allowed_origin_can_start_runs(self, repository: Server) -> None:
+        origin = "http://localhost:3000"
+        allowed = preflight(repository, origin)
+        assert allowed.status_code == 200
+        assert allowed.headers["access-control-allow-origin"] == origin
+        answer = httpx.post(
+            f"{repository.url}/runs/wait",
+            content=self.request(repository, "until_done"),
+            headers={"Origin": origin, "Content-Type": "application/json"},
+            timeout=30,
+            trust_env=False,
+        )
+        assert answer.status_code == 200
+        assert answer.headers["access-control-allow-origin"] == origin
+
+
+def preflight(server: Server, origin: str) -> httpx.Response:
+    """The request that a browser sends before a page of another origin may send JSON."""
+    headers = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type, x-api-key",
+    }
+    return httpx.options(f"{server.url}/runs/wait", headers=headers, trust_env=False)
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """This repository's own `langgraph.json`, with a token."""
+    directory = tmp_path_factory.mktemp("guarded")
+    shutil.copy(ROOT / "langgraph.json", directory)
+    with serving(directory, TODO_TOKEN="open sesame") as server:
+        yield server
+
+
+class TestToken:
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {},
+            {"Authorization": "Bearer open"},
+            {"X-Api-Key": "open"},
+            {"X-Auth-Scheme": "langsmith"},
+        ],
+    )
+    def test_without_it_nothing_can_be_read_or_run(
+        self, headers: dict[str, str], guarded: Server
+    ) -> None:
+        """A caller who claims to be LangSmith's Studio is refused too."""
+        for path in ("/threads/search", "/runs/wait", "/assistants/search"):
+            answer = httpx.post(f"{guarded.url}{path}", json={}, headers=headers, trust_env=False)
+            assert answer.status_code == 401
+
+    def test_with_it_a_run_goes_to_its_end(self, guarded: Server) -> None:
+        """The clients of LangGraph send it as their API key."""
+        thread = guarded.new_thread()
+        guarded.client.runs.wait(thread, "until_done", input=user("- [ ] Think"))
+        assert statuses(guarded.values_of(thread)["todos"]) == ["completed"]
+
+    def test_it_can_be_a_bearer_token(self, guarded: Server) -> None:
+        answer = httpx.post(
+            f"{guarded.url}/threads/search",
+            json={},
+            headers={"Authorization": "Bearer open sesame"},
+            trust_env=False,
+        )
+        assert answer.status_code == 200
+
+
+def test_a_missing_working_directory_is_an_error_at_start(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "langgraph.json", tmp_path)
+    missing = str(tmp_path / "missing")
+    reason = f"TODO_WORKDIR must name an existing directory, got '{missing}'"
+    with (
+        pytest.raises(AssertionError, match=re.escape(reason)),
+        serving(tmp_path, TODO_WORKDIR=missing),
+    ):
+        pass
+
+
 def wait_for(path: Path) -> None:
     for _ in range(600):
         if path.exists():
@@ -195,7 +348,7 @@ def wait_for(path: Path) -> None:
 
 
 def retold(messages: list[dict[str, Any]]) -> Any:
-    """The list as the history of a thread tells it, from the JSON of the server."""
+    """Rebuild the list from the history of a thread, from the JSON of the server."""
     results = [message for message in messages if message["type"] == "tool"]
     return todos_from_messages([ToolMessage(**message) for message in results])
 
@@ -206,8 +359,8 @@ ASK = pytest.mark.parametrize("graph", ["ask", "ask_agent"])
 
 class TestGracePeriod:
     @GRACE
-    def test_a_run_goes_on_after_it(self, graph: str, served: Server) -> None:
-        """Counted down in the stream."""
+    def test_a_run_continues_after_it(self, graph: str, served: Server) -> None:
+        """The stream counts the seconds down."""
         thread = served.new_thread()
         stream = served.client.runs.stream(
             thread, graph, input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
@@ -221,7 +374,7 @@ class TestGracePeriod:
 
     @GRACE
     def test_a_cancelled_run_has_sent_nothing(self, graph: str, served: Server) -> None:
-        """The thread stands at the end of the agent's turn, and is taken up from there."""
+        """The thread is at the end of the agent's answer, and resumes there."""
         client, thread = served.client, served.new_thread()
         run, events = "", []
         stream = client.runs.stream(
@@ -249,7 +402,7 @@ class TestGracePeriod:
 
     @GRACE
     def test_a_new_message_takes_its_place(self, graph: str, served: Server) -> None:
-        """With `multitask_strategy="interrupt"`: the user is heard, nothing else is sent."""
+        """With `multitask_strategy="interrupt"` only the new message is sent."""
         client, thread = served.client, served.new_thread()
         first, second = "", ""
         stream = client.runs.stream(
@@ -278,7 +431,7 @@ class TestGracePeriod:
 
 class TestAsking:
     def asked(self, served: Server, graph: str) -> str:
-        """A thread that waits for an answer."""
+        """Make a thread that waits for an answer."""
         thread = served.new_thread()
         served.client.runs.wait(thread, graph, input=user("- [ ] a\n- [ ] b"))
         assert served.status_of(thread) == "interrupted"
@@ -299,15 +452,14 @@ class TestAsking:
     def test_yes_sends_the_agent_back_to_work(
         self, answer: object, graph: str, served: Server
     ) -> None:
-        """Until the list is finished."""
         values = self.answered(served, graph, answer)
         assert len(continuations(values)) == 1
         assert values["todo_loop"]["outcome"] == "finished"
 
     @ASK
     @pytest.mark.parametrize("answer", [False, "no"])
-    def test_no_lets_it_go(self, answer: object, graph: str, served: Server) -> None:
-        """With the list as it is."""
+    def test_no_ends_the_run(self, answer: object, graph: str, served: Server) -> None:
+        """The list stays as it is."""
         values = self.answered(served, graph, answer)
         assert continuations(values) == []
         assert statuses(values["todos"]) == ["completed", "in_progress"]
@@ -315,15 +467,14 @@ class TestAsking:
 
     @ASK
     def test_a_message_is_the_users_own(self, graph: str, served: Server) -> None:
-        """And nothing else is sent."""
+        """Nothing else is sent."""
         values = self.answered(served, graph, "Go on, but slowly.")
         assert continuations(values) == []
         assert users_messages(values)[1:] == ["Go on, but slowly."]
         assert values["todo_loop"]["outcome"] == "finished"
 
     @ASK
-    def test_what_is_no_answer_is_asked_again(self, graph: str, served: Server) -> None:
-        """Until it is answered."""
+    def test_an_unreadable_answer_is_asked_again(self, graph: str, served: Server) -> None:
         thread = self.asked(served, graph)
         served.client.runs.wait(thread, graph, command={"resume": {"a": "riddle"}})
         assert questions(served, thread)[0]["question"].startswith("That could not be read.")
@@ -337,7 +488,7 @@ def questions(server: Server, thread: str) -> list[dict[str, Any]]:
 
 
 def test_blocking_calls_would_be_reported(served: Server) -> None:
-    """So their absence in all other tests says something."""
+    """So the other tests show that there are none."""
     thread = served.new_thread()
     answer = served.client.runs.wait(thread, "blocking", input=user("Block."), raise_error=False)
     assert isinstance(answer, dict)

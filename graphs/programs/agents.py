@@ -26,7 +26,7 @@ def open_agent(
     policy: AutoContinue,
     checkpointer: BaseCheckpointSaver[Any],
 ) -> Generator[CompiledStateGraph[Any, Any, Any, Any], None, None]:
-    """Make an agent, and end what it left running.
+    """Make an agent, and end the commands it left running.
 
     Args:
         name: One of `AGENTS`.

@@ -23,7 +23,7 @@ async def decide(action: Mapping[str, Any], *, approve_all: bool) -> Decision:
         approve_all: Approve without asking.
 
     Returns:
-        Yes, no, or no with what the person typed as the reason; no where there is no terminal.
+        Yes, no, or no with what the person typed as the reason; no without a terminal.
 
     Raises:
         EOFError: The terminal was closed; nothing is decided.
@@ -48,7 +48,7 @@ def read_answer(text: str) -> bool | str | None:
 
 
 def decision_of(answer: bool | str) -> Decision:  # noqa: FBT001  what a person said
-    """What an answer means for a call: yes, no, or no with a reason."""
+    """The decision that an answer means: yes, no, or no with a reason."""
     if isinstance(answer, str):
         return {"type": "reject", "message": answer.strip()}
     return {"type": "approve" if answer else "reject"}
@@ -56,13 +56,13 @@ def decision_of(answer: bool | str) -> Decision:  # noqa: FBT001  what a person 
 
 @dataclass(frozen=True)
 class Approval:
-    """The calls that a run waits with for a person, and what was decided of them so far."""
+    """The tool calls awaiting approval, and the decisions so far."""
 
     waiting: tuple[Interrupt, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
     def of(self, waiting: Sequence[Interrupt]) -> "Approval":
-        """The approval that a thread waits for; decisions stay as long as it is the same."""
+        """The approval that a thread waits for; decisions are kept while it is the same."""
         return self if tuple(waiting) == self.waiting else Approval(tuple(waiting))
 
     @property
@@ -72,7 +72,7 @@ class Approval:
 
     @property
     def next_call(self) -> Mapping[str, Any]:
-        """The first that is not decided."""
+        """The first call that is not decided."""
         return self.calls[len(self.decisions)]
 
     @property
@@ -81,7 +81,7 @@ class Approval:
         return len(self.decisions) == len(self.calls)
 
     def decided(self, text: str) -> "Approval":
-        """With what a person typed about the next call: yes, no, or why not."""
+        """The approval after what a person typed about the next call: yes, no, or why not."""
         answer = read_answer(text)
         return replace(
             self, decisions=(*self.decisions, decision_of(text if answer is None else answer))
@@ -100,7 +100,7 @@ class Approval:
 
 
 def approval_lines(action: Mapping[str, Any]) -> Iterator[str]:
-    """Show a person a tool call to decide on: all of it, since what is cut could be the point.
+    """Show a person a tool call to decide on: all of it, since the cut part could matter most.
 
     Args:
         action: The call with its `name` and `args`.
@@ -116,7 +116,7 @@ def approval_lines(action: Mapping[str, Any]) -> Iterator[str]:
 
 
 async def _read_line(question: str) -> str:
-    """Ask on the terminal. Unlike `input` it can be cancelled, so that Ctrl-C works."""
+    """Ask on the terminal. Unlike `input` this can be cancelled, so that Ctrl-C works."""
     print(question, end="", flush=True)
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(sys.stdin, ready.set)

@@ -1,4 +1,4 @@
-"""The program behind `python -m graphs chat`: a conversation in a terminal, its list in view."""
+"""The program of `python -m graphs chat`: a conversation in a terminal, its list in view."""
 
 import argparse
 import asyncio
@@ -9,11 +9,11 @@ from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from rich.console import Console
 
 from graphs.model import ModelError
 from graphs.programs.agents import open_agent
 from graphs.programs.conversation import Conversation
+from graphs.programs.lines import open_console, show
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -25,7 +25,8 @@ from graphs.programs.options import (
     choose_workdir,
     saved_metadata,
 )
-from graphs.programs.thread import Thread, newest_of_threads, threads_view
+from graphs.programs.thread import Thread, newest_of_threads
+from graphs.programs.thread_views import threads_view
 from todo_tools import AutoContinue
 from todo_tools.rendering import one_line
 
@@ -45,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
         description = "Talk to an agent, with its todo list in view. /help lists the commands."
         options = Parser("python -m graphs chat", description).parse_args(argv)
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            raise UnusableInputError("the chat needs a terminal to type in and to show itself")
+            raise UnusableInputError("the chat needs a terminal for its input and output")
         return asyncio.run(_converse(options))
     except (UnusableInputError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -75,14 +76,14 @@ async def _talk(options: argparse.Namespace, saver: AsyncSqliteSaver) -> None:
     waiting: list[str] = []
     policy = AutoContinue(grace_seconds=options.grace, stop_when=lambda _: bool(waiting))
     with open_agent(agent, options.model, workdir, policy, saver) as graph:
-        console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+        console = open_console()
         others = await newest_of_threads(saver, graph, _RECENT_THREADS)
         if others:
-            print("Threads, newest first; --thread ID goes on with one:")
-            console.print(threads_view(others))
+            print("Threads, newest first; --thread ID resumes one:")
+            show(console, *threads_view(others).lines)
         print(f"thread {one_line(name)} in {options.db}, agent {agent}, working in {workdir}")
         if not options.model:
             print("The model is a stand-in that follows simple rules; --model takes a real one.")
         print("/help lists the commands.")
         await Conversation(Thread(graph, config), waiting, console).talk()
-    print(f"go on with: --db {options.db} --thread {one_line(name)}")
+    print(f"resume with: --db {options.db} --thread {one_line(name)}")

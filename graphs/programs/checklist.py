@@ -1,10 +1,11 @@
-"""The program behind `python -m graphs`: a checklist in, a finished list and an exit code out."""
+"""The program of `python -m graphs`: a checklist in, a finished list and an exit code out."""
 
 import argparse
 import asyncio
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -19,6 +20,7 @@ from langgraph.types import Command, StateSnapshot
 from graphs.model import ModelError
 from graphs.programs.agents import open_agent
 from graphs.programs.approval import decide
+from graphs.programs.lines import open_console, show
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -31,9 +33,11 @@ from graphs.programs.options import (
     choose_workdir,
     saved_metadata,
 )
-from graphs.programs.report import report
-from todo_tools import AutoContinue, TodoLimits, format_status
+from graphs.programs.run_lines import RunLines
+from todo_tools import AutoContinue, TodoLimits
 from todo_tools.checklist import read_checklist
+from todo_tools.rendering import Line, Span, list_lines, note_lines, status_lines
+from todo_tools.state import loop_in, todos_in
 from todo_tools.transcript import is_from_user
 
 _DEMO = Path(__file__).with_name("checklist.md")
@@ -54,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     """
     try:
         options = _parser().parse_args(argv)
-        return asyncio.run(_work_off(options))
+        return asyncio.run(_work_through(options))
     except (UnusableInputError, ModelError) as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
@@ -62,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
 
 
-async def _work_off(options: argparse.Namespace) -> int:
+async def _work_through(options: argparse.Namespace) -> int:
     plan = _read_plan(options.plan, resuming=bool(options.thread))
     try:
         check_database(options.db)
@@ -76,7 +80,7 @@ async def _work_off(options: argparse.Namespace) -> int:
 def _parser() -> Parser:
     parser = Parser(
         "python -m graphs",
-        "An agent works off a Markdown checklist until every step is finished.",
+        "An agent works through a Markdown checklist until every step is finished.",
         "Exit code: 0 all completed, 1 something abandoned or left, 2 unusable input. "
         "Commands run with your rights: give it only checklists that you would run yourself.",
     )
@@ -93,7 +97,7 @@ def _parser() -> Parser:
 
 
 def _read_plan(source: str | None, *, resuming: bool) -> str | None:
-    """The checklist as text; `None` where a thread is to be resumed as it stands."""
+    """The checklist as text; `None` if a thread is to be resumed unchanged."""
     if source is None and resuming:
         return None
     name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
@@ -104,7 +108,7 @@ def _read_plan(source: str | None, *, resuming: bool) -> str | None:
         raise UnusableInputError(f"cannot read {name}: {reason}") from None
     steps = read_checklist(plan)
     if not steps:
-        raise UnusableInputError(f"{name} has no open step such as '- [ ] Build it: `make`'")
+        raise UnusableInputError(f"{name} has no open step, for example '- [ ] Build it: `make`'")
     if len(steps) > _LIMITS.max_todos:
         raise UnusableInputError(f"{name} has {len(steps)} steps, at most {_LIMITS.max_todos} fit")
     if any(len(step) > _LIMITS.max_text_length for step in steps):
@@ -132,7 +136,7 @@ async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqlite
             snapshot = await _until_it_ends(graph, request, config, approve_all=options.yes)
         except (asyncio.CancelledError, EOFError):
             print(
-                f"\ninterrupted; go on with: --db {options.db} --thread {thread}", file=sys.stderr
+                f"\ninterrupted; resume with: --db {options.db} --thread {thread}", file=sys.stderr
             )
             raise
         except Exception as error:
@@ -145,11 +149,15 @@ async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqlite
 async def _until_it_ends(
     graph: _Graph, request: Any, config: RunnableConfig, *, approve_all: bool
 ) -> StateSnapshot:
-    """Run the thread and show it; where it waits for a person, ask and go on."""
+    """Run the thread and show it; when it waits for a person, ask and resume."""
+    snapshot = await graph.aget_state(config)
+    run = RunLines(snapshot.values)
     while True:
-        stream = graph.astream(request, config, stream_mode=["updates", "custom"])
-        async for line in report(cast("AsyncIterator[tuple[str, Any]]", stream)):
-            print(line, flush=True)
+        # Written before the next step begins, so that a kill repeats no finished step.
+        stream = graph.astream(
+            request, config, stream_mode=["updates", "custom"], durability="sync"
+        )
+        await _show_run(stream, run)
         snapshot = await graph.aget_state(config)
         if not snapshot.interrupts:
             return snapshot
@@ -161,8 +169,22 @@ async def _until_it_ends(
         request = Command(resume=answers)
 
 
+async def _show_run(stream: AsyncIterator[Any], run: RunLines) -> None:
+    """Print a run as it happens, and the list after the answers that changed it."""
+    console = open_console()
+    async for mode, chunk in stream:
+        show(console, *run.after(mode, chunk), *_countdown(mode, chunk), *run.changed_list())
+
+
+def _countdown(mode: str, chunk: Mapping[str, Any]) -> tuple[Line, ...]:
+    """A second before a continuation, and how to stop it in this program."""
+    if mode == "custom" and chunk.get("type") == "todo_countdown":
+        return note_lines(f"⏳ Auto-continuing in {chunk['seconds']}s... (Ctrl-C to interrupt)")
+    return ()
+
+
 class _ModelErrors(BaseCallbackHandler):
-    """Tells an error of the model, such as a missing key, from a mistake of ours."""
+    """Keeps errors of the model, for example a missing key, apart from bugs of the program."""
 
     last: BaseException | None = None
 
@@ -171,7 +193,7 @@ class _ModelErrors(BaseCallbackHandler):
 
 
 def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str, Any] | None:
-    """What to send to the thread: a new checklist, or `None` to go on where it stopped."""
+    """What to send to the thread: a new checklist, or `None` to resume where it stopped."""
     messages: list[BaseMessage] = snapshot.values.get("messages", [])
     if not messages:
         if plan is None:
@@ -182,20 +204,21 @@ def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str
     unfinished = bool(snapshot.next) or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
         if unfinished:
-            raise UnusableInputError(f"thread {thread!r} is still at another checklist")
+            raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
         return {"messages": [("user", plan)]}
-    if unfinished and not snapshot.next:  # let go by a limit: a word from the user re-arms it
+    if unfinished and not snapshot.next:  # stopped by a limit, which a message resets
         return {"messages": [("user", "Go on.")]}
     return None
 
 
 def _conclude(snapshot: StateSnapshot) -> int:
-    values = snapshot.values
-    statuses = [todo["status"] for todo in values.get("todos", [])]
+    todos = todos_in(snapshot.values)
+    statuses = [todo["status"] for todo in todos]
     completed = statuses.count("completed")
-    outcome = values.get("todo_loop", {}).get("outcome")
-    print(
-        f"\n{format_status(values.get('todos', [])) or 'No todos'} — {completed} completed, "
-        f"{statuses.count('abandoned')} abandoned; stopped because: {outcome}"
+    (status,) = status_lines(todos) or list_lines([])
+    counts = (
+        f" — {completed} completed, {statuses.count('abandoned')} abandoned; "
+        f"stopped because: {loop_in(snapshot.values).get('outcome')}"
     )
+    show(open_console(), Line(()), replace(status, body=(*status.body, Span(counts, "muted"))))
     return EXIT_DONE if statuses and completed == len(statuses) else EXIT_NOT_DONE

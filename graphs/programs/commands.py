@@ -13,19 +13,19 @@ HELP = """\
 /edit add TEXT              add an item at the end
 /edit N TEXT                give item N another text
 /edit N start|done|abandon|open   set the status of item N
-/edit drop N                take item N off the list
-/history                    list the checkpoints of this branch, each change of the list with it
+/edit drop N                remove item N
+/history                    list the checkpoints of this branch and each change of the list
 /fork N [MESSAGE]           go back to checkpoint N and branch there
 /branches                   list the branches, each with its own list
-/switch N                   go on with branch N
-/go                         go on where the agent was stopped
+/switch N                   continue on branch N
+/go                         continue where the agent was stopped
 /help                       show this
 /quit                       leave; the thread is kept
 
 Anything else is a message to the agent. One that begins with a slash needs a space before it.
-While the agent works, Enter keeps a message for the end of its turn and Ctrl-C stops it at once.
-Before it is sent back to work a countdown runs: type anything to stop that, and to say it instead.
-Ctrl-C clears the line, once more leaves; so does Ctrl-D."""
+While the agent works, Enter keeps a message until it stops, and Ctrl-C stops it at once.
+Before it is sent back to work there is a countdown: type anything to stop it and send that instead.
+Ctrl-C clears the line, a second Ctrl-C leaves; so does Ctrl-D."""
 
 _Name = Literal["todos", "history", "branches", "go", "help", "quit"]
 _STATUS_WORDS: dict[str, TodoStatus] = {
@@ -38,7 +38,7 @@ _EDIT_FORMS = "/edit add TEXT, /edit drop N, /edit N TEXT or /edit N start|done|
 
 
 class CommandError(ValueError):
-    """A command that cannot be carried out; the message is the one-line reason."""
+    """A command cannot be carried out; the message is the one-line reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Go back to a checkpoint and branch there, if need be with a message at once."""
+    """Go back to a checkpoint and branch there, optionally with a message."""
 
     number: int
     message: str = ""
@@ -65,7 +65,7 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """Go on with another branch."""
+    """Continue on another branch."""
 
     number: int
 
@@ -95,7 +95,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Take an item off the list."""
+    """Remove an item."""
 
     index: int
 
@@ -114,11 +114,12 @@ def read_line(line: str) -> Line:
         What it asks for.
 
     Raises:
-        CommandError: It begins with a slash and is no command, or not in a form of that command.
+        CommandError: It begins with a slash but is not a valid command.
 
     Example:
-        >>> read_line("/edit 2 done")
-        Mark(index=2, status='completed')
+        ```python
+        assert read_line("/edit 2 done") == Mark(2, "completed")
+        ```
     """
     if not line.startswith("/"):
         return Say(line.strip())
@@ -133,18 +134,18 @@ def read_line(line: str) -> Line:
             return Switch(_number(argument, "/switch N"))
         case "todos" | "history" | "branches" | "go" | "help" | "quit":
             if argument:
-                raise CommandError(f"/{name} takes nothing, got {_brief(argument)}")
+                raise CommandError(f"/{name} takes no argument, got {_brief(argument)}")
             return Plain(name)
         case _:
-            raise CommandError(f"there is no command {_brief(f'/{name}')}; /help lists them")
+            raise CommandError(f"no command {_brief(f'/{name}')}; /help lists them")
 
 
 def edited(todos: list[TodoItem], edit: Edit) -> list[TodoItem]:
-    """The list after an edit by hand; the list given is left as it is.
+    """The list after an edit by hand; the given list is not changed.
 
     Raises:
         CommandError: There is no such item.
-        ValueError: The list after it would be too long, or a text.
+        ValueError: The new list or one of its texts would be too long.
     """
     match edit:
         case Add(text):
@@ -184,8 +185,8 @@ def _number(text: str, form: str) -> int:
 
 def _within(todos: list[TodoItem], index: int) -> int:
     if index >= len(todos):
-        last = f"0 to {len(todos) - 1}" if todos else "none: the list is empty"
-        raise CommandError(f"there is no item [{index}]; there are {last}")
+        items = f"items are 0 to {len(todos) - 1}" if todos else "the list is empty"
+        raise CommandError(f"no item [{index}]; {items}")
     return index
 
 

@@ -1,11 +1,10 @@
-"""A conversation in a terminal: what is typed at its foot, the agent's work above, the list below.
+"""A conversation in a terminal: the agent's work above, the input line, the list below it.
 
-The list and what is typed are prompt_toolkit's to keep in place; everything is drawn by the views
-of `todo_tools.rendering`.
+prompt_toolkit keeps the input line and the list in place; everything is drawn by the views of
+`todo_tools.rendering`.
 """
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
@@ -30,30 +29,16 @@ from graphs.programs.commands import (
     edited,
     read_line,
 )
-from graphs.programs.lines import error_lines, in_view, run_lines, said
-from graphs.programs.thread import (
-    Request,
-    Thread,
-    branches_view,
-    current_branch,
-    history_view,
-    moments,
-)
-from todo_tools.rendering import (
-    Followed,
-    Span,
-    View,
-    advance,
-    list_lines,
-    note_lines,
-    one_line,
-    show_todos,
-    status_lines,
-)
+from graphs.programs.foot import foot_lines
+from graphs.programs.lines import error_lines, said, show
+from graphs.programs.run_lines import RunLines
+from graphs.programs.thread import Request, Thread, current_branch, moments
+from graphs.programs.thread_views import branches_view, history_view
 from todo_tools.rendering import Line as Shown
+from todo_tools.rendering import View, show_todos
 from todo_tools.state import todos_in
 
-_STOPPED = "Stopped. Send a message, or /go to let it go on."
+_STOPPED = "Stopped. Send a message, or /go to continue."
 _NOT_CONTINUED = "Not continued. Enter sends what you type instead; /go continues."
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 
@@ -62,9 +47,9 @@ class Conversation:
     """A conversation with the agent of a thread.
 
     Args:
-        thread: The thread that is talked in.
-        waiting: Messages that are sent while the agent works. The policy of the graph is to let
-            the agent go when there are some; then they are said.
+        thread: The thread of the conversation.
+        waiting: Messages typed while the agent works. The graph's policy stops the loop when there
+            are some, and they are sent next.
         console: Where to show everything.
     """
 
@@ -72,7 +57,7 @@ class Conversation:
         self.thread = thread
         self.waiting = waiting
         self.console = console
-        self.followed = Followed()
+        self.run = RunLines()
         self.work: asyncio.Task[None] | None = None
         self.approval = Approval()
         self.leaving = False
@@ -87,7 +72,7 @@ class Conversation:
 
     @property
     def working(self) -> bool:
-        """Whether the agent is at work."""
+        """Whether the agent is working."""
         return self.work is not None and not self.work.done()
 
     async def talk(self) -> None:
@@ -95,7 +80,7 @@ class Conversation:
         with patch_stdout(raw=True):
             await self._look()
             if not await self._ask() and (await self.thread.now()).next:
-                await self._show(*said("The agent was stopped here; /go lets it go on."))
+                await self._show(*said("The agent was stopped here; /go continues."))
             with suppress(EOFError):
                 while await self._take(await self.session.prompt_async()):
                     self.leaving = False
@@ -122,7 +107,7 @@ class Conversation:
             case Plain("help"):
                 await self._show(*said(HELP))
             case Plain("todos"):
-                await self._show(*show_todos(self.followed.todos or []).lines)
+                await self._show(*show_todos(self.run.followed.todos or []).lines)
             case Plain("history"):
                 view = history_view(moments(await self.thread.history()))
                 await self._show(*(view.lines or said("No checkpoints yet.")))
@@ -130,7 +115,7 @@ class Conversation:
                 view = branches_view(await self.thread.history())
                 await self._show(*(view.lines or said("No branches yet.")))
             case _ if self.working:
-                raise CommandError("the agent is at work; stop it with Ctrl-C first")
+                raise CommandError("the agent is working; stop it with Ctrl-C first")
             case Plain():
                 await self._go()
             case _:
@@ -165,11 +150,11 @@ class Conversation:
 
     async def _go(self) -> None:
         if not (await self.thread.now()).next:
-            raise CommandError("nothing was stopped here; send a message")
+            raise CommandError("nothing to continue here; send a message")
         self._start(None)
 
     async def _move(self, asked: Any) -> None:
-        """Change the list, or go to another place of the thread; below stands the list then."""
+        """Change the list, or go to another checkpoint, and show the list of that place."""
         match asked:
             case Fork(number):
                 await self.thread.fork(number)
@@ -179,7 +164,7 @@ class Conversation:
                 todos = todos_in((await self.thread.now()).values)
                 await self.thread.replace_todos(edited(todos, asked))
         await self._look()
-        await self._ask()  # what waited for an answer may not wait here
+        await self._ask()  # the question may not exist at this checkpoint
         if isinstance(asked, Fork | Switch):
             number = current_branch(await self.thread.history())
             await self._show(*said(f"On branch {number}."))
@@ -190,7 +175,7 @@ class Conversation:
         self.work = asyncio.create_task(self._work(message))
 
     async def _work(self, message: Request) -> None:
-        """Let the agent work, and again on what was said meanwhile."""
+        """Let the agent work, and then on the messages that were typed meanwhile."""
         await self._run(message)
         while self.waiting:
             kept = "\n".join(self.waiting)
@@ -198,34 +183,34 @@ class Conversation:
             await self._run(kept)
 
     async def _run(self, message: Request) -> None:
-        self.followed = replace(self.followed, notice="")
+        self.run.followed = replace(self.run.followed, notice="")
         try:
             async with aclosing(self.thread.run(message)) as stream:
                 async for mode, chunk in stream:
-                    self.followed = advance(self.followed, (mode, chunk))
-                    await self._show(*run_lines(mode, chunk))
+                    await self._show(*self.run.after(mode, chunk))
                     self._typed()
             await self._ask()
         except asyncio.CancelledError:
-            await self._show(*said(_NOT_CONTINUED if self.followed.countdown else _STOPPED))
+            await self._show(*said(_NOT_CONTINUED if self.run.followed.countdown else _STOPPED))
             raise
-        except Exception as error:  # a conversation outlives what a run dies of
+        except Exception as error:  # keep the chat alive when a run fails
             await self._show(*error_lines(error))
         finally:
             await self._look()
 
     async def _look(self) -> None:
-        """Show the list as it is stored: a call that was cut off has announced what is not."""
-        todos = todos_in((await self.thread.now()).values)
-        self.followed = Followed(todos, notice=self.followed.notice)
+        """Show the list as stored: an interrupted call may have announced a change in vain."""
+        notice = self.run.followed.notice
+        self.run.resume_at((await self.thread.now()).values)
+        self.run.followed = replace(self.run.followed, notice=notice)
         self.session.app.invalidate()
 
     def _typed(self, _: object = None) -> None:
-        """Stop the countdown when there is something typed, also before it began."""
+        """Stop the countdown when something is typed, also if that was before it began."""
         if not self.session.default_buffer.text:
             return
         self.leaving = False
-        if self.followed.countdown and self.work and not self.work.cancelling():
+        if self.run.followed.countdown and self.work and not self.work.cancelling():
             self.work.cancel()
 
     def _keys(self) -> KeyBindings:
@@ -235,9 +220,9 @@ class Conversation:
         return keys
 
     def _interrupt(self, event: KeyPressEvent) -> None:
-        """Stop the agent; where it rests, clear the line; where that was the last key, leave."""
+        """Stop the agent; if it is not working, clear the line; the second time, leave."""
         if self.work and self.working:
-            if self.waiting:  # not sent without another Enter: it was meant for another moment
+            if self.waiting:  # not sent without another Enter: it was meant for a later moment
                 typed = event.app.current_buffer.text
                 event.app.current_buffer.text = "\n".join([*self.waiting, typed]).strip()
                 self.waiting.clear()
@@ -252,27 +237,21 @@ class Conversation:
     async def _show(self, *lines: Shown) -> None:
         """Print above what is typed."""
         if lines:
-            await run_in_terminal(lambda: self.console.print(View(lines)))
+            await run_in_terminal(lambda: show(self.console, *lines))
         self.session.app.invalidate()
 
     def _toolbar(self) -> ANSI:
         with self.console.capture() as drawn:
             self.console.print("─" * self.console.width, style="dim")
-            self.console.print(View(tuple(self._foot())), no_wrap=True, overflow="ellipsis")
+            foot = foot_lines(
+                self.run.followed, self._doing(), self.waiting, self.console.height // 3
+            )
+            self.console.print(View(tuple(foot)), no_wrap=True, overflow="ellipsis")
         return ANSI(drawn.get().rstrip("\n"))
-
-    def _foot(self) -> Iterator[Shown]:
-        todos = self.followed.todos or []
-        if todos:
-            yield from in_view(list_lines(todos), max(self.console.height // 3, 1))
-        (status,) = status_lines(todos) or list_lines([])
-        yield replace(status, body=(*status.body, Span(f" · {self._doing()}", "dim")))
-        yield from (Shown((Span(f"kept: {one_line(text)}", "dim"),)) for text in self.waiting)
-        yield from note_lines(self.followed.countdown or self.followed.notice)
 
     def _doing(self) -> str:
         if self.working:
-            return "the agent is at work, Ctrl-C stops it"
+            return "the agent is working, Ctrl-C stops it"
         if self.approval.calls:
             return "yes, no, or why not"
         return "Ctrl-C again leaves" if self.leaving else "your turn"

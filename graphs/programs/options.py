@@ -1,4 +1,4 @@
-"""What the two programs of this repository take on their command lines, and how they refuse it."""
+"""The command lines of the two programs, and how they refuse unusable input."""
 
 import argparse
 import sqlite3
@@ -18,11 +18,11 @@ _LONGEST_GRACE = 60
 
 
 class UnusableInputError(Exception):
-    """A program cannot start on what it was given; the message is the one-line reason."""
+    """A program cannot start with what it was given; the message is the one-line reason."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that refuses in one line, with the options that both programs have."""
+    """A parser with the options of both programs, whose errors are one line."""
 
     def __init__(self, prog: str, description: str, epilog: str | None = None) -> None:
         super().__init__(prog=prog, description=description, epilog=epilog)
@@ -30,13 +30,13 @@ class Parser(argparse.ArgumentParser):
             "--agent",
             choices=AGENTS,
             help="coding reads and writes files and runs commands, and asks before a command or a "
-            "write; notes keeps notes; until_done runs commands (default: that of the thread, or "
-            "until_done)",
+            "write; notes keeps notes; until_done runs commands without asking (default: that of "
+            "the thread, or until_done)",
         )
         self.add_argument(
             "--model",
             metavar="PROVIDER:NAME",
-            help="a chat model (default: a stand-in without one)",
+            help="a chat model (default: a stand-in that needs none)",
         )
         self.add_argument(
             "--db",
@@ -63,42 +63,42 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Refuse in one line."""
+        """Raise an error of one line."""
         raise UnusableInputError(f"{message}; see {self.prog} --help")
 
 
 def check_database(path: str) -> None:
-    """Fail early on a file that is no database: a connection thread would fail too late.
+    """Fail early on a file that is not a database: a connection thread would fail too late.
 
     Raises:
-        sqlite3.Error: It cannot be opened, or is something else.
+        sqlite3.Error: It cannot be opened or is not a database.
     """
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("pragma schema_version")
 
 
 def saved_metadata(saved: CheckpointTuple | None) -> Mapping[str, Any]:
-    """What the checkpoints of a thread say of it; nothing for a new one."""
+    """The metadata in the checkpoints of a thread; empty for a new one."""
     return cast("Mapping[str, Any]", saved.metadata) if saved else {}
 
 
 def choose_agent(given: str | None, saved: Mapping[str, Any], thread: str) -> str:
-    """The agent of a thread: what its checkpoints say, or else what was asked for.
+    """The agent of a thread: the one in its checkpoints, or else the one asked for.
 
     Raises:
         UnusableInputError: The two differ.
     """
     kept = saved.get("agent")
     if given and kept and given != kept:
-        raise UnusableInputError(f"thread {thread!r} is one of --agent {kept}")
+        raise UnusableInputError(f"thread {thread!r} belongs to --agent {kept}")
     return given or kept or "until_done"
 
 
 def choose_workdir(given: Path | None, saved: Mapping[str, Any]) -> Path:
-    """Where commands run: as asked for, as the thread's checkpoints say, or somewhere new.
+    """Where commands run: as asked for, as in the thread's checkpoints, or a new directory.
 
     Raises:
-        UnusableInputError: There can be no such directory.
+        UnusableInputError: The directory cannot be made.
     """
     workdir = given or Path(saved.get("workdir") or tempfile.mkdtemp(prefix="todo-"))
     try:

@@ -5,7 +5,7 @@ from todo_tools.rendering._branches import show_branches
 from todo_tools.rendering._follow import Screen
 from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.rendering._notebook import follow_in_notebook
-from todo_tools.rendering._run import Followed, advance
+from todo_tools.rendering._run import Followed, advance, changes
 from todo_tools.rendering._terminal import follow_in_terminal
 from todo_tools.rendering._views import View, show_call, show_result, show_status, show_todos
 
@@ -16,6 +16,7 @@ __all__ = [
     "Span",
     "View",
     "advance",
+    "changes",
     "follow_in_notebook",
     "follow_in_terminal",
     "list_lines",

@@ -1,0 +1,147 @@
+"""A run as lines to print one below the other, made from the chunks of its stream.
+
+The calls of one AI message run at the same time, so their results and events arrive in any order.
+Results are shown in the order of the calls, and the list after the last of them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from todo_tools.rendering import (
+    Followed,
+    Line,
+    Span,
+    advance,
+    changes,
+    note_lines,
+    one_line,
+    show_call,
+    show_result,
+)
+from todo_tools.state import messages_in, todos_in
+from todo_tools.transcript import details_of
+
+_OUTPUT_LINES = 12
+_INDENT = Span("  ")
+
+
+class RunLines:
+    """Turns the chunks of a thread's runs into lines.
+
+    Args:
+        state: The state of the thread before the first run.
+    """
+
+    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+        self._shown = set[str]()
+        self._results = dict[str | None, ToolMessage]()
+        self.resume_at(state or {})
+
+    def resume_at(self, state: Mapping[str, Any]) -> None:
+        """Go to a state of the thread; calls that are unanswered there may be answered next."""
+        messages = messages_in(state)
+        answers = [message for message in messages if isinstance(message, AIMessage)]
+        calls = tuple(call["id"] for call in answers[-1].tool_calls) if answers else ()
+        answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+        self.followed = self._printed = Followed(todos_in(state), turn=calls)
+        self._calls = [call for call in calls if call not in answered]
+        self._results.clear()
+
+    def after(self, mode: str, chunk: Mapping[str, Any]) -> tuple[Line, ...]:
+        """Take in a chunk.
+
+        Args:
+            mode: The stream mode, `updates` or `custom`.
+            chunk: What it holds.
+
+        Returns:
+            What the model said and called, what the tools answered and what the loop did, without
+            the list and the countdown: both are in `followed`.
+        """
+        self.followed = advance(self.followed, (mode, chunk))
+        if mode == "custom":
+            return tuple(_loop_lines(chunk))
+        return tuple(line for message in messages_of(chunk) for line in self._message(message))
+
+    def changed_list(self) -> tuple[Line, ...]:
+        """The list, if all calls of an AI message are answered and have changed it.
+
+        Where items only moved on or were added at the end, only those are shown.
+        """
+        if self._calls or self.followed.todos == self._printed.todos:
+            return ()
+        before, self._printed = self._printed, Followed(self.followed.todos)
+        return tuple(_indented(changes(before, self._printed)))
+
+    def _message(self, message: BaseMessage) -> Iterator[Line]:
+        if isinstance(message, AIMessage):
+            # Middleware repeats the model's answer, for example to have its calls approved.
+            if message.id not in self._shown:
+                yield from answer_lines(message)
+            self._shown |= {message.id} if message.id else set()
+            self._calls = [call["id"] for call in message.tool_calls]
+            self._results.clear()
+        elif isinstance(message, ToolMessage):
+            yield from self._result(message)
+
+    def _result(self, message: ToolMessage) -> Iterator[Line]:
+        if message.tool_call_id not in self._calls:  # its AI message is not in this stream
+            yield from _result_lines(message)
+            return
+        self._results[message.tool_call_id] = message
+        while self._calls and self._calls[0] in self._results:
+            yield from _result_lines(self._results.pop(self._calls.pop(0)))
+
+
+def messages_of(updates: Mapping[str, Any]) -> Iterator[BaseMessage]:
+    """The messages in a chunk of the mode `updates`."""
+    for update in updates.values():
+        # A node that waits for a person, or that wrote nothing, has no dict.
+        for part in _each(update):
+            if isinstance(part, Mapping):
+                messages = _each(cast("Mapping[str, object]", part).get("messages"))
+                yield from (each for each in messages if isinstance(each, BaseMessage))
+
+
+def _each(value: object) -> Sequence[object]:
+    return cast("Sequence[object]", value) if isinstance(value, list) else [value]
+
+
+def answer_lines(message: AIMessage) -> Iterator[Line]:
+    """What the model said, as one block, and the tools it called, one a line."""
+    for number, line in enumerate(message.text.splitlines()):
+        mark = Span("   ", plain="") if number else Span("💬 ", plain="")
+        yield Line((Span(one_line(line)),), (mark,))
+    for call in message.tool_calls:
+        (shown,) = show_call(call["name"], call["args"]).lines
+        yield replace(shown, lead=(Span("→ ", "accent", plain="-> "),))
+
+
+def _result_lines(message: ToolMessage) -> Iterator[Line]:
+    """What a tool answered; of the todo tools only errors, for the list is shown by itself."""
+    if details_of(message) is not None and message.status != "error":
+        return
+    lines = show_result(message).lines
+    left_out = len(lines) - _OUTPUT_LINES
+    if left_out > 0:
+        yield Line((Span(f"({left_out} more lines)", "dim"),), (_INDENT,))
+    for line in lines[-_OUTPUT_LINES:]:
+        yield replace(line, lead=(Span("  │ ", "dim", plain="  | "), *line.lead))
+
+
+def _loop_lines(event: Mapping[str, Any]) -> Iterator[Line]:
+    match event:
+        case {"type": "todo_loop", "outcome": None, "in_turn": count}:
+            text = f" not finished: sent back to work (continuation {count})"
+            yield Line((Span(text, "accent"),), (Span("↻", "accent", plain="<-"),))
+        case {"type": "todo_loop", "text": str(notice)}:
+            yield from note_lines(notice)
+        case _:
+            pass
+
+
+def _indented(lines: Iterable[Line]) -> Iterator[Line]:
+    return (replace(line, lead=(_INDENT, *line.lead)) for line in lines)

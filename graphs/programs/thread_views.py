@@ -1,0 +1,98 @@
+"""What a person sees of threads: their checkpoints, their branches, and a list of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.types import StateSnapshot
+
+from graphs.programs.thread import tips
+from todo_tools import TodoItem
+from todo_tools.rendering import Line, Span, View, list_lines, one_line, show_call, status_lines
+from todo_tools.state import loop_in, messages_in, todos_in
+from todo_tools.transcript import is_from_user, is_injected, last_user_message
+
+_BRIEF_CHARACTERS = 56
+
+
+def history_view(way: Sequence[StateSnapshot]) -> View:
+    """Show checkpoints, numbered from 1: what happened, and the list where it changed."""
+    lines = list[Line]()
+    before: StateSnapshot | None = None
+    for number, snapshot in enumerate(way, start=1):
+        todos = todos_in(snapshot.values)
+        lines.append(_row(number, " ", (Span(_happened(before, snapshot)),)))
+        if todos != (todos_in(before.values) if before else []):
+            lines += _beneath((*list_lines(todos), *status_lines(todos)))
+        before = snapshot
+    return View(tuple(lines))
+
+
+def branches_view(history: Sequence[StateSnapshot]) -> View:
+    """Show the branches, each with its list; the one that the thread is on is marked."""
+    lines = list[Line]()
+    for number, tip in tips(history).items():
+        todos = todos_in(tip.values)
+        messages = messages_in(tip.values)
+        at = last_user_message(messages)
+        said = f" {_brief(messages[at].text)}" if at is not None else ""
+        mark = "▸" if tip is history[0] else " "
+        lines.append(_row(number, mark, (*_status(todos), Span(said, "muted"))))
+        lines += _beneath(list_lines(todos) if todos else ())
+    return View(tuple(lines))
+
+
+def threads_view(newest: Sequence[StateSnapshot]) -> View:
+    """Show threads, one a line: id, status, the user's first message."""
+    lines = list[Line]()
+    for snapshot in newest:
+        name = str(snapshot.config.get("configurable", {}).get("thread_id", ""))
+        said = next((m.text for m in messages_in(snapshot.values) if is_from_user(m)), "")
+        lead = (Span(f"  {one_line(name)}", "accent"), Span("  "))
+        status = _status(todos_in(snapshot.values))
+        lines.append(Line((*status, Span(f" {_brief(said)}", "muted")), lead))
+    return View(tuple(lines))
+
+
+def _row(number: int, mark: str, body: tuple[Span, ...]) -> Line:
+    return Line(body, (Span(mark, "success", plain=mark.strip() and ">"), _number_span(number)))
+
+
+def _number_span(number: int) -> Span:
+    return Span(f"{number:>3}  ", "accent")
+
+
+def _beneath(lines: tuple[Line, ...]) -> Iterator[Line]:
+    return (replace(line, lead=(Span(" " * 6), *line.lead)) for line in lines)
+
+
+def _status(todos: list[TodoItem]) -> tuple[Span, ...]:
+    return (status_lines(todos) or list_lines(todos))[0].spans
+
+
+def _happened(before: StateSnapshot | None, snapshot: StateSnapshot) -> str:
+    """What led to a checkpoint, in a few words."""
+    if (snapshot.metadata or {}).get("source") == "update":
+        same = before is not None and todos_in(before.values) == todos_in(snapshot.values)
+        return "copied here" if same else "list edited by hand"
+    messages = messages_in(snapshot.values)
+    if before is not None and len(messages) == len(messages_in(before.values)):
+        return f"stopped: {loop_in(snapshot.values).get('outcome')}"
+    return _said(messages[-1]) if messages else "the beginning"
+
+
+def _said(message: BaseMessage) -> str:
+    if is_injected(message):
+        return "↻ sent back to work"
+    if isinstance(message, ToolMessage):
+        first, *rest = message.text.splitlines() or [""]
+        return _brief(f"│ {message.name}: {first}{' …' if rest else ''}")
+    if isinstance(message, AIMessage):
+        calls = [str(show_call(call["name"], call["args"])) for call in message.tool_calls]
+        return _brief(" → ".join(["💬 " + message.text if message.text else "", *calls]).strip())
+    return _brief(f"› {message.text}")  # noqa: RUF001  the mark of the prompt
+
+
+def _brief(text: str) -> str:
+    shown = one_line(text)
+    return shown if len(shown) <= _BRIEF_CHARACTERS else f"{shown[:_BRIEF_CHARACTERS]}…"
