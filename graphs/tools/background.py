@@ -6,7 +6,8 @@ from uuid import uuid4
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from graphs.tools.shell import SECONDS_TO_DIE, LocalShell, ShellRun, shell_answer
+from graphs.tools.run import ShellRun
+from graphs.tools.shell import SECONDS_TO_DIE, LocalShell, shell_answer
 from todo_tools.rendering import one_line
 
 

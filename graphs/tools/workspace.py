@@ -1,5 +1,6 @@
 """A directory that a coding agent works in: its files and its shell."""
 
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from deepagents.backends.protocol import (
@@ -32,10 +33,13 @@ class Workspace(LocalShell):
     Args:
         workdir: The directory.
         timeout: Seconds after which a command is ended.
+        env: Variables for commands, added to the few that they get.
     """
 
-    def __init__(self, workdir: Path, *, timeout: int = 120) -> None:
-        super().__init__(workdir, timeout=timeout, virtual_mode=True)
+    def __init__(
+        self, workdir: Path, *, timeout: int = 120, env: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(workdir, timeout=timeout, env=env, virtual_mode=True)
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Read a window of lines."""
