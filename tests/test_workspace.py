@@ -15,7 +15,7 @@ OPERATIONS: dict[str, Callable[[Workspace], Any]] = {
     "read": lambda workspace: workspace.read("folder/file"),
     "write": lambda workspace: workspace.write("folder/file", "mine"),
     "edit": lambda workspace: workspace.edit("folder/file", "open", "mine"),
-    "edit what is outside": lambda workspace: workspace.edit("folder/file", SECRET, "mine"),
+    "edit what is outside": lambda workspace: workspace.edit("folder/file", "token", "mine"),
     "ls": lambda workspace: workspace.ls("folder"),
     "glob": lambda workspace: workspace.glob("*"),
     "glob below": lambda workspace: workspace.glob("*", "folder"),
@@ -40,8 +40,8 @@ def inside(tmp_path: Path) -> Path:
 def outside(tmp_path: Path) -> Path:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / "file").write_text(SECRET)
-    (outside / "private").write_text(SECRET)
+    (outside / "file").write_text(f"{SECRET}: token")
+    (outside / "private").write_text(f"{SECRET}: token")
     return outside
 
 
@@ -78,7 +78,7 @@ class TestLinksThatAreSwapped:
         monkeypatch.setattr(os, "open", swap_and_open)
         answer = repr(operation(workspace))
         monkeypatch.undo()
-        assert SECRET not in answer.replace(f"'{SECRET}'", "")  # an error may quote the call
+        assert SECRET not in answer
         assert "private" not in answer
         assert content_of(outside) == before
 
@@ -91,7 +91,7 @@ class TestLinksThatAreSwapped:
         (inside / "folder").rename(inside / "moved")
         (inside / "folder").symlink_to(outside)
         answer = repr(operation(Workspace(inside)))
-        assert SECRET not in answer.replace(f"'{SECRET}'", "")
+        assert SECRET not in answer
         assert "private" not in answer
         assert content_of(outside) == before
 
