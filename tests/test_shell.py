@@ -162,7 +162,7 @@ class TestTheEndOfACommand:
     def test_what_it_left_in_the_background_ends_with_it(
         self, lifeline: Lifeline, tmp_path: Path
     ) -> None:
-        """With its output closed, too, which tells of nothing that still runs."""
+        """Even with its output closed, which makes the command look finished."""
         command = f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &); echo done"
         response = LocalShell(tmp_path).execute(command)
         assert (response.output, response.exit_code) == ("done", 0)
@@ -178,7 +178,7 @@ class TestTheEndOfACommand:
 
     @pytest.mark.slow
     async def test_a_detached_child_does_not_hold_up_a_cancellation(self, tmp_path: Path) -> None:
-        """It lives on, since nothing can find it, but nobody waits for its output."""
+        """It goes on, since nothing can find it, but nobody waits for its output."""
         with detached(tmp_path) as command:
             lifeline = Lifeline(tmp_path)
             run = asyncio.create_task(LocalShell(tmp_path).aexecute(command))
@@ -274,9 +274,47 @@ class TestTheEndOfTheProgram:
             program.send_signal(signal.SIGINT)
             assert program.wait(20) != 0
 
-    def test_an_earlier_ctrl_c_ends_no_command(self, tmp_path: Path) -> None:
-        """A program may run an agent where it handles one."""
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt:
-            assert LocalShell(tmp_path).execute("sleep 0.5; echo done").output == "done"
+    @pytest.mark.parametrize(
+        "meanwhile",
+        [
+            "os.fork() or signal.pause()",
+            "GUARD._process.kill(); GUARD._process.wait(); shell.execute('true')",
+        ],
+        ids=["a fork of the program lives on", "the guard was killed and started again"],
+    )
+    def test_the_guard_is_reliable(
+        self, meanwhile: str, lifeline: Lifeline, tmp_path: Path
+    ) -> None:
+        """It kills what it is there for when the program that started it has been killed."""
+        program = (
+            "import os, signal; from pathlib import Path\n"
+            "from graphs.tools.guard import GUARD\n"
+            "from graphs.tools.shell import LocalShell\n"
+            "shell = LocalShell(Path('.'))\n"
+            f"run = shell.run({IN_FRONT!r}).start()\n"
+            f"{meanwhile}\n"
+            "print('ready', flush=True)\n"
+            "signal.pause()\n"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout
+            assert process.stdout.readline() == b"ready\n"
+            assert lifeline.begins()
+            process.kill()
+            assert lifeline.ends()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # the fork
+
+
+def test_an_earlier_ctrl_c_ends_no_command(tmp_path: Path) -> None:
+    """A program may run an agent where it handles one."""
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        assert LocalShell(tmp_path).execute("sleep 0.5; echo done").output == "done"

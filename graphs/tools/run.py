@@ -21,8 +21,8 @@ class ShellRun:
     """One run of a command, in a process group of its own.
 
     Whatever is left in the group is killed when the run is over, when it is ended, and when this
-    program ends, be it by SIGKILL. Only a process that leaves the group is out of reach: one that
-    `setsid` has started, or a job of a shell with `set -m`.
+    program ends, even by SIGKILL. A process that has left the group cannot be found and goes on:
+    one that was started by `setsid`, or a job of a shell with `set -m`.
 
     Args:
         command: For bash, or for `/bin/sh` where there is no bash.
@@ -48,7 +48,7 @@ class ShellRun:
         """Begin; does nothing when it was ended before it began.
 
         Raises:
-            OSError: The directory is gone, say.
+            OSError: It cannot be started, for example because the directory is gone.
             ValueError: The command has a null byte.
         """
         GUARD.start()
@@ -103,7 +103,7 @@ class ShellRun:
         )
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:
-        """Let it begin, read until nothing holds the output, and end what is left of the group."""
+        """Let it begin, read until nothing holds the output, and kill what is left of the group."""
         if process.stdin:
             with process.stdin, suppress(BrokenPipeError):  # it may have been ended already
                 process.stdin.write(b"\n")

@@ -84,8 +84,8 @@ class LocalShell(LocalShellBackend):
     all output in memory and cuts off its end; here only the two ends are ever kept.
 
     Commands get a few variables of this program's environment, so that they cannot print its API
-    keys or pass them on by mistake. That is no barrier: a command that means to can read them where
-    the system shows the processes of a user, such as in `/proc`.
+    keys or pass them on by mistake. It does not stop a command that looks for them: it may read the
+    files of the same user, and the environment of the same user's processes in `/proc`.
 
     Args:
         workdir: Where commands run.
@@ -159,7 +159,7 @@ def shell_answer(response: ExecuteResponse) -> str:
 
 
 def command_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a command may know of this program's environment, and what is added to it."""
+    """The part of this program's environment that commands get, and what is added to it."""
     passed = {
         name: value
         for name, value in os.environ.items()
@@ -180,9 +180,10 @@ def _why_unfinished(run: ShellRun, seconds: int) -> tuple[str, int] | None:
 
 
 def _interrupt() -> KeyboardInterrupt | None:
-    """The Ctrl-C that the main thread is handling, if it is.
+    """The Ctrl-C that the main thread is handling, if any.
 
-    In a synchronous run the main thread waits for its tools, then too, and nothing else tells them.
+    Python raises it in the main thread alone. In a synchronous run that thread then waits until the
+    tools in other threads have finished, and gives them no sign of it.
     """
     exceptions: dict[int, Any] = sys._current_exceptions()  # pyright: ignore[reportPrivateUsage]
     handled = exceptions.get(threading.main_thread().ident or 0)
