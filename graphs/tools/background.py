@@ -1,12 +1,18 @@
 """Commands that run beside an agent, whose results it fetches later."""
 
+import threading
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated
 from uuid import uuid4
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from pydantic import Field
 
-from graphs.tools.shell import SECONDS_TO_DIE, LocalShell, ShellRun, shell_answer
+from graphs.tools.run import ShellRun
+from graphs.tools.shell import SECONDS_TO_DIE, Command, LocalShell, shell_answer
 from todo_tools.rendering import one_line
 
 
@@ -14,7 +20,8 @@ class BackgroundTasks:
     """Commands in the background, and the three tools to start, list and fetch them.
 
     They end, with everything they have started, when this is closed, when it is no longer used, and
-    when the program exits: whichever comes first.
+    when the program ends: whichever comes first. A thread sees its own tasks alone; the limit is
+    one for all threads.
 
     Args:
         shell: Where and how commands run; its time limit does not apply.
@@ -28,19 +35,17 @@ class BackgroundTasks:
     def __init__(self, shell: LocalShell, *, max_running: int = 10) -> None:
         self._shell = shell
         self._max_running = max_running
-        self._runs: dict[str, ShellRun] = {}
-        self._end_all = weakref.finalize(self, _end, self._runs)
-        self.tools: list[BaseTool] = [
-            _tool(self.start, "run_in_background", _RUN_DESCRIPTION),
-            _tool(self.show, "list_background_tasks", _LIST_DESCRIPTION),
-            _tool(self.fetch, "get_background_task", _GET_DESCRIPTION),
-        ]
+        self._tasks: dict[str, _Task] = {}
+        self._lock = threading.Lock()
+        self._end_all = weakref.finalize(self, _end, self._tasks, self._lock)
+        self.tools = _tools(self)
 
-    def start(self, command: str) -> str:
+    def start(self, command: str, thread: str | None = None) -> str:
         """Start a command.
 
         Args:
-            command: For the system's shell.
+            command: For the shell.
+            thread: The thread that it belongs to.
 
         Returns:
             A sentence that names the id of the task.
@@ -48,53 +53,59 @@ class BackgroundTasks:
         Raises:
             ToolException: Too many run already, or the command cannot be started.
         """
-        if not self._end_all.alive:
-            raise ToolException("Error: background tasks have been closed")
-        if sum(not run.finished for run in self._runs.values()) >= self._max_running:
-            raise ToolException(
-                f"Error: {self._max_running} background tasks are running, which is the limit; "
-                "wait until one has ended"
-            )
-        run = self._shell.run(command)
-        try:
-            run.start()
-        except (OSError, ValueError) as error:
-            raise ToolException(f"Error: the command cannot be started: {error}") from error
-        task_id = uuid4().hex[:8]
-        self._runs[task_id] = run
-        return f"Started background task {task_id}. Fetch its result with get_background_task."
+        task = _Task(uuid4().hex[:8], self._shell.run(command), thread)
+        with self._lock:  # tools of one turn run in parallel threads
+            self._check_that_one_may_start()
+            try:
+                task.run.start()
+            except (OSError, ValueError) as error:
+                task.run.end()
+                raise ToolException(f"Error: the command cannot be started: {error}") from error
+            self._tasks[task.id] = task
+        return f"Started background task {task.id}. Fetch its result with get_background_task."
 
-    def show(self) -> str:
-        """List the tasks, oldest first, a line `id status: command` each."""
-        lines = (f"{key} {_status(run)}: {one_line(run.command)}" for key, run in self._list())
+    def show(self, thread: str | None = None) -> str:
+        """List the tasks of a thread, oldest first, a line `id status: command` each."""
+        with self._lock:
+            tasks = [task for task in self._tasks.values() if task.thread == thread]
+        lines = (f"{task.id} {task.status}: {one_line(task.run.command)}" for task in tasks)
         return "\n".join(lines) or "No background tasks"
 
-    def fetch(self, task_id: str) -> str:
+    def fetch(self, task_id: str, thread: str | None = None) -> str:
         """Give what a task has put out, and how it ended.
 
         Args:
             task_id: As `start` named it.
+            thread: The thread that it belongs to.
 
         Returns:
             The output and `exit code N`; while it runs, the output so far and `still running`.
 
         Raises:
-            ToolException: There is no such task.
+            ToolException: The thread has no such task.
         """
-        run = self._runs.get(task_id)
-        if run is None:
+        task = self._tasks.get(task_id)
+        if task is None or task.thread != thread:
             raise ToolException(
                 f"Error: there is no background task {task_id!r:.40}; tasks end with the program "
                 "that runs them, and list_background_tasks shows those there are"
             )
-        return shell_answer(run.response()) if run.finished else f"{run.response().output}\n{_RUNS}"
+        if not task.run.finished:
+            return f"{task.run.response().output}\nstill running"
+        return shell_answer(task.run.response())
 
     def close(self) -> None:
         """End all tasks, with everything they have started; no more can be started."""
         self._end_all()
 
-    def _list(self) -> list[tuple[str, ShellRun]]:
-        return list(self._runs.items())  # a copy: tools of one turn run in parallel threads
+    def _check_that_one_may_start(self) -> None:
+        if not self._end_all.alive:
+            raise ToolException("Error: background tasks have been closed")
+        if sum(not task.run.finished for task in self._tasks.values()) >= self._max_running:
+            raise ToolException(
+                f"Error: {self._max_running} background tasks are running, which is the limit; "
+                "wait until one has ended"
+            )
 
     def __enter__(self) -> "BackgroundTasks":
         return self
@@ -103,7 +114,6 @@ class BackgroundTasks:
         self.close()
 
 
-_RUNS = "still running"
 _RUN_DESCRIPTION = (
     "Start a shell command in the working directory without waiting for its end, such as a server "
     "or a long build. Answers at once with a task id. It ends with the program at the latest."
@@ -115,18 +125,51 @@ _GET_DESCRIPTION = (
 )
 
 
-def _status(run: ShellRun) -> str:
-    return "finished" if run.finished else "running"
+TaskId = Annotated[str, Field(description="The id that run_in_background has answered with.")]
 
 
-def _end(runs: Mapping[str, ShellRun]) -> None:
-    for run in list(runs.values()):
+@dataclass(frozen=True)
+class _Task:
+    id: str
+    run: ShellRun
+    thread: str | None
+
+    @property
+    def status(self) -> str:
+        return "finished" if self.run.finished else "running"
+
+
+def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
+    """The tools, whose `config` LangChain gives them; the model neither sees nor sets it."""
+
+    def run_in_background(command: Command, config: RunnableConfig) -> str:
+        return tasks.start(command, _thread(config))
+
+    def list_background_tasks(config: RunnableConfig) -> str:
+        return tasks.show(_thread(config))
+
+    def get_background_task(task_id: TaskId, config: RunnableConfig) -> str:
+        return tasks.fetch(task_id, _thread(config))
+
+    described: list[tuple[Callable[..., str], str]] = [
+        (run_in_background, _RUN_DESCRIPTION),
+        (list_background_tasks, _LIST_DESCRIPTION),
+        (get_background_task, _GET_DESCRIPTION),
+    ]
+    return [
+        StructuredTool.from_function(tool, description=description, handle_tool_error=True)
+        for tool, description in described
+    ]
+
+
+def _thread(config: RunnableConfig) -> str | None:
+    return config.get("configurable", {}).get("thread_id")
+
+
+def _end(tasks: Mapping[str, _Task], lock: threading.Lock) -> None:
+    with lock:  # one that is being started is waited for, and ended with the others
+        runs = [task.run for task in tasks.values()]
+    for run in runs:
         run.end()
-    for run in list(runs.values()):
+    for run in runs:
         run.wait(SECONDS_TO_DIE)
-
-
-def _tool(function: Callable[..., str], name: str, description: str) -> BaseTool:
-    return StructuredTool.from_function(
-        function, name=name, description=description, handle_tool_error=True
-    )

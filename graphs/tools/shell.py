@@ -2,21 +2,44 @@
 
 import asyncio
 import os
-import signal
-import subprocess
+import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import Annotated, Any, cast
 
 from deepagents.backends import LocalShellBackend
 from deepagents.backends.protocol import ExecuteResponse
 from langchain_core.tools import StructuredTool
+from pydantic import Field
 
-NOT_STARTED, TIMED_OUT = 1, 124
+from graphs.tools.run import ShellRun
+
+NOT_STARTED, TIMED_OUT, INTERRUPTED = 1, 124, 130
 MAX_OUTPUT_BYTES = 100_000
-SECONDS_TO_DIE = 5.0
+SECONDS_TO_DIE = 2.0
+PASSED_VARIABLES = frozenset(
+    [
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "LOGNAME",
+        "PATH",
+        "SHELL",
+        "TERM",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "VIRTUAL_ENV",
+    ]
+)
+"""The variables that commands get, besides those of the locale (`LC_*`)."""
+
+_SECONDS_BETWEEN_LOOKS = 0.1
+
+Command = Annotated[str, Field(description="The command, for bash (sh where there is no bash).")]
+"""The argument of the tools that run one."""
 
 _DESCRIPTION = (
     "Run a shell command in the working directory. Answers with its output and, on the last line, "
@@ -24,7 +47,9 @@ _DESCRIPTION = (
 )
 
 
-def shell_tool(workdir: Path, *, timeout: int = 120) -> StructuredTool:
+def shell_tool(
+    workdir: Path, *, timeout: int = 120, env: Mapping[str, str] | None = None
+) -> StructuredTool:
     """Make the tool `shell`.
 
     Commands run with the rights of this process and are not confined to the directory: give it to
@@ -33,16 +58,17 @@ def shell_tool(workdir: Path, *, timeout: int = 120) -> StructuredTool:
     Args:
         workdir: Where commands run.
         timeout: Seconds after which a command is ended, with exit code 124.
+        env: Variables for commands, added to the few of `PASSED_VARIABLES`.
 
     Returns:
         A tool that takes `command`.
     """
-    backend = LocalShell(workdir, timeout=timeout)
+    backend = LocalShell(workdir, timeout=timeout, env=env)
 
-    def shell(command: str) -> str:
+    def shell(command: Command) -> str:
         return shell_answer(backend.execute(command))
 
-    async def ashell(command: str) -> str:
+    async def ashell(command: Command) -> str:
         return shell_answer(await backend.aexecute(command))
 
     return StructuredTool.from_function(
@@ -53,14 +79,19 @@ def shell_tool(workdir: Path, *, timeout: int = 120) -> StructuredTool:
 class LocalShell(LocalShellBackend):
     """The maintained local shell, with another way to run a command.
 
-    The maintained one ends only the shell itself on time-out, and nothing on cancellation; here
-    everything it started is ended too. It also keeps all output in memory before it cuts it; here
-    no more than the limit is ever kept.
+    The maintained one ends only the shell itself on time-out, and nothing on cancellation or with
+    the program; here everything that a command has started is ended too (`ShellRun`). It also keeps
+    all output in memory and cuts off its end; here only the two ends are ever kept.
+
+    Commands get a few variables of this program's environment, so that they cannot print its API
+    keys or pass them on by mistake. It does not stop a command that looks for them: it may read the
+    files of the same user, and the environment of the same user's processes in `/proc`.
 
     Args:
         workdir: Where commands run.
         timeout: Seconds after which a command is ended, with exit code 124.
-        max_output_bytes: How much of a command's output is kept, of each of its two streams.
+        env: Variables for commands, added to the few of `PASSED_VARIABLES`.
+        max_output_bytes: How much of a command's output is kept, half of it from each end.
         virtual_mode: Whether the file operations see the directory as `/` and nothing beyond it.
     """
 
@@ -69,16 +100,23 @@ class LocalShell(LocalShellBackend):
         workdir: Path,
         *,
         timeout: int = 120,
+        env: Mapping[str, str] | None = None,
         max_output_bytes: int = MAX_OUTPUT_BYTES,
         virtual_mode: bool = False,
     ) -> None:
         super().__init__(workdir, timeout=timeout, virtual_mode=virtual_mode)
         self.timeout = timeout
+        self.env = dict(env or {})
         self.max_output_bytes = max_output_bytes
 
-    def run(self, command: str) -> "ShellRun":
+    def run(self, command: str) -> ShellRun:
         """Make the run of a command, not yet started."""
-        return ShellRun(command, self.cwd, self.max_output_bytes)
+        return ShellRun(
+            command,
+            self.cwd,
+            env=command_environment(self.env),
+            max_output_bytes=self.max_output_bytes,
+        )
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a command and wait for it."""
@@ -97,125 +135,58 @@ class LocalShell(LocalShellBackend):
         finally:
             run.end()
 
-    def _finish(self, run: "ShellRun", timeout: int | None) -> ExecuteResponse:
+    def _finish(self, run: ShellRun, timeout: int | None) -> ExecuteResponse:
         seconds = self.timeout if timeout is None else timeout
         if seconds <= 0:
             raise ValueError(f"timeout must be positive, got {seconds}")
         try:
-            if run.start().wait(seconds):
-                return run.response()
+            run.start()
+            stopped = _why_unfinished(run, seconds)
         except (OSError, ValueError) as error:  # the directory is gone, a null byte in the command
             return ExecuteResponse(f"Error: the command cannot be started: {error}", NOT_STARTED)
         finally:
             run.end()
+        if not stopped:
+            return run.response()
         run.wait(SECONDS_TO_DIE)
-        return run.response(note=f"[Timed out after {seconds}s]", exit_code=TIMED_OUT)
-
-
-class ShellRun:
-    """One run of a command, in a process group of its own.
-
-    Args:
-        command: For the system's shell.
-        workdir: Where it runs.
-        max_output_bytes: How much output is kept, of each of its two streams.
-    """
-
-    def __init__(self, command: str, workdir: Path, max_output_bytes: int) -> None:
-        self.command = command
-        self._workdir = workdir
-        self._outputs = (_Output(max_output_bytes), _Output(max_output_bytes))
-        self._max_output_bytes = max_output_bytes
-        self._process: subprocess.Popen[bytes] | None = None
-        self._readers: list[threading.Thread] = []
-        self._ended = False
-        self._lock = threading.Lock()
-
-    def start(self) -> "ShellRun":
-        """Begin; does nothing when it was ended before it began."""
-        with self._lock:
-            if self._ended:
-                return self
-            self._process = process = subprocess.Popen(  # noqa: S602  it is what this is for
-                self.command,
-                shell=True,
-                cwd=self._workdir,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-            streams = (process.stdout, process.stderr)
-            for stream, output in zip(streams, self._outputs, strict=True):
-                reader = threading.Thread(target=output.read, args=(stream,), daemon=True)
-                reader.start()
-                self._readers.append(reader)
-        return self
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for the end of the command and of its output, and say whether they came."""
-        deadline = time.monotonic() + timeout
-        for reader in self._readers:
-            reader.join(max(0, deadline - time.monotonic()))
-        if self._process:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(max(0, deadline - time.monotonic()))
-        return self.finished
-
-    @property
-    def finished(self) -> bool:
-        """Whether the command has ended and nothing it started still holds its output."""
-        if self._process is None:
-            return self._ended
-        reading = any(reader.is_alive() for reader in self._readers)
-        return self._process.poll() is not None and not reading
-
-    def end(self) -> None:
-        """End the command with everything it has started, without waiting for it to be gone."""
-        with self._lock:
-            self._ended = True
-            if self._process is None or self.finished:
-                return
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-
-    def response(self, *, note: str = "", exit_code: int | None = None) -> ExecuteResponse:
-        """What the command has put out so far, with its exit code when it has ended."""
-        code = self._process.poll() if self._process else None
-        whole = self._shown().encode()
-        shown = whole[: self._max_output_bytes]
-        return ExecuteResponse(
-            output="\n".join(filter(None, [shown.decode(errors="ignore"), note])) or "<no output>",
-            exit_code=code if exit_code is None else exit_code,
-            truncated=len(whole) > len(shown) or any(output.cut for output in self._outputs),
-        )
-
-    def _shown(self) -> str:
-        out, err = (output.text.rstrip("\n") for output in self._outputs)
-        return "\n".join(filter(None, [out, *(f"[stderr] {line}" for line in err.splitlines())]))
-
-
-class _Output:
-    """One stream of a command: its beginning is kept, the rest is read and dropped."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._kept = bytearray()
-        self.cut = False
-
-    @property
-    def text(self) -> str:
-        return bytes(self._kept).decode(errors="replace")
-
-    def read(self, stream: IO[bytes]) -> None:
-        with stream:
-            while chunk := os.read(stream.fileno(), 1 << 16):
-                room = self._max_bytes - len(self._kept)
-                self._kept += chunk[:room]
-                self.cut = self.cut or len(chunk) > room
+        note, exit_code = stopped
+        return run.response(note=note, exit_code=exit_code)
 
 
 def shell_answer(response: ExecuteResponse) -> str:
     """A command's output as a model reads it, its exit code on the last line."""
-    cut = "\n[Output was cut: this is its beginning]" if response.truncated else ""
-    return f"{response.output}{cut}\nexit code {response.exit_code}"
+    return f"{response.output}\nexit code {response.exit_code}"
+
+
+def command_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The part of this program's environment that commands get, and what is added to it."""
+    passed = {
+        name: value
+        for name, value in os.environ.items()
+        if name in PASSED_VARIABLES or name.startswith("LC_")
+    }
+    return passed | dict(added or {})
+
+
+def _why_unfinished(run: ShellRun, seconds: int) -> tuple[str, int] | None:
+    """Wait for a run; what to say of it, and its exit code, when it does not finish by itself."""
+    before, deadline = _interrupt(), time.monotonic() + seconds
+    while not run.wait(_SECONDS_BETWEEN_LOOKS):
+        if time.monotonic() >= deadline:
+            return f"[Timed out after {seconds}s]", TIMED_OUT
+        if run.ended or _interrupt() not in (None, before):
+            return "[Interrupted]", INTERRUPTED
+    return None
+
+
+def _interrupt() -> KeyboardInterrupt | None:
+    """The Ctrl-C that the main thread is handling, if any.
+
+    Python raises it in the main thread alone. In a synchronous run that thread then waits until the
+    tools in other threads have finished, and gives them no sign of it.
+    """
+    exceptions: dict[int, Any] = sys._current_exceptions()  # pyright: ignore[reportPrivateUsage]
+    handled = exceptions.get(threading.main_thread().ident or 0)
+    if isinstance(handled, tuple):  # before Python 3.12
+        _, handled, _ = cast("tuple[object, object, object]", handled)
+    return handled if isinstance(handled, KeyboardInterrupt) else None

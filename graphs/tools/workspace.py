@@ -1,10 +1,23 @@
 """A directory that a coding agent works in: its files and its shell."""
 
+import re
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
+from deepagents.backends import FilesystemBackend
 from deepagents.backends.protocol import (
+    DEFAULT_GREP_TIMEOUT,
+    FILE_NOT_FOUND,
+    INVALID_PATH,
+    ContextLine,
+    DeleteResult,
     EditResult,
+    FileDownloadResponse,
     FileInfo,
+    FileUploadResponse,
     GlobResult,
     GrepMatch,
     GrepResult,
@@ -12,11 +25,17 @@ from deepagents.backends.protocol import (
     ReadResult,
     WriteResult,
 )
+from deepagents.backends.utils import compile_grep_include_glob
 
+from graphs.tools.directory import Directory, Found
 from graphs.tools.shell import LocalShell
 
 EXCLUDED = frozenset({".git", "node_modules"})
 MAX_FOUND = 1_000
+SECONDS_TO_FIND = 5
+
+# RuntimeError: a circle of links, before Python 3.13.
+_ERRORS = (OSError, RuntimeError, ValueError)
 
 
 class Workspace(LocalShell):
@@ -24,7 +43,11 @@ class Workspace(LocalShell):
 
     A path means the same everywhere: relative to the directory, as `/path` from the directory, or
     absolute on the machine. What is found is named relative to the directory, which file tools and
-    commands both understand. File operations stay inside the directory; commands do not.
+    commands both understand.
+
+    File operations stay inside the directory, also when links are swapped while they run
+    (`Directory`); commands do not. A link is followed where it leads to a place inside. Only
+    regular files are read and written. A hard link is the file itself, wherever else it has a name.
 
     What goes wrong is an answer to the model, not an exception. Files are not searched in `.git`
     and `node_modules`, unless the search begins inside; at most 1,000 are named.
@@ -32,25 +55,30 @@ class Workspace(LocalShell):
     Args:
         workdir: The directory.
         timeout: Seconds after which a command is ended.
+        env: Variables for commands, added to the few that they get.
     """
 
-    def __init__(self, workdir: Path, *, timeout: int = 120) -> None:
-        super().__init__(workdir, timeout=timeout, virtual_mode=True)
+    def __init__(
+        self, workdir: Path, *, timeout: int = 120, env: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(workdir, timeout=timeout, env=env, virtual_mode=True)
+        self._directory = Directory(self.cwd)
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Read a window of lines."""
         try:
-            return super().read(self._inside(file_path), offset, limit)
-        except ValueError as error:
-            return ReadResult(error=f"Error reading file '{file_path}': {error}")
+            with self._copied(file_path) as (copies, _):
+                return copies.read(self._inside(file_path), offset, limit)
+        except _ERRORS as error:
+            return ReadResult(error=f"Error reading file '{file_path}': {_reason(error)}")
 
     def write(self, file_path: str, content: str) -> WriteResult:
         """Write a file and the directories it needs."""
         try:
-            result = super().write(self._inside(file_path), content)
-        except ValueError as error:
-            return WriteResult(error=f"Error writing file '{file_path}': {error}")
-        return WriteResult(result.error, _relative(result.path))
+            self._directory.write(self._place(file_path), content.encode())
+        except _ERRORS as error:
+            return WriteResult(error=f"Error writing file '{file_path}': {_reason(error)}")
+        return WriteResult(path=self._name(file_path))
 
     def edit(
         self,
@@ -60,54 +88,63 @@ class Workspace(LocalShell):
         replace_all: bool = False,  # noqa: FBT001, FBT002  the base class has it
     ) -> EditResult:
         """Replace a text that occurs once; the file keeps its line endings."""
-        inside = self._inside(file_path)
-        path = self.cwd / inside.lstrip("/")
         try:
-            windows = _has_windows_endings(path)
-            if not windows and _has_carriage_returns(path):
-                return EditResult(
-                    f"Error editing file '{file_path}': its line endings are mixed, and would not "
-                    "be kept; change it with a command"
-                )
-            result = super().edit(inside, old_string, new_string, replace_all)
-            if windows and not result.error:
-                path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-        except (OSError, ValueError) as error:
-            return EditResult(f"Error editing file '{file_path}': {error}")
-        return EditResult(result.error, _relative(result.path), result.occurrences)
+            with self._copied(file_path) as (copies, copy):
+                windows = copy.is_file() and _has_windows_endings(copy.read_bytes())
+                path = self._inside(file_path)
+                result = copies.edit(path, old_string, new_string, replace_all)
+                if not result.error:
+                    content = copy.read_bytes()
+                    content = content.replace(b"\n", b"\r\n") if windows else content
+                    self._directory.write(self._place(file_path), content)
+        except _ERRORS as error:
+            return EditResult(f"Error editing file '{file_path}': {_reason(error)}")
+        return EditResult(result.error, self._name(file_path), result.occurrences)
+
+    def delete(self, file_path: str) -> DeleteResult:
+        """Delete a file, or a directory with all that is in it."""
+        try:
+            self._directory.remove(self._place(file_path))
+        except _ERRORS as error:
+            return DeleteResult(f"Error deleting '{file_path}': {_reason(error)}")
+        return DeleteResult(path=self._name(file_path))
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Write files of any content."""
+        return [self._upload(path, content) for path, content in files]
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Read files of any content."""
+        return [self._download(path) for path in paths]
 
     def ls(self, path: str) -> LsResult:
-        """List a directory: sorted without regard to case, `/` behind directories."""
-        inside = self._inside(path)
+        """List a directory: sorted without regard to case, `/` after directories."""
         try:
-            result = super().ls(inside)
-            if result.entries is None:
-                return result
-            # The maintained listing leaves out what it cannot stat, such as a broken link.
-            children = sorted((self.cwd / inside.lstrip("/")).iterdir(), key=_without_case)
-            return LsResult(entries=[self._entry(child) for child in children])
-        except (OSError, ValueError) as error:
-            return LsResult(f"Path '{path}': {error}")
+            place = self._place(path)
+            names = sorted(self._directory.names(place), key=lambda name: (name.casefold(), name))
+        except FileNotFoundError:
+            return LsResult(f"Path '{path}': path_not_found")
+        except NotADirectoryError:
+            return LsResult(f"Path '{path}': not_a_directory")
+        except _ERRORS as error:
+            return LsResult(f"Path '{path}': {_reason(error)}")
+        return LsResult(entries=[self._entry(place / name) for name in names])
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Find files by a pattern."""
-        base = self._inside(path or "/")
+        found = list[FileInfo]()
         try:
-            result = super().glob(pattern, base)
-        except ValueError as error:
-            return GlobResult(error=f"Error searching '{path}': {error}")
-        found = [
-            FileInfo(path=_relative(match["path"]) or "")
-            for match in result.matches or []
-            if not _is_excluded(match["path"], base)
-        ]
-        cut = len(found) > MAX_FOUND
-        return GlobResult(
-            error=result.error,
-            matches=found[:MAX_FOUND],
-            truncated=result.truncated or cut,
-            truncation_reason="budget" if cut else result.truncation_reason,
-        )
+            for file in self._files(path, pattern, SECONDS_TO_FIND):
+                if not self._is_file(file):
+                    continue
+                if len(found) == MAX_FOUND:
+                    return GlobResult(matches=found, truncated=True, truncation_reason="budget")
+                found.append(FileInfo(path=str(file.path)))
+        except TimeoutError:
+            return GlobResult(matches=found, truncated=True, truncation_reason="budget")
+        except _ERRORS as error:
+            return GlobResult(error=f"Error searching '{path or '/'}': {_reason(error)}")
+        return GlobResult(matches=found)
 
     def grep(
         self,
@@ -118,17 +155,21 @@ class Workspace(LocalShell):
         max_count: int | None = None,
         context_lines: int = 0,
     ) -> GrepResult:
-        """Find lines by a literal text."""
-        base = self._inside(path or "/")
-        # Counted here: matches in excluded directories must not use up the count.
-        result = super().grep(pattern, base, glob, context_lines=context_lines)
-        found = [
-            _renamed(match)
-            for match in result.matches or []
-            if not _is_excluded(match["path"], base)
-        ]
-        cut = max_count is not None and len(found) > max_count
-        return GrepResult(result.error, found[:max_count], result.truncated or cut)
+        """Find lines by a literal text; links, long files and what is no text are left out."""
+        found, unread = list[GrepMatch](), list[str]()
+        try:
+            for file in self._files(path, glob, DEFAULT_GREP_TIMEOUT):
+                try:
+                    found += _matches(file, pattern, context_lines, self.max_file_size_bytes)
+                except OSError:
+                    unread.append(str(file.path))
+                if max_count is not None and len(found) > max_count:
+                    return GrepResult(matches=found[:max_count], truncated=True)
+        except TimeoutError:
+            return GrepResult(matches=found, truncated=True)
+        except _ERRORS as error:
+            return GrepResult(error=f"Error searching '{path or '/'}': {_reason(error)}")
+        return GrepResult(f"Cannot read {', '.join(unread)}" if unread else None, found)
 
     def _inside(self, path: str) -> str:
         """A path as the maintained operations take it, `/` being the directory."""
@@ -137,44 +178,112 @@ class Workspace(LocalShell):
             given = given.relative_to(self.cwd.as_posix())
         return str(PurePosixPath("/") / given)
 
-    def _entry(self, child: Path) -> FileInfo:
-        is_dir = _is_dir(child)
-        path = child.relative_to(self.cwd).as_posix()
-        return FileInfo(path=f"{path}/" if is_dir else path, is_dir=is_dir)
+    def _place(self, path: str) -> PurePosixPath:
+        """Where a path leads in the directory; raises one of `_ERRORS` if it leads out of it."""
+        resolved = self._resolve_path(self._inside(path))
+        return PurePosixPath(resolved.relative_to(self.cwd).as_posix())
 
+    def _name(self, path: str) -> str:
+        return self._inside(path).lstrip("/")
 
-def _has_windows_endings(path: Path) -> bool:
-    """Whether every line of a file ends so; the maintained edit leaves none of them."""
-    content = path.read_bytes() if path.is_file() else b""
-    return 0 < content.count(b"\n") == content.count(b"\r\n") == content.count(b"\r")
+    @contextmanager
+    def _copied(self, path: str) -> Generator[tuple[FilesystemBackend, Path], None, None]:
+        """The maintained operations on a copy of a file, if there is one, and where it is.
 
+        They name files by paths, which may lead elsewhere at the moment they are opened.
+        """
+        place = self._place(path)
+        with tempfile.TemporaryDirectory(prefix="workspace-") as folder:
+            copy = Path(folder, self._name(path))
+            with suppress(FileNotFoundError):
+                content = self._directory.read(place)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(content)
+            yield FilesystemBackend(folder, virtual_mode=True), copy
 
-def _has_carriage_returns(path: Path) -> bool:
-    return path.is_file() and b"\r" in path.read_bytes()
+    def _files(self, path: str | None, pattern: str | None, seconds: float) -> Iterator[Found]:
+        """Walk through the files whose paths match; raises `TimeoutError` when it takes long."""
+        base, deadline = self._place(path or "/"), time.monotonic() + seconds
+        is_wanted = compile_grep_include_glob(pattern) if pattern else None
+        for file in self._directory.walk(base, EXCLUDED):
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            below = file.path.name if file.path == base else str(file.path.relative_to(base))
+            if is_wanted is None or is_wanted(below):
+                yield file
 
-
-def _is_dir(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:
+    def _is_file(self, found: Found) -> bool:
+        """Whether it is a regular file, or a link that leads to one inside."""
+        with suppress(*_ERRORS):
+            return found.size is not None or self._target(found.path).is_file()
         return False
 
+    def _entry(self, place: PurePosixPath) -> FileInfo:
+        is_dir = False
+        with suppress(*_ERRORS):
+            is_dir = self._target(place).is_dir()
+        return FileInfo(path=f"{place}/" if is_dir else str(place), is_dir=is_dir)
 
-def _without_case(path: Path) -> tuple[str, str]:
-    return path.name.casefold(), path.name
+    def _target(self, place: PurePosixPath) -> Path:
+        return self._resolve_path(f"/{place}")
+
+    def _upload(self, path: str, content: bytes) -> FileUploadResponse:
+        try:
+            self._directory.write(self._place(path), content)
+        except _ERRORS:
+            return FileUploadResponse(path, error=INVALID_PATH)
+        return FileUploadResponse(path)
+
+    def _download(self, path: str) -> FileDownloadResponse:
+        try:
+            return FileDownloadResponse(path, self._directory.read(self._place(path)))
+        except FileNotFoundError:
+            return FileDownloadResponse(path, error=FILE_NOT_FOUND)
+        except _ERRORS:
+            return FileDownloadResponse(path, error=INVALID_PATH)
 
 
-def _relative(path: str | None) -> str | None:
-    return path and path.lstrip("/")
+def _matches(file: Found, pattern: str, context_lines: int, max_bytes: int) -> list[GrepMatch]:
+    if file.size is None or file.size > max_bytes:
+        return []
+    try:
+        text = file.read().decode()
+    except UnicodeDecodeError:
+        return []
+    if pattern not in text:
+        return []
+    lines = [
+        ContextLine(line=number, text=line)
+        for number, line in enumerate(re.split("\r\n|\r|\n", text), 1)
+    ]
+    return [
+        _match(file.path, line, lines, pattern, context_lines)
+        for line in lines
+        if pattern in line["text"]
+    ]
 
 
-def _renamed(match: GrepMatch) -> GrepMatch:
-    renamed = match.copy()
-    renamed["path"] = _relative(match["path"]) or ""
-    return renamed
+def _match(
+    path: PurePosixPath, line: ContextLine, lines: list[ContextLine], pattern: str, around: int
+) -> GrepMatch:
+    match = GrepMatch(path=str(path), line=line["line"], text=line["text"])
+    if around:
+        index = line["line"] - 1
+        before, after = lines[max(0, index - around) : index], lines[index + 1 :][:around]
+        match["context_before"] = [other for other in before if pattern not in other["text"]]
+        match["context_after"] = [other for other in after if pattern not in other["text"]]
+    return match
 
 
-def _is_excluded(path: str, base: str) -> bool:
-    found = PurePosixPath(path)
-    below = found.relative_to(base) if found.is_relative_to(base) else found
-    return not EXCLUDED.isdisjoint(below.parts[:-1])
+def _has_windows_endings(content: bytes) -> bool:
+    """Whether all lines end so, or none; the maintained edit would make them all alike."""
+    windows, returns = content.count(b"\r\n"), content.count(b"\r")
+    if returns and not windows == returns == content.count(b"\n"):
+        raise ValueError(
+            "its line endings are mixed, and would not be kept; change it with a command"
+        )
+    return windows > 0
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

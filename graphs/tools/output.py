@@ -1,0 +1,106 @@
+"""What a command has put out: its beginning and its end, within a limit."""
+
+import os
+import re
+import threading
+from dataclasses import dataclass
+from typing import IO
+
+_STDERR = "[stderr] "
+# In UTF-8; one of a single byte cannot break.
+_CHARACTER_AT_END = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,3}\Z")
+_REST_OF_CHARACTER = re.compile(rb"\A[\x80-\xbf]{1,3}")
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The first and the last bytes of a stream, and how many are missing between them."""
+
+    first: bytes
+    last: bytes = b""
+    missing: int = 0
+
+    def cut(self, limit: int) -> "Excerpt":
+        """Keep at most `limit` bytes, half of them from each end."""
+        whole = self.first + self.last
+        if len(whole) <= limit:
+            return self
+        begin, end = limit // 2, len(whole) - (limit - limit // 2)
+        return _excerpt(whole[:begin], whole[end:], len(whole) + self.missing)
+
+    def fitting(self, limit: int, mark: str = "") -> "Excerpt":
+        """Keep as much as can be shown in `limit` characters, each line after a mark."""
+        size, fitting = limit, self.cut(limit)
+        while (length := len(fitting.text(mark))) > limit and size:  # the marks need room too
+            size = size * limit // length
+            fitting = self.cut(size)
+        return fitting
+
+    def text(self, mark: str = "") -> str:
+        """Show it, each line after a mark, and a line in place of what is missing."""
+        first, last = (_lines(part, mark) for part in (self.first, self.last))
+        note = f"[{self.missing:,} bytes are missing here]" if self.missing else ""
+        return "\n".join(filter(None, [first, note, last]))
+
+
+class Output:
+    """One stream of a command; what does not fit is dropped as it comes.
+
+    Args:
+        max_bytes: How much is kept, half of it from each end.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_first = max_bytes // 2
+        self._max_last = max_bytes - max_bytes // 2
+        self._first = bytearray()
+        self._last = bytearray()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def read(self, stream: IO[bytes]) -> bool:
+        """Take what there is to read; false at the end of the stream."""
+        chunk = os.read(stream.fileno(), 1 << 16)
+        with self._lock:
+            self._size += len(chunk)
+            room = self._max_first - len(self._first)
+            self._first += chunk[:room]
+            self._last += chunk[room:]
+            del self._last[: -self._max_last]
+        return bool(chunk)
+
+    @property
+    def excerpt(self) -> Excerpt:
+        """What is kept so far."""
+        with self._lock:
+            first, last, size = bytes(self._first), bytes(self._last), self._size
+        if len(first) + len(last) == size:
+            return Excerpt(first + last)
+        return _excerpt(first, last, size)
+
+
+def both(out: Excerpt, err: Excerpt, limit: int) -> tuple[str, bool]:
+    """Show the two streams of a command, the lines of the second one marked.
+
+    Neither takes more than half of the room, unless the other one needs less.
+
+    Returns:
+        A text of at most `limit` characters, and whether anything is missing in it.
+    """
+    room = limit - 1  # a line break is between them
+    needed = len(err.fitting(room, _STDERR).text(_STDERR))
+    out = out.fitting(max(room // 2, room - needed))
+    err = err.fitting(room - len(out.text()), _STDERR)
+    text = "\n".join(filter(None, [out.text(), err.text(_STDERR)]))
+    return text, bool(out.missing or err.missing)
+
+
+def _excerpt(first: bytes, last: bytes, size: int) -> Excerpt:
+    """The ends of a stream of `size` bytes, without a character that the cut may have broken."""
+    first, last = _CHARACTER_AT_END.sub(b"", first), _REST_OF_CHARACTER.sub(b"", last)
+    return Excerpt(first, last, size - len(first) - len(last))
+
+
+def _lines(part: bytes, mark: str) -> str:
+    text = part.decode(errors="replace").rstrip("\n")
+    return "\n".join(f"{mark}{line}" for line in text.split("\n")) if text else ""

@@ -1,0 +1,30 @@
+"""Whether a command is at work, with all that it has started: they hold a named pipe open."""
+
+import os
+import select
+from pathlib import Path
+
+BEGIN = "exec 9>lifeline; echo >&9"
+"""How a command takes hold of the pipe in its directory; what it starts inherits it."""
+
+
+class Lifeline:
+    """The reading end of the pipe, which ends when nobody holds it any more."""
+
+    def __init__(self, folder: Path) -> None:
+        os.mkfifo(folder / "lifeline")
+        self._fd = os.open(folder / "lifeline", os.O_RDONLY | os.O_NONBLOCK)
+
+    def begins(self) -> bool:
+        """Wait until a command holds it."""
+        return self._is_ready(60) and os.read(self._fd, 1) == b"\n"
+
+    def ends(self, within: float = 10) -> bool:
+        """Wait until none holds it."""
+        return self._is_ready(within) and os.read(self._fd, 1) == b""
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def _is_ready(self, seconds: float) -> bool:
+        return bool(select.select([self._fd], [], [], seconds)[0])

@@ -1,0 +1,320 @@
+"""Commands: what they are given, what is shown of their output, and when they end."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphs.coding_agent import build_coding_agent
+from graphs.tools.background import BackgroundTasks
+from graphs.tools.output import Excerpt, both
+from graphs.tools.shell import LocalShell, shell_tool
+from graphs.tools.workspace import Workspace
+from tests.lifeline import BEGIN, Lifeline
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def lifeline(tmp_path: Path) -> Iterator[Lifeline]:
+    lifeline = Lifeline(tmp_path)
+    yield lifeline
+    lifeline.close()
+
+
+class TestEnvironment:
+    @pytest.fixture(autouse=True)
+    def environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+        monkeypatch.setenv("BASH_ENV", "/dev/null")
+        monkeypatch.setenv("LC_TIME", "C")
+        monkeypatch.setenv("TMPDIR", "/tmp/elsewhere")
+
+    @pytest.mark.parametrize("kind", [LocalShell, Workspace])
+    def test_keys_of_the_program_do_not_reach_a_command(
+        self, kind: type[LocalShell], tmp_path: Path
+    ) -> None:
+        """It gets what it needs to find programs, its home and its language, and no more."""
+        variables = environment_in(kind(tmp_path).execute("env").output)
+        assert "ANTHROPIC_API_KEY" not in variables
+        assert "BASH_ENV" not in variables
+        assert variables["LC_TIME"] == "C"
+        assert variables["TMPDIR"] == "/tmp/elsewhere"
+        assert variables["PATH"] == os.environ["PATH"]
+        assert variables["PWD"] == str(tmp_path)
+
+    @pytest.mark.parametrize("kind", [LocalShell, Workspace])
+    def test_what_is_given_is_added(self, kind: type[LocalShell], tmp_path: Path) -> None:
+        """And takes precedence."""
+        shell = kind(tmp_path, env={"TOKEN": "given", "LC_TIME": "given"})
+        variables = environment_in(shell.execute("env").output)
+        assert (variables["TOKEN"], variables["LC_TIME"]) == ("given", "given")
+        assert variables["PATH"] == os.environ["PATH"]
+
+    def test_the_tool_takes_the_same(self, tmp_path: Path) -> None:
+        tool = shell_tool(tmp_path, env={"TOKEN": "given"})
+        answer = tool.invoke({"command": "echo $TOKEN$ANTHROPIC_API_KEY"})
+        assert answer == "given\nexit code 0"
+
+    def test_so_do_background_tasks(self, tmp_path: Path) -> None:
+        """By the shell that they run in."""
+        shell = LocalShell(tmp_path, env={"TOKEN": "given"})
+        run = shell.run("echo $TOKEN$ANTHROPIC_API_KEY").start()
+        assert run.wait(30)
+        assert run.response().output == "given"
+
+
+def environment_in(output: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in output.splitlines())
+
+
+class TestWhichShell:
+    def test_commands_are_run_by_bash(self, tmp_path: Path) -> None:
+        """Whose arrays and brackets models write."""
+        command = 'words=(a b); [[ ${words[1]} == b ]] && echo "${words[@]}"'
+        assert LocalShell(tmp_path).execute(command).output == "a b"
+
+    def test_where_there_is_no_bash_the_systems_shell_runs_them(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert LocalShell(tmp_path).execute("echo $0").output == "/bin/sh"
+
+
+class TestLongOutput:
+    """Both ends are kept, with a line between them that says how much is missing."""
+
+    COMMAND = "echo begun; head -c 300000 /dev/zero | tr '\\0' x; echo; echo failed; exit 3"
+
+    def test_the_beginning_and_the_end_are_shown(self, tmp_path: Path) -> None:
+        response = LocalShell(tmp_path, max_output_bytes=1_000).execute(self.COMMAND)
+        first, note, last = response.output.split("\n", 1)[1].split("\n", 2)
+        assert response.output.startswith("begun\nxxx")
+        assert last.endswith("xxx\nfailed")
+        missing = 300_000 - first.count("x") - last.count("x")
+        assert note == f"[{missing:,} bytes are missing here]"
+        assert 950 < len(response.output) <= 1_000
+        assert response.truncated
+
+    def test_shell_execute_and_background_tasks_show_it_alike(self, tmp_path: Path) -> None:
+        shown = shell_tool(tmp_path).invoke({"command": self.COMMAND})
+        assert shown.endswith("\nfailed\nexit code 3")
+        output = shown.removesuffix("\nexit code 3")
+        with BackgroundTasks(LocalShell(tmp_path)) as tasks:
+            started = tasks.start(self.COMMAND)
+            task_id = started.split()[3].rstrip(".")
+            while (fetched := tasks.fetch(task_id)).endswith("still running"):
+                time.sleep(0.01)
+        assert fetched == shown
+        script: list[Any] = [turn("", call("execute", command=self.COMMAND)), "Done."]
+        agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
+        final = agent.invoke({"messages": [("user", "Begin.")]})
+        assert final["messages"][-2].text.startswith(f"{output}\n[Command failed with exit code 3]")
+
+    def test_neither_stream_crowds_out_the_other(self, tmp_path: Path) -> None:
+        """The last lines of both are seen."""
+        many = "for n in $(seq 3000); do echo line $n; done"
+        response = LocalShell(tmp_path, max_output_bytes=2_000).execute(
+            f"{many}; {{ {many}; }} >&2"
+        )
+        out, _, err = response.output.partition("\n[stderr] ")
+        assert out.startswith("line 1\nline 2\n")
+        assert out.endswith("\nline 3000")
+        assert err.startswith("line 1\n[stderr] line 2\n")
+        assert err.endswith("\n[stderr] line 3000")
+        assert len(response.output) <= 2_000
+        assert response.output.count("bytes are missing here") == 2
+
+    def test_a_short_stream_leaves_its_room_to_the_other(self, tmp_path: Path) -> None:
+        command = "head -c 950 /dev/zero | tr '\\0' x; echo failed >&2"
+        response = LocalShell(tmp_path, max_output_bytes=1_000).execute(command)
+        assert response.output == "x" * 950 + "\n[stderr] failed"
+        assert not response.truncated
+
+    def test_a_cut_breaks_no_character(self, tmp_path: Path) -> None:
+        """Wherever it falls."""
+        for limit in range(200, 208):
+            shell = LocalShell(tmp_path, max_output_bytes=limit)
+            output = shell.execute("for n in $(seq 300); do printf '€'; done").output
+            assert set(output) <= set("€\n[0123456789, bytes are missing here]")
+
+    @given(st.binary(max_size=400), st.binary(max_size=400), st.integers(60, 900))
+    def test_the_limit_holds_for_any_output(self, out: bytes, err: bytes, limit: int) -> None:
+        """And what fits is shown whole."""
+        text, cut = both(Excerpt(out), Excerpt(err), limit)
+        assert len(text) <= limit
+        whole, _ = both(Excerpt(out), Excerpt(err), 100_000)
+        assert cut == (text != whole)
+
+
+class TestTheEndOfACommand:
+    def test_what_it_left_in_the_background_ends_with_it(
+        self, lifeline: Lifeline, tmp_path: Path
+    ) -> None:
+        """Even with its output closed, which makes the command look finished."""
+        command = f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &); echo done"
+        response = LocalShell(tmp_path).execute(command)
+        assert (response.output, response.exit_code) == ("done", 0)
+        assert lifeline.begins()
+        assert lifeline.ends()
+
+    async def test_so_it_does_when_the_command_is_awaited(
+        self, lifeline: Lifeline, tmp_path: Path
+    ) -> None:
+        await LocalShell(tmp_path).aexecute(f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &)")
+        assert lifeline.begins()
+        assert lifeline.ends()
+
+    @pytest.mark.slow
+    async def test_a_detached_child_does_not_hold_up_a_cancellation(self, tmp_path: Path) -> None:
+        """It goes on, since nothing can find it, but nobody waits for its output."""
+        with detached(tmp_path) as command:
+            lifeline = Lifeline(tmp_path)
+            run = asyncio.create_task(LocalShell(tmp_path).aexecute(command))
+            assert await asyncio.to_thread(lifeline.begins)
+            before = time.monotonic()
+            run.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await run
+            await asyncio.get_running_loop().shutdown_default_executor()
+            assert time.monotonic() - before < 15
+            lifeline.close()
+
+
+@contextmanager
+def detached(folder: Path) -> Iterator[str]:
+    """A command whose child is in a session of its own; the child ends with the test."""
+    yield f"setsid sh -c 'echo $$ > pid; {BEGIN}; exec sleep 60' & wait"
+    with suppress(ProcessLookupError):
+        os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
+
+
+PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from graphs.coding_agent import build_coding_agent
+from todo_tools.testing import ScriptedChatModel, call, turn
+form, *commands = sys.argv[1:]
+script = [turn("", *(call("execute", command=command) for command in commands)), "Done."]
+agent = build_coding_agent(ScriptedChatModel(script=script), Path("."), ask=False)
+begin = {"messages": [("user", "Begin.")]}
+if form == "sync":
+    agent.invoke(begin)
+else:
+    asyncio.run(agent.ainvoke(begin))
+"""
+FORMS = pytest.mark.parametrize("form", ["sync", "async"])
+IN_FRONT = f"{BEGIN}; sleep 60"
+BEHIND = f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &); sleep 60"
+
+
+@pytest.mark.slow
+class TestTheEndOfTheProgram:
+    @contextmanager
+    def program(self, folder: Path, form: str, *commands: str) -> Iterator[subprocess.Popen[bytes]]:
+        """A program at work on commands."""
+        with subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, form, *commands],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.DEVNULL,
+        ) as program:
+            try:
+                yield program
+            finally:
+                program.kill()
+
+    @FORMS
+    @pytest.mark.parametrize("command", [IN_FRONT, BEHIND], ids=["in front", "in the background"])
+    @pytest.mark.parametrize("name", ["SIGHUP", "SIGQUIT", "SIGTERM", "SIGKILL"])
+    def test_a_signal_ends_commands_too(
+        self, name: str, command: str, form: str, lifeline: Lifeline, tmp_path: Path
+    ) -> None:
+        """Whether or not the program can do anything about it."""
+        with self.program(tmp_path, form, command) as program:
+            assert lifeline.begins()
+            program.send_signal(signal.Signals[name])
+            program.wait(20)
+            assert lifeline.ends()
+
+    @FORMS
+    @pytest.mark.parametrize(
+        "commands", [[IN_FRONT], [IN_FRONT, "sleep 60"]], ids=["one", "two at a time"]
+    )
+    def test_ctrl_c_ends_commands_and_the_program_at_once(
+        self, commands: list[str], form: str, lifeline: Lifeline, tmp_path: Path
+    ) -> None:
+        """Where the program waits for them in a thread, too."""
+        with self.program(tmp_path, form, *commands) as program:
+            assert lifeline.begins()
+            program.send_signal(signal.SIGINT)
+            assert lifeline.ends()
+            assert program.wait(20) != 0
+
+    @FORMS
+    def test_ctrl_c_does_not_wait_for_a_detached_child(
+        self, form: str, lifeline: Lifeline, tmp_path: Path
+    ) -> None:
+        with (
+            detached(tmp_path) as command,
+            self.program(tmp_path, form, command) as program,
+        ):
+            assert lifeline.begins()
+            program.send_signal(signal.SIGINT)
+            assert program.wait(20) != 0
+
+    @pytest.mark.parametrize(
+        "meanwhile",
+        [
+            "os.fork() or signal.pause()",
+            "GUARD._process.kill(); GUARD._process.wait(); shell.execute('true')",
+        ],
+        ids=["a fork of the program lives on", "the guard was killed and started again"],
+    )
+    def test_the_guard_is_reliable(
+        self, meanwhile: str, lifeline: Lifeline, tmp_path: Path
+    ) -> None:
+        """It kills what it is there for when the program that started it has been killed."""
+        program = (
+            "import os, signal; from pathlib import Path\n"
+            "from graphs.tools.guard import GUARD\n"
+            "from graphs.tools.shell import LocalShell\n"
+            "shell = LocalShell(Path('.'))\n"
+            f"run = shell.run({IN_FRONT!r}).start()\n"
+            f"{meanwhile}\n"
+            "print('ready', flush=True)\n"
+            "signal.pause()\n"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout
+            assert process.stdout.readline() == b"ready\n"
+            assert lifeline.begins()
+            process.kill()
+            assert lifeline.ends()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # the fork
+
+
+def test_an_earlier_ctrl_c_ends_no_command(tmp_path: Path) -> None:
+    """A program may run an agent where it handles one."""
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        assert LocalShell(tmp_path).execute("sleep 0.5; echo done").output == "done"
