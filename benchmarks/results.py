@@ -19,6 +19,15 @@ class Results:
     stored: dict[Case, dict[str, Stored]]
     """By the variant's name."""
 
+    def named(self) -> list[tuple[str, Comparison]]:
+        """All comparisons with a title each."""
+        return [
+            *((str(case), seen) for case, seen in self.work.items()),
+            *((f"planning {case.items}", seen) for case, seen in self.planning.items()),
+            ("conversation", self.talk),
+            ("deepagents", self.in_deepagents),
+        ]
+
 
 def measure() -> Results:
     """Measure all; the storage by itself first, since it is timed."""

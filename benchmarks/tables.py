@@ -117,13 +117,7 @@ def storage(results: Results) -> str:
 
 def details(results: Results) -> str:
     """The absolute figures of every run, folded."""
-    named = [
-        *((str(case), seen) for case, seen in results.work.items()),
-        *((f"planning {case.items}", seen) for case, seen in results.planning.items()),
-        ("conversation", results.talk),
-        ("deepagents", results.in_deepagents),
-    ]
-    rows = [row for title, comparison in named for row in _detail_rows(title, comparison)]
+    rows = [row for title, comparison in results.named() for row in _detail_rows(title, comparison)]
     heads = ["case", "list", "todo calls", "model calls", "tokens sent", "received", *PRICES]
     return f"<details>\n\n{table(heads, rows)}\n\n</details>"
 

@@ -56,28 +56,29 @@ class Step:
 
 def steps(case: Case, style: Style) -> Iterator[Step]:
     """The turns of a run, except for the final answer."""
+    return _apart(case) if style == "apart" else _together(case, style)
+
+
+def _together(case: Case, style: Style) -> Iterator[Step]:
+    """An item is completed and the next one started in one turn."""
     for item in range(case.items):
-        yield from _begin(case, item, style)
-        alone = style != "beside"
-        for _ in range(case.calls if alone else case.calls - 1):
-            yield Step(_statuses(case, item, "in_progress"), works=item)
-        if style == "apart":
-            yield Step(_statuses(case, item + 1), completes=item)
-    if style != "apart":
-        yield Step(_statuses(case, case.items), completes=case.items - 1)
+        now = _statuses(case, item, "in_progress")
+        before = item - 1 if item else None
+        works = item if style == "beside" and case.calls else None
+        yield Step(now, plans=item == 0, completes=before, starts=item, works=works)
+        left = case.calls if works is None else case.calls - 1
+        yield from [Step(now, works=item)] * left
+    yield Step(_statuses(case, case.items), completes=case.items - 1)
 
 
-def _begin(case: Case, item: int, style: Style) -> Iterator[Step]:
-    """The turns in which an item is started."""
-    now = _statuses(case, item, "in_progress")
-    if style == "apart":
-        if item == 0:
-            yield Step(_statuses(case, 0), plans=True)
+def _apart(case: Case) -> Iterator[Step]:
+    """Every change of the list has a turn of its own."""
+    yield Step(_statuses(case, 0), plans=True)
+    for item in range(case.items):
+        now = _statuses(case, item, "in_progress")
         yield Step(now, starts=item)
-        return
-    before = item - 1 if item else None
-    works = item if style == "beside" and case.calls else None
-    yield Step(now, plans=item == 0, completes=before, starts=item, works=works)
+        yield from [Step(now, works=item)] * case.calls
+        yield Step(_statuses(case, item + 1), completes=item)
 
 
 def _statuses(case: Case, item: int, status: Status = "pending") -> tuple[Status, ...]:

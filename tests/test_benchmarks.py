@@ -1,5 +1,6 @@
 """The benchmark's price lists, and the runs that it compares."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,16 @@ from langchain_core.messages import (
 from pydantic import SecretStr
 
 from benchmarks.blocks import message_blocks, read_prompts
-from benchmarks.compare import Comparison
-from benchmarks.lists import LANGCHAIN, LISTS, NO_LIST, PACK, ListKind
-from benchmarks.prices import Block, Prompt, automatic, marked, uncached
+from benchmarks.compare import PLANNING, UNUSED, WORK, Comparison
+from benchmarks.goals import goals
+from benchmarks.lists import LANGCHAIN, LIGHT, LISTS, NO_LIST, PACK, ListKind
+from benchmarks.prices import PRICE_LISTS, Block, Prompt, automatic, marked, uncached
+from benchmarks.results import Results
 from benchmarks.run import Figures, run_talk, run_work
 from benchmarks.scripts import script
-from benchmarks.storage import DELTA, PLAIN_NO_LIST
+from benchmarks.storage import CASES, DELTA, PLAIN_NO_LIST, VARIANTS, Stored, Variant
 from benchmarks.storage import measure as measure_storage
+from benchmarks.tables import report
 from benchmarks.work import STYLES, Case, Style, working_tool
 from todo_tools.testing import call, turn
 
@@ -247,10 +251,55 @@ class TestComparison:
         assert comparison.added_sent("mine", "beside") == 0.5
 
 
+def figures(cost: float) -> Figures:
+    return Figures(1, round(cost), 0, dict.fromkeys(PRICE_LISTS, cost))
+
+
+def compared(added: float, styles: tuple[str, ...] = STYLES) -> Comparison:
+    """LangChain's list doubles the cost; the others add a share of it."""
+    costs = {LANGCHAIN: 200, PACK: 100 + 100 * added, LIGHT: 100 + 100 * added}
+    runs = {(kind.name, style): figures(costs[kind]) for kind in LISTS for style in styles}
+    return Comparison(figures(100), runs)
+
+
+def results(added: float) -> Results:
+    """What the benchmark would measure if the pack added the same share everywhere."""
+    stored = Stored(size=100, cpu=1, peak=1, load=1, fork=1)
+    delta = replace(stored, size=round(100 * (0.5 + added)))
+    sizes = {variant.name: delta if variant == DELTA else stored for variant in VARIANTS}
+    return Results(
+        work={case: compared(added) for case in WORK},
+        planning={case: compared(added, STYLES[1:]) for case in PLANNING},
+        talk=compared(added, (UNUSED,)),
+        in_deepagents=compared(added),
+        stored=dict.fromkeys(CASES, sizes),
+    )
+
+
+class TestGoals:
+    def test_a_list_that_costs_nothing_meets_all_but_the_savings_in_planning(self) -> None:
+        """It would have to cost less than no list to save twenty times."""
+        missed = [goal.text for goal in goals(results(0)) if not goal.met]
+        assert missed
+        assert all("100 planned items" in text for text in missed)
+
+    def test_a_list_dearer_than_langchains_misses_every_goal(self) -> None:
+        assert not [goal.text for goal in goals(results(1.1)) if goal.met]
+
+    def test_a_missed_goal_says_by_how_much(self) -> None:
+        goal = goals(results(0.5))[0]
+        assert (goal.limit, goal.measured, goal.missed_by) == ("at most 42%", "50.0%", "8.0 points")
+
+    def test_the_report_shows_each_goal_and_each_run(self) -> None:
+        shown = report(results(0.1))
+        assert all(goal.text in shown for goal in goals(results(0.1)))
+        assert shown.count("| no list |  |") == len(WORK) + len(PLANNING) + 2
+
+
 class TestStorage:
     @pytest.mark.parametrize("variant", [PLAIN_NO_LIST, DELTA], ids=lambda variant: variant.name)
-    def test_every_figure_is_measured(self, variant: object) -> None:
-        stored = measure_storage(CASE, variant)  # type: ignore[arg-type]
+    def test_every_figure_is_measured(self, variant: Variant) -> None:
+        stored = measure_storage(CASE, variant)
         assert min(stored.size, stored.cpu, stored.peak, stored.load, stored.fork) > 0
 
 
