@@ -36,7 +36,7 @@ format: .venv/.ready
 	$(BIN)/python -m pip install --quiet --group lint --group providers --group test
 	@touch $@
 
-.venv/.ready-bench: .venv/.ready
+.venv/.ready-bench: .venv/.ready-demo
 	$(BIN)/python -m pip install --quiet --group bench
 	@touch $@
 
