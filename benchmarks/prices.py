@@ -50,8 +50,8 @@ def automatic(prompts: Sequence[Prompt]) -> float:
 
     Sources: OpenAI, "Prompt caching" (developers.openai.com/api/docs/guides/prompt-caching);
     Google, "Context caching", implicit caching (ai.google.dev/gemini-api/docs/caching); DeepSeek,
-    "Context Caching" (api-docs.deepseek.com/guides/kv_cache). Their current models charge about a
-    tenth for what is read, older ones of OpenAI a quarter or a half.
+    "Context Caching" (api-docs.deepseek.com/guides/kv_cache). Some older models charge a quarter
+    or a half for what is read, instead of a tenth.
     """
     numbers = _Numbers()
     cost = 0.0
@@ -70,7 +70,8 @@ def marked(prompts: Sequence[Prompt]) -> float:
     read; what follows up to the last mark is written; what follows the last mark costs 1.
 
     Source: Anthropic, "Prompt caching" (platform.claude.com/docs/en/build-with-claude/
-    prompt-caching), with the prices of an entry that lives for five minutes.
+    prompt-caching), with the prices of an entry that lives for five minutes. There a run of tool
+    calls, or of results, counts as one block of the look-back; here each counts.
 
     Raises:
         ValueError: A prompt has more than four marks.

@@ -1,5 +1,6 @@
 """Everything that one run of the benchmark measures."""
 
+import sys
 from dataclasses import dataclass
 
 from benchmarks import compare, storage
@@ -30,15 +31,28 @@ class Results:
 
 
 def measure() -> Results:
-    """Measure all; the storage by itself first, since it is timed."""
-    stored = {
-        case: {variant.name: storage.measure(case, variant) for variant in VARIANTS}
-        for case in storage.CASES
-    }
+    """Measure all; the storage first and by itself, since it is timed."""
+    stored = _stored()
+    _say(f"comparing {len(compare.WORK)} cases of work")
+    work = compare.compare_all(compare.WORK)
+    _say("comparing plans, a conversation and deepagents")
     return Results(
-        work=compare.compare_all(compare.WORK),
+        work=work,
         planning=compare.compare_all(compare.PLANNING),
         talk=compare.compare_talk(),
         in_deepagents=compare.compare_in_deepagents(),
         stored=stored,
     )
+
+
+def _stored() -> dict[Case, dict[str, Stored]]:
+    stored = dict[Case, dict[str, Stored]]()
+    for case in storage.CASES:
+        _say(f"storing {case}")
+        stored[case] = {variant.name: storage.measure(case, variant) for variant in VARIANTS}
+    return stored
+
+
+def _say(what: str) -> None:
+    """Show a person who waits what is going on."""
+    print(what, file=sys.stderr, flush=True)
