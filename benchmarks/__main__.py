@@ -22,7 +22,7 @@ A scripted model does the same work in `create_agent` without a list, with LangC
 
 - A case is *items x working calls an item, characters of a working call's result*. The cases are
   all combinations of 3, 5, 10, 20, 50 and 100 items, 1 and 3 calls, and 100, 2,000 and 20,000
-  characters, with 50 x 2 besides. Storage is measured for nine of them.
+  characters, with 50 x 2 besides. Storage is measured for eleven of them.
 - *Todo calls*, in this order where a cell has three figures: **beside** (in one turn an item is
   completed, the next one started and its first working call made), **alone** (in one turn an item
   is completed and the next one started; the work has other turns), **apart** (the plan, each start

@@ -54,8 +54,10 @@ CASES = (
     Case(10, 3, 100),
     Case(10, 3, 2_000),
     Case(10, 3, 20_000),
+    Case(20, 1, 100),
     Case(20, 3, 2_000),
     Case(50, 2, 2_000),
+    Case(100, 1, 100),
     Case(100, 1, 2_000),
 )
 """Without 100 items with three calls: there a database takes more than a gigabyte."""
