@@ -16,8 +16,8 @@ lint: .venv/.ready
 	$(BIN)/mypy
 	$(BIN)/pyright
 
-bench: .venv/.ready
-	$(BIN)/python benchmarks/compare.py
+bench: .venv/.ready-bench
+	$(BIN)/python -m benchmarks
 
 format: .venv/.ready
 	$(BIN)/ruff format
@@ -34,6 +34,10 @@ format: .venv/.ready
 
 .venv/.ready: .venv/.ready-demo
 	$(BIN)/python -m pip install --quiet --group lint --group providers --group test
+	@touch $@
+
+.venv/.ready-bench: .venv/.ready-demo
+	$(BIN)/python -m pip install --quiet --group bench
 	@touch $@
 
 picture: .venv/.ready

@@ -1,140 +1,79 @@
-"""What a todo list costs: this project's middleware beside LangChain's `TodoListMiddleware`.
+"""The same work without a list and with each kind of list."""
 
-Both run in `create_agent` with a SQLite checkpointer. A scripted model plans N items, then starts
-and completes each, one change a turn; the two differ in nothing else. Run with `make bench`.
-"""
-
-import json
-import tempfile
-import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
+from deepagents import create_deep_agent
 from langchain.agents import create_agent
-from langchain.agents.middleware import TodoListMiddleware
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.messages.utils import convert_to_openai_messages, count_tokens_approximately
-from langgraph.checkpoint.sqlite import SqliteSaver
 
-from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import DeltaTodoState
-from todo_tools.testing import ScriptedChatModel, call, turn
+from benchmarks.lists import LISTS, NO_LIST
+from benchmarks.run import Build, Figures, figures, run_talk, run_work
+from benchmarks.work import STYLES, Case
 
-RUNS = 3
+UNUSED = "unused"
+"""The only style of a conversation that never uses its list."""
+
+WORK = [
+    *(
+        Case(items, calls, chars)
+        for items in (3, 5, 10, 20, 50, 100)
+        for calls in (1, 3)
+        for chars in (100, 2_000, 20_000)
+    ),
+    Case(50, 2, 2_000),
+]
+PLANNING = [Case(items, calls=0) for items in (3, 5, 10, 20, 50, 100)]
+IN_DEEPAGENTS = Case(10, 3, 2_000)
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What one run took."""
+class Comparison:
+    """One piece of work, done in every way."""
 
-    sent: int
-    """Tokens of all prompts, with the tools' schemas."""
-    received: int
-    """Tokens of all answers."""
-    stored: int
-    """Bytes of the database."""
-    seconds: float
+    without: Figures
+    """The run without a list."""
+    runs: dict[tuple[str, str], Figures]
+    """By the list's name and the style."""
 
+    def added(self, name: str, style: str, price: str) -> float:
+        """The cost that a list adds, as a share of the run without one."""
+        return self.runs[name, style].costs[price] / self.without.costs[price] - 1
 
-def stock_script(items: int) -> list[AIMessage]:
-    """The list is written anew for every change."""
-    statuses = ["pending"] * items
-    script = [_stock_turn(statuses)]
-    for index in range(items):
-        for status in ("in_progress", "completed"):
-            statuses[index] = status
-            script.append(_stock_turn(statuses))
-    return [*script, turn("Done.")]
+    def added_sent(self, name: str, style: str) -> float:
+        """The tokens sent that a list adds, as a share of the run without one."""
+        return self.runs[name, style].sent / self.without.sent - 1
 
-
-def _stock_turn(statuses: list[str]) -> AIMessage:
-    todos = [{"content": text(index), "status": status} for index, status in enumerate(statuses)]
-    return turn("", call("write_todos", todos=todos))
+    @property
+    def styles(self) -> list[str]:
+        """The styles that were run, in order."""
+        return list(dict.fromkeys(style for _, style in self.runs))
 
 
-def our_script(items: int) -> list[AIMessage]:
-    """The list is written once, then changed by index."""
-    plan = [{"text": text(index)} for index in range(items)]
-    changes = [
-        turn("", call("edit_todos", action=action, indices=[index]))
-        for index in range(items)
-        for action in ("start", "complete")
-    ]
-    return [turn("", call("write_todos", mode="replace", todos=plan)), *changes, turn("Done.")]
+def compare_work(case: Case, build: Build = create_agent) -> Comparison:
+    """Do the work of a case in every way; where there is none, "beside" and "alone" are one."""
+    styles = STYLES if case.calls else STYLES[1:]
+    runs = {
+        (kind.name, str(style)): figures(run_work(case, style, kind, build))
+        for kind in LISTS
+        for style in styles
+    }
+    return Comparison(figures(run_work(case, "beside", NO_LIST, build)), runs)
 
 
-def text(index: int) -> str:
-    """A text of usual length."""
-    return f"Step {index}: change the module, run its tests and write down what was found"
+def compare_talk() -> Comparison:
+    """Hold a conversation with every list, and use none."""
+    runs = {(kind.name, UNUSED): figures(run_talk(kind)) for kind in LISTS}
+    return Comparison(figures(run_talk(NO_LIST)), runs)
 
 
-def measure(script: list[AIMessage], middleware: Any, state_schema: Any = None) -> Cost:
-    """Run an agent through a script on an empty database."""
-    model = ScriptedChatModel(script=script)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "threads.sqlite"
-        with SqliteSaver.from_conn_string(str(path)) as saver:
-            agent: Any = create_agent(
-                model, middleware=[middleware], state_schema=state_schema, checkpointer=saver
-            )
-            began = time.perf_counter()
-            agent.invoke({"messages": [("user", "Begin.")]}, {"configurable": {"thread_id": "1"}})
-            seconds = time.perf_counter() - began
-        stored = path.stat().st_size
-    schemas = _tokens(model.tools) * len(model.prompts)
-    sent = sum(_message_tokens(prompt) for prompt in model.prompts) + schemas
-    return Cost(sent, _message_tokens(script), stored, seconds)
+def compare_in_deepagents() -> Comparison:
+    """Work in deepagents' default stack, which brings no list of its own."""
+    return compare_work(IN_DEEPAGENTS, create_deep_agent)
 
 
-def _message_tokens(messages: list[BaseMessage] | list[AIMessage]) -> int:
-    return _tokens(convert_to_openai_messages(list(messages)))
-
-
-def _tokens(data: Any) -> int:
-    return count_tokens_approximately([json.dumps(data, ensure_ascii=False)])
-
-
-def rows(items: int) -> list[tuple[str, Cost]]:
-    """The three ways to run the same plan, in turn, each with its median time."""
-    runs = [
-        [
-            ("TodoListMiddleware", measure(stock_script(items), TodoListMiddleware())),
-            ("TodoMiddleware", measure(our_script(items), TodoMiddleware())),
-            ("with DeltaTodoState", measure(our_script(items), TodoMiddleware(), DeltaTodoState)),
-        ]
-        for _ in range(RUNS)
-    ]
-    return [_median(list(row)) for row in zip(*runs, strict=True)]
-
-
-def _median(row: list[tuple[str, Cost]]) -> tuple[str, Cost]:
-    """Of the runs of one row, which differ in nothing but time."""
-    return sorted(row, key=lambda named: named[1].seconds)[len(row) // 2]
-
-
-def table(sizes: tuple[int, ...]) -> str:
-    """The measurements as a Markdown table, each with its ratio to the first row."""
-    lines = [
-        "| items | | tokens sent | tokens received | database | time |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for items in sizes:
-        measured = rows(items)
-        stock = measured[0][1]
-        for name, cost in measured:
-            lines.append(
-                f"| {items} | {name} | {_cell(f'{cost.sent:,}', stock.sent, cost.sent)} "
-                f"| {_cell(f'{cost.received:,}', stock.received, cost.received)} "
-                f"| {_cell(f'{cost.stored / 1e6:.1f} MB', stock.stored, cost.stored)} "
-                f"| {_cell(f'{cost.seconds:.2f} s', stock.seconds, cost.seconds)} |"
-            )
-    return "\n".join(lines)
-
-
-def _cell(shown: str, stock: float, value: float) -> str:
-    return shown if stock == value else f"{shown} ({stock / value:.1f}x)"
-
-
-if __name__ == "__main__":
-    print(table((5, 20, 100)))
+def compare_all(cases: list[Case]) -> dict[Case, Comparison]:
+    """Compare cases on two processors, the longest first."""
+    ordered = sorted(cases, key=lambda case: case.items, reverse=True)
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        compared = dict(zip(ordered, pool.map(compare_work, ordered), strict=True))
+    return {case: compared[case] for case in cases}

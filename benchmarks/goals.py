@@ -1,0 +1,109 @@
+"""What a list may cost at most, beside what was measured. Goals are printed, never asserted."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from benchmarks.compare import UNUSED, Comparison
+from benchmarks.lists import LANGCHAIN, LIGHT, PACK, PACKS
+from benchmarks.prices import PRICE_LISTS
+from benchmarks.results import Results
+from benchmarks.storage import DELTA, PLAIN_NO_LIST
+from benchmarks.work import Case
+
+CACHES = ("automatic", "marked")
+MOST_ADDED = {
+    Case(5, 3): 0.42,
+    Case(10, 3): 0.30,
+    Case(20, 3): 0.25,
+    Case(50, 2): 0.30,
+}
+"""With the todo calls beside the work, under both caches."""
+MOST_UNUSED = {PACK.name: 0.50, LIGHT.name: 0.36}
+"""Of what LangChain's list adds to a conversation that uses none."""
+LEAST_TIMES_LESS = {5: 1.8, 100: 20.0}
+"""Nothing but planning: how many times less than with LangChain's list, by items."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A goal and what was measured."""
+
+    text: str
+    limit: str
+    measured: str
+    met: bool
+    missed_by: str = ""
+
+
+def goals(results: Results) -> list[Goal]:
+    """All goals, in the order in which the tables show their cases."""
+    return [
+        *_added(results),
+        *_unused(results),
+        *_planning(results),
+        _never_dearer(results),
+        *_stored(results),
+    ]
+
+
+def _added(results: Results) -> Iterator[Goal]:
+    for case, most in MOST_ADDED.items():
+        for cache in CACHES:
+            text = f"added at {case.items} items of {case.calls} calls, {cache} cache"
+            yield _at_most(text, results.work[case].added(PACK.name, "beside", cache), most)
+
+
+def _unused(results: Results) -> Iterator[Goal]:
+    talk = results.talk
+    for name, most in MOST_UNUSED.items():
+        for price in PRICE_LISTS:
+            share = talk.added(name, UNUSED, price) / talk.added(LANGCHAIN.name, UNUSED, price)
+            yield _at_most(f"unused, of what LangChain's adds: {name}, {price}", share, most)
+
+
+def _at_most(text: str, share: float, most: float) -> Goal:
+    missed_by = "" if share <= most else f"{100 * (share - most):,.1f} points"
+    return Goal(text, f"at most {most:.0%}", f"{share:,.1%}", share <= most, missed_by)
+
+
+def _planning(results: Results) -> Iterator[Goal]:
+    for items, least in LEAST_TIMES_LESS.items():
+        planned = results.planning[Case(items, calls=0)]
+        for style in planned.styles:
+            for price in PRICE_LISTS:
+                times = times_less(planned, PACK.name, style, price)
+                missed_by = "" if times >= least else f"{least - times:.1f}x"
+                text = f"less than LangChain's for {items} planned items, {style}, {price}"
+                measured = f"{times:.1f}x"
+                yield Goal(text, f"at least {least}x", measured, times >= least, missed_by)
+
+
+def times_less(comparison: Comparison, name: str, style: str, price: str) -> float:
+    """How many times less a run costs than the same with LangChain's list."""
+    ours = comparison.runs[name, style].costs[price]
+    return comparison.runs[LANGCHAIN.name, style].costs[price] / ours
+
+
+def _never_dearer(results: Results) -> Goal:
+    cells = {
+        f"{title}, {kind.name}, {style}, {price}": times_less(seen, kind.name, style, price)
+        for title, seen in results.named()
+        for kind in PACKS
+        for style in seen.styles
+        for price in PRICE_LISTS
+    }
+    dearer = {cell: times for cell, times in cells.items() if times < 1}
+    text = "figures where LangChain's list is cheaper"
+    measured = f"{len(dearer)} of {len(cells)}"
+    if not dearer:
+        return Goal(text, "none", measured, met=True)
+    worst = min(dearer, key=lambda cell: dearer[cell])
+    missed_by = f"at worst {1 / dearer[worst]:.2f}x ({worst})"
+    return Goal(text, "none", measured, met=False, missed_by=missed_by)
+
+
+def _stored(results: Results) -> Iterator[Goal]:
+    for case, stored in results.stored.items():
+        share = stored[DELTA.name].size / stored[PLAIN_NO_LIST.name].size
+        text = f"bytes with `DeltaTodoState`, of those without a list: {case}"
+        yield _at_most(text, share, 1.0)

@@ -1,0 +1,58 @@
+"""Everything that one run of the benchmark measures."""
+
+import sys
+from dataclasses import dataclass
+
+from benchmarks import compare, storage
+from benchmarks.compare import Comparison
+from benchmarks.storage import VARIANTS, Stored
+from benchmarks.work import Case
+
+
+@dataclass(frozen=True)
+class Results:
+    """The measurements, by case."""
+
+    work: dict[Case, Comparison]
+    planning: dict[Case, Comparison]
+    talk: Comparison
+    in_deepagents: Comparison
+    stored: dict[Case, dict[str, Stored]]
+    """By the variant's name."""
+
+    def named(self) -> list[tuple[str, Comparison]]:
+        """All comparisons with a title each."""
+        return [
+            *((str(case), seen) for case, seen in self.work.items()),
+            *((f"planning {case.items}", seen) for case, seen in self.planning.items()),
+            ("conversation", self.talk),
+            ("deepagents", self.in_deepagents),
+        ]
+
+
+def measure() -> Results:
+    """Measure all; the storage first and by itself, since it is timed."""
+    stored = _stored()
+    _say(f"comparing {len(compare.WORK)} cases of work")
+    work = compare.compare_all(compare.WORK)
+    _say("comparing plans, a conversation and deepagents")
+    return Results(
+        work=work,
+        planning=compare.compare_all(compare.PLANNING),
+        talk=compare.compare_talk(),
+        in_deepagents=compare.compare_in_deepagents(),
+        stored=stored,
+    )
+
+
+def _stored() -> dict[Case, dict[str, Stored]]:
+    stored = dict[Case, dict[str, Stored]]()
+    for case in storage.CASES:
+        _say(f"storing {case}")
+        stored[case] = {variant.name: storage.measure(case, variant) for variant in VARIANTS}
+    return stored
+
+
+def _say(what: str) -> None:
+    """Show a person who waits what is going on."""
+    print(what, file=sys.stderr, flush=True)

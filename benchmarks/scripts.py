@@ -1,0 +1,71 @@
+"""What the scripted model answers, turn by turn, for each way to keep a list."""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import ToolCall
+
+from benchmarks.work import Case, Step, Style, steps, text
+from todo_tools.testing import call, turn
+
+TodoCalls = Callable[[Step], list[ToolCall]]
+"""From a step to the todo calls that make its changes."""
+
+SYSTEM_PROMPT = "You are a careful engineer."
+REQUEST = "Do all of the steps, one after the other."
+ANSWER = "All steps are done: the modules are changed, their tests pass, the findings are written."
+
+
+def no_calls(_: Step) -> list[ToolCall]:
+    """There is no list."""
+    return []
+
+
+def langchain_calls(step: Step) -> list[ToolCall]:
+    """One call writes the whole list again, however many items change."""
+    if not step.changes:
+        return []
+    items = enumerate(step.statuses)
+    todos = [{"content": text(item), "status": status} for item, status in items]
+    return [call("write_todos", todos=todos)]
+
+
+def pack_calls(step: Step) -> list[ToolCall]:
+    """The list is written once, then changed by index."""
+    calls = list[ToolCall]()
+    if step.plans:
+        todos = [{"text": text(item)} for item in range(len(step.statuses))]
+        calls.append(call("write_todos", mode="replace", todos=todos))
+    if step.completes is not None:
+        calls.append(call("edit_todos", action="complete", indices=[step.completes]))
+    if step.starts is not None:
+        calls.append(call("edit_todos", action="start", indices=[step.starts]))
+    return calls
+
+
+def script(case: Case, style: Style, todo_calls: TodoCalls) -> list[AIMessage]:
+    """The answers of a run; without todo calls, the turns that only keep the list are left out."""
+    numbers = count()
+    turns = ([*todo_calls(step), *_work(step, numbers)] for step in steps(case, style))
+    return [*(turn("", *calls) for calls in turns if calls), turn(ANSWER)]
+
+
+def _work(step: Step, numbers: Iterator[int]) -> list[ToolCall]:
+    return [] if step.works is None else [call("work", item=step.works, call=next(numbers))]
+
+
+QUESTIONS = [
+    f"Question {number}: how does this part of the library work, and where do I find its tests?"
+    for number in range(1, 21)
+]
+"""Twenty user messages that ask for no work."""
+
+ANSWERS = [
+    turn(
+        f"Answer {number}: the module reads its input once and checks it before anything is "
+        "changed. Each of its functions has a test in the file of the same name, which says in "
+        "one sentence what it is for. Begin with the shortest of them."
+    )
+    for number in range(1, 21)
+]

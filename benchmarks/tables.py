@@ -1,0 +1,142 @@
+"""The measurements as Markdown."""
+
+from collections.abc import Iterable, Sequence
+
+from benchmarks.compare import IN_DEEPAGENTS, Comparison
+from benchmarks.goals import goals, times_less
+from benchmarks.lists import LANGCHAIN, LISTS
+from benchmarks.prices import PRICE_LISTS
+from benchmarks.results import Results
+from benchmarks.work import Case
+
+PRICES = tuple(PRICE_LISTS)
+
+
+def report(results: Results) -> str:
+    """All tables, each below its heading."""
+    usual = {case: seen for case, seen in results.work.items() if case.chars == Case(1).chars}
+    deep = {IN_DEEPAGENTS: results.in_deepagents}
+    sections = [
+        ("Goals", goals_table(results)),
+        ("Added to the same work without a list: results of 2,000 characters", added(usual)),
+        ("Added in deepagents' default stack", added(deep)),
+        ("Added to a conversation of 20 user messages that never uses the list", talk(results)),
+        ("Nothing but planning", planning(results.planning)),
+        ("Storage, time and memory", storage(results)),
+        ("Added to the same work without a list: all cases", added(results.work)),
+        ("All figures", details(results)),
+    ]
+    return "\n\n".join(f"## {title}\n\n{body}" for title, body in sections) + "\n"
+
+
+def goals_table(results: Results) -> str:
+    """Each goal with what was measured."""
+    return table(
+        ["goal", "limit", "measured", "", "missed by"],
+        [
+            [goal.text, goal.limit, goal.measured, "met" if goal.met else "missed", goal.missed_by]
+            for goal in goals(results)
+        ],
+    )
+
+
+def added(comparisons: dict[Case, Comparison]) -> str:
+    """The share that each list adds; the styles of a cell are parted by strokes."""
+    return table(
+        ["case", "list", "tokens sent", *PRICES],
+        [
+            [str(case), kind.name, *_added_cells(comparison, kind.name)]
+            for case, comparison in comparisons.items()
+            for kind in LISTS
+        ],
+    )
+
+
+def talk(results: Results) -> str:
+    """What it costs to have a list and not use it."""
+    return table(
+        ["list", "tokens sent", *PRICES],
+        [[kind.name, *_added_cells(results.talk, kind.name)] for kind in LISTS],
+    )
+
+
+def _added_cells(comparison: Comparison, name: str) -> list[str]:
+    sent = [comparison.added_sent(name, style) for style in comparison.styles]
+    shares = [
+        [comparison.added(name, style, price) for style in comparison.styles] for price in PRICES
+    ]
+    return [_percents(cell) for cell in (sent, *shares)]
+
+
+def _percents(shares: Iterable[float]) -> str:
+    return " / ".join(f"{100 * share:,.0f}" for share in shares) + " %"
+
+
+def planning(comparisons: dict[Case, Comparison]) -> str:
+    """The cost of LangChain's list, and how many times less the others cost."""
+    return table(
+        ["items", "todo calls", "list", *PRICES],
+        [
+            [str(case.items), style, kind.name, *_planning_cells(comparison, kind.name, style)]
+            for case, comparison in comparisons.items()
+            for style in comparison.styles
+            for kind in LISTS
+        ],
+    )
+
+
+def _planning_cells(comparison: Comparison, name: str, style: str) -> list[str]:
+    costs = comparison.runs[name, style].costs
+    if name == LANGCHAIN.name:
+        return [f"{costs[price]:,.0f}" for price in PRICES]
+    return [
+        f"{costs[price]:,.0f} ({times_less(comparison, name, style, price):.1f}x less)"
+        for price in PRICES
+    ]
+
+
+def storage(results: Results) -> str:
+    """What is stored, and what the framework takes."""
+    return table(
+        ["case", "", "database", "CPU", "peak memory", "load latest", "fork middle"],
+        [
+            [
+                str(case),
+                name,
+                f"{stored.size / 1e6:,.2f} MB",
+                f"{stored.cpu:.2f} s",
+                f"{stored.peak / 1e6:.1f} MB",
+                f"{1e3 * stored.load:.1f} ms",
+                f"{1e3 * stored.fork:.1f} ms",
+            ]
+            for case, variants in results.stored.items()
+            for name, stored in variants.items()
+        ],
+    )
+
+
+def details(results: Results) -> str:
+    """The absolute figures of every run, folded."""
+    rows = [row for title, comparison in results.named() for row in _detail_rows(title, comparison)]
+    heads = ["case", "list", "todo calls", "model calls", "tokens sent", "received", *PRICES]
+    return f"<details>\n\n{table(heads, rows)}\n\n</details>"
+
+
+def _detail_rows(title: str, comparison: Comparison) -> list[list[str]]:
+    runs = {("no list", ""): comparison.without, **comparison.runs}
+    return [
+        [
+            title,
+            name,
+            style,
+            *(f"{number:,}" for number in (run.calls, run.sent, run.received)),
+            *(f"{run.costs[price]:,.0f}" for price in PRICES),
+        ]
+        for (name, style), run in runs.items()
+    ]
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

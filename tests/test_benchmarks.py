@@ -1,0 +1,314 @@
+"""The benchmark's price lists, and the runs that it compares."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deepagents import create_deep_agent
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain.agents.middleware import ModelRequest, ModelResponse
+from langchain_anthropic import ChatAnthropic
+from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from pydantic import SecretStr
+
+from benchmarks.blocks import message_blocks, read_prompts
+from benchmarks.compare import PLANNING, UNUSED, WORK, Comparison
+from benchmarks.goals import goals
+from benchmarks.lists import LANGCHAIN, LIGHT, LISTS, NO_LIST, PACK, ListKind
+from benchmarks.prices import PRICE_LISTS, Block, Prompt, automatic, marked, uncached
+from benchmarks.results import Results
+from benchmarks.run import Figures, run_talk, run_work
+from benchmarks.scripts import script
+from benchmarks.storage import CASES, DELTA, PLAIN_NO_LIST, VARIANTS, Stored, Variant
+from benchmarks.storage import measure as measure_storage
+from benchmarks.tables import report
+from benchmarks.work import STYLES, Case, Style, working_tool
+from todo_tools.testing import call, turn
+
+A, B, C, D = (Block(name, 100) for name in "abcd")
+CASE = Case(items=3, calls=2, chars=50)
+
+
+def blocks(count: int) -> tuple[Block, ...]:
+    return tuple(Block(str(number), 100) for number in range(count))
+
+
+class TestUncached:
+    def test_every_token_costs_one(self) -> None:
+        assert uncached([Prompt((A, B)), Prompt((A, B, C))]) == 500
+
+
+class TestAutomatic:
+    def test_the_first_prompt_costs_its_tokens(self) -> None:
+        assert automatic([Prompt((A, B))]) == 200
+
+    def test_a_shared_prefix_is_read_at_a_tenth(self) -> None:
+        assert automatic([Prompt((A, B)), Prompt((A, B, C))]) == 200 + 20 + 100
+
+    def test_nothing_is_read_after_the_first_difference(self) -> None:
+        assert automatic([Prompt((A, B, C)), Prompt((A, D, C))]) == 300 + 10 + 200
+
+    def test_the_longest_prefix_of_any_earlier_prompt_is_read(self) -> None:
+        assert automatic([Prompt((A, B, C)), Prompt((D,)), Prompt((A, B, D))]) == 400 + 20 + 100
+
+
+class TestMarked:
+    def test_without_a_mark_every_token_costs_one(self) -> None:
+        assert marked([Prompt((A, B)), Prompt((A, B))]) == 400
+
+    def test_what_ends_at_a_mark_is_written(self) -> None:
+        assert marked([Prompt((A, B, C), marks=(1,))]) == pytest.approx(250 + 100)
+
+    def test_an_entry_is_read_and_what_is_new_is_written(self) -> None:
+        prompts = [Prompt((A, B), marks=(1,)), Prompt((A, B, C), marks=(2,))]
+        assert marked(prompts) == pytest.approx(250 + 20 + 125)
+
+    def test_no_entry_is_found_where_no_mark_was(self) -> None:
+        """A block that takes the mark and then vanishes leaves nothing to read."""
+        prompts = [Prompt((A, B, D), marks=(2,)), Prompt((A, B, C, D), marks=(3,))]
+        assert marked(prompts) == pytest.approx(375 + 500)
+
+    def test_the_mark_after_the_system_prompt_is_still_read(self) -> None:
+        prompts = [Prompt((A, B, D), marks=(0, 2)), Prompt((A, B, C, D), marks=(0, 3))]
+        assert marked(prompts) == pytest.approx(375 + 10 + 375)
+
+    @pytest.mark.parametrize(
+        ("added", "cost"), [(19, 125 + 10 + 19 * 125), (20, 125 + 21 * 125)], ids=["near", "far"]
+    )
+    def test_a_mark_looks_back_over_twenty_blocks(self, added: int, cost: float) -> None:
+        """Its own block is the first of them."""
+        prompts = [Prompt(blocks(1), marks=(0,)), Prompt(blocks(1 + added), marks=(added,))]
+        assert marked(prompts) == pytest.approx(cost)
+
+    def test_five_marks_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="at most 4 marks a prompt, got 5"):
+            marked([Prompt(blocks(5), marks=(0, 1, 2, 3, 4))])
+
+
+BLOCK = st.builds(Block, st.sampled_from("abc"), st.just(10))
+MARKED_AT_END = st.lists(BLOCK, min_size=1, max_size=8).map(
+    lambda drawn: Prompt(tuple(drawn), marks=(len(drawn) - 1,))
+)
+RUNS = st.lists(MARKED_AT_END, max_size=8)
+GROWTH = st.lists(st.integers(1, 15), min_size=1, max_size=10)
+
+
+class TestEveryRun:
+    @given(RUNS)
+    def test_an_automatic_cache_never_costs_more_than_none(self, prompts: list[Prompt]) -> None:
+        assert automatic(prompts) <= uncached(prompts) + 1e-6
+
+    @given(RUNS)
+    def test_a_marked_cache_costs_at_most_a_quarter_more_than_none(
+        self, prompts: list[Prompt]
+    ) -> None:
+        assert marked(prompts) <= 1.25 * uncached(prompts) + 1e-6
+
+    @given(RUNS)
+    def test_a_marked_cache_never_reads_more_than_an_automatic_one(
+        self, prompts: list[Prompt]
+    ) -> None:
+        assert marked(prompts) >= automatic(prompts) - 1e-6
+
+    @given(GROWTH)
+    def test_a_prompt_that_only_grows_pays_once_for_each_token(self, growth: list[int]) -> None:
+        """The rest is read: this is what an append-only prompt costs, to the token."""
+        sizes = [sum(growth[: nth + 1]) for nth in range(len(growth))]
+        prompts = [Prompt(blocks(size), marks=(size - 1,)) for size in sizes]
+        new, read = 100 * sizes[-1], 100 * sum(sizes[:-1])
+        assert automatic(prompts) == pytest.approx(new + 0.1 * read)
+        assert marked(prompts) == pytest.approx(1.25 * new + 0.1 * read)
+
+
+class TestBlocks:
+    def test_each_text_call_and_result_is_a_block(self) -> None:
+        answer = turn("Starting.", call("a"), call("b"))
+        assert len(list(message_blocks(answer))) == 3
+        assert len(list(message_blocks(HumanMessage(["One.", "Two."])))) == 2
+        result = ToolMessage([{"type": "text", "text": "x"}] * 2, tool_call_id="1")
+        assert len(list(message_blocks(result))) == 1
+
+    def test_what_is_not_sent_makes_no_difference(self) -> None:
+        bare = HumanMessage("Begin.")
+        kept = HumanMessage("Begin.", id="1", additional_kwargs={"lc_source": "x"})
+        assert list(message_blocks(bare)) == list(message_blocks(kept))
+
+    def test_one_changed_character_makes_another_block(self) -> None:
+        assert list(message_blocks(AIMessage("a."))) != list(message_blocks(AIMessage("a,")))
+
+    def test_the_tools_the_system_prompt_and_the_end_are_marked(self) -> None:
+        messages = [SystemMessage("Be brief."), HumanMessage("Begin."), AIMessage("Done.")]
+        tools = [{"type": "function", "function": {"name": name}} for name in "ab"]
+        [prompt] = read_prompts([messages], tools)
+        assert (len(prompt.blocks), prompt.marks) == (5, (1, 2, 4))
+
+    def test_without_tools_and_system_prompt_only_the_end_is_marked(self) -> None:
+        [prompt] = read_prompts([[HumanMessage("Begin."), AIMessage("Done.")]], [])
+        assert prompt.marks == (1,)
+
+    def test_langchain_marks_the_tools_the_system_prompt_and_the_end(self) -> None:
+        """The model of a marked cache puts its marks where LangChain's middleware puts them."""
+        model = ChatAnthropic(model_name="claude-sonnet-4-5", api_key=SecretStr("none"))  # type: ignore[call-arg]
+        sent = list[ModelRequest[Any]]()
+
+        def handler(request: ModelRequest[Any]) -> ModelResponse[Any]:
+            sent.append(request)
+            return ModelResponse(result=[AIMessage("Done.")])
+
+        AnthropicPromptCachingMiddleware().wrap_model_call(
+            ModelRequest(
+                model=model,
+                messages=[HumanMessage("Begin.")],
+                system_message=SystemMessage("Be brief."),
+                tools=[working_tool(10), working_tool(20)],
+            ),
+            handler,
+        )
+        tools: list[Any] = sent[0].tools
+        assert [bool(tool.extras) for tool in tools] == [False, True]
+        assert "cache_control" in sent[0].system_message.content[-1]  # type: ignore[union-attr]
+        assert "cache_control" in sent[0].model_settings  # the provider marks the last block
+
+
+def work_of(messages: list[AnyMessage]) -> list[tuple[object, object]]:
+    """The working calls with their results, in order."""
+    results = {m.tool_call_id: m.content for m in messages if isinstance(m, ToolMessage)}
+    calls = [made for m in messages if isinstance(m, AIMessage) for made in m.tool_calls]
+    return [(made["args"], results[str(made["id"])]) for made in calls if made["name"] == "work"]
+
+
+class TestRuns:
+    @pytest.mark.parametrize("style", STYLES)
+    @pytest.mark.parametrize("kind", LISTS, ids=lambda kind: kind.name)
+    def test_the_same_work_is_done_with_every_list_and_without(
+        self, kind: ListKind, style: Style
+    ) -> None:
+        """The same calls, the same results, the same answer."""
+        without = run_work(CASE, style, NO_LIST).messages
+        messages = run_work(CASE, style, kind).messages
+        assert len(work_of(without)) == CASE.items * CASE.calls
+        assert work_of(messages) == work_of(without)
+        assert messages[-1].content == without[-1].content
+
+    @pytest.mark.parametrize("style", STYLES)
+    @pytest.mark.parametrize("kind", LISTS, ids=lambda kind: kind.name)
+    def test_no_todo_call_is_refused_and_the_agent_is_never_sent_back(
+        self, kind: ListKind, style: Style
+    ) -> None:
+        run = run_work(CASE, style, kind)
+        assert not [m for m in run.messages if isinstance(m, ToolMessage) and m.status == "error"]
+        assert len(run.prompts) == len(script(CASE, style, kind.calls))
+
+    @pytest.mark.parametrize(("style", "more"), [("beside", 1), ("alone", 4), ("apart", 7)])
+    def test_a_list_takes_as_many_more_turns_as_its_style_says(
+        self, style: Style, more: int
+    ) -> None:
+        """Three items: the last completion; a change for each and the last; all of them apart."""
+        without = script(CASE, style, NO_LIST.calls)
+        assert len(without) == CASE.items * CASE.calls + 1
+        for kind in LISTS:
+            assert len(script(CASE, style, kind.calls)) == len(without) + more
+
+    def test_both_lists_show_the_same_statuses_when_they_are_finished(self) -> None:
+        steps = script(CASE, "beside", LANGCHAIN.calls)
+        [last] = steps[-2].tool_calls
+        assert [todo["status"] for todo in last["args"]["todos"]] == ["completed"] * 3
+        [last] = script(CASE, "beside", PACK.calls)[-2].tool_calls
+        assert last["args"] == {"action": "complete", "indices": [2]}
+
+    def test_without_a_list_every_prompt_begins_with_the_one_before(self) -> None:
+        prompts = [prompt.blocks for prompt in run_work(CASE, "beside", NO_LIST).prompts]
+        assert all(later[: len(first)] == first for first, later in pairwise(prompts))
+
+    def test_the_same_work_is_done_in_deepagents(self) -> None:
+        without = run_work(CASE, "beside", NO_LIST, create_deep_agent).messages
+        messages = run_work(CASE, "beside", PACK, create_deep_agent).messages
+        assert work_of(messages) == work_of(without) != []
+
+    @pytest.mark.parametrize("kind", [NO_LIST, *LISTS], ids=lambda kind: kind.name)
+    def test_a_conversation_uses_no_tool(self, kind: ListKind) -> None:
+        run = run_talk(kind)
+        assert len(run.prompts) == 20
+        assert {m.type for m in run.messages} == {"human", "ai"}
+
+
+class TestComparison:
+    def test_what_is_added_is_a_share_of_the_run_without_a_list(self) -> None:
+        with_list = Figures(calls=3, sent=150, received=10, costs={"no cache": 220})
+        without = Figures(calls=2, sent=100, received=2, costs={"no cache": 110})
+        comparison = Comparison(without, {("mine", "beside"): with_list})
+        assert comparison.added("mine", "beside", "no cache") == 1.0
+        assert comparison.added_sent("mine", "beside") == 0.5
+
+
+def figures(cost: float) -> Figures:
+    return Figures(1, round(cost), 0, dict.fromkeys(PRICE_LISTS, cost))
+
+
+def compared(added: float, styles: tuple[str, ...] = STYLES) -> Comparison:
+    """LangChain's list doubles the cost; the others add a share of it."""
+    costs = {LANGCHAIN: 200, PACK: 100 + 100 * added, LIGHT: 100 + 100 * added}
+    runs = {(kind.name, style): figures(costs[kind]) for kind in LISTS for style in styles}
+    return Comparison(figures(100), runs)
+
+
+def results(added: float) -> Results:
+    """What the benchmark would measure if the pack added the same share everywhere."""
+    stored = Stored(size=100, cpu=1, peak=1, load=1, fork=1)
+    delta = replace(stored, size=round(100 * (0.5 + added)))
+    sizes = {variant.name: delta if variant == DELTA else stored for variant in VARIANTS}
+    return Results(
+        work={case: compared(added) for case in WORK},
+        planning={case: compared(added, STYLES[1:]) for case in PLANNING},
+        talk=compared(added, (UNUSED,)),
+        in_deepagents=compared(added),
+        stored=dict.fromkeys(CASES, sizes),
+    )
+
+
+class TestGoals:
+    def test_a_list_that_costs_nothing_meets_all_but_the_savings_in_planning(self) -> None:
+        """It would have to cost less than no list to save twenty times."""
+        missed = [goal.text for goal in goals(results(0)) if not goal.met]
+        assert missed
+        assert all("100 planned items" in text for text in missed)
+
+    def test_a_list_dearer_than_langchains_misses_every_goal(self) -> None:
+        assert not [goal.text for goal in goals(results(1.1)) if goal.met]
+
+    def test_a_missed_goal_says_by_how_much(self) -> None:
+        goal = goals(results(0.5))[0]
+        assert (goal.limit, goal.measured, goal.missed_by) == ("at most 42%", "50.0%", "8.0 points")
+
+    def test_the_report_shows_each_goal_and_each_run(self) -> None:
+        shown = report(results(0.1))
+        assert all(goal.text in shown for goal in goals(results(0.1)))
+        assert shown.count("| no list |  |") == len(WORK) + len(PLANNING) + 2
+
+
+class TestStorage:
+    @pytest.mark.parametrize("variant", [PLAIN_NO_LIST, DELTA], ids=lambda variant: variant.name)
+    def test_every_figure_is_measured(self, variant: Variant) -> None:
+        stored = measure_storage(CASE, variant)
+        assert min(stored.size, stored.cpu, stored.peak, stored.load, stored.fork) > 0
+
+
+class TestPlots:
+    def test_the_same_numbers_make_the_same_small_file(self, tmp_path: Path) -> None:
+        plots = pytest.importorskip("benchmarks.plots", exc_type=ImportError)
+        percents = {name: [float(n) for n in plots.ITEMS] for name in plots.COLORS}
+        for name in ("first.svg", "second.svg"):
+            plots.draw(percents, "marked", tmp_path / name)
+        first = (tmp_path / "first.svg").read_bytes()
+        assert first == (tmp_path / "second.svg").read_bytes()
+        assert len(first) < 60_000
