@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from tests.conftest import items
-from todo_tools import create_todo_tools, model_view
+from todo_tools import create_todo_tools, format_todos, model_view
 from todo_tools.checklist import command_in, read_checklist
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
