@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import items
 from tests.strategies import edit_calls, todo_lists, write_calls
+from tests.support import items
 from todo_tools import TodoItem, TodoLimits
 from todo_tools._answers import Answer, answer_call
 from todo_tools._operations import apply

@@ -11,8 +11,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import TypeAdapter
 
 from graphs.until_done import build_graph
-from tests.conftest import items
 from tests.strategies import operations, todo_lists
+from tests.support import BEGIN, edit, items
 from todo_tools import TodoItem, todos_from_messages
 from todo_tools._operations import Operation, apply
 from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
@@ -21,7 +21,7 @@ from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import ClientTodoState, fold_client_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
 
-MIXED = [
+OURS = [
     *items("a"),
     *items("b", status="in_progress"),
     *items("c", status="completed"),
@@ -38,7 +38,7 @@ THEIRS: list[ClientTodo] = [
 class TestWords:
     def test_each_status_has_one_of_theirs(self) -> None:
         """An abandoned item says so in its content."""
-        assert list(map(dict, to_client_todos(MIXED))) == THEIRS
+        assert list(map(dict, to_client_todos(OURS))) == THEIRS
 
     @given(todo_lists)
     def test_nothing_is_lost_on_the_way(self, todos: list[TodoItem]) -> None:
@@ -47,7 +47,7 @@ class TestWords:
 
     def test_a_list_in_our_words_is_read_as_well(self) -> None:
         """Item by item."""
-        assert from_client_todos([*THEIRS[:1], *MIXED[1:]]) == MIXED
+        assert from_client_todos([*THEIRS[:1], *OURS[1:]]) == OURS
 
     def test_a_client_may_open_an_abandoned_item_again(self) -> None:
         """By its status alone."""
@@ -75,9 +75,9 @@ class TestChannel:
 
     def test_whole_lists_are_taken_in_either_words(self) -> None:
         """From an application of ours, and from a client of theirs."""
-        assert fold_client_todos([], MIXED) == fold_client_todos([], THEIRS) == THEIRS
-        assert fold_client_todos(to_client_todos(MIXED), None) == to_client_todos(MIXED)
-        assert fold_client_todos(to_client_todos(MIXED), []) == []
+        assert fold_client_todos([], OURS) == fold_client_todos([], THEIRS) == THEIRS
+        assert fold_client_todos(to_client_todos(OURS), None) == to_client_todos(OURS)
+        assert fold_client_todos(to_client_todos(OURS), []) == []
 
 
 def script() -> ScriptedChatModel:
@@ -89,7 +89,7 @@ def script() -> ScriptedChatModel:
                 call("edit_todos", action="abandon", indices=[0]),
             ),
             "Too early.",
-            turn("", call("edit_todos", action="complete", indices=[1, 4])),
+            edit("complete", 1, 4),
             "Done.",
         ]
     )
@@ -123,7 +123,7 @@ class TestThreads:
         model = script()
         builder = build_graph(model, state_schema=ClientTodoState)
         graph = builder.compile(checkpointer=InMemorySaver())
-        final = graph.invoke({"messages": [("user", "Begin.")], "todos": MIXED}, config)
+        final = graph.invoke({**BEGIN, "todos": OURS}, config)
         self.check(final, model)
 
     async def test_in_create_agent(self, config: RunnableConfig) -> None:
@@ -131,7 +131,7 @@ class TestThreads:
         model = script()
         middleware = TodoMiddleware(client_todos=True, gate=TodoGate())
         graph: Any = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
-        begin = {"messages": [("user", "Begin.")], "todos": THEIRS}
+        begin = {**BEGIN, "todos": THEIRS}
         self.check(await graph.ainvoke(begin, config), model)
 
     def test_a_client_may_edit_the_list(self, config: RunnableConfig) -> None:
@@ -142,5 +142,5 @@ class TestThreads:
         )
         graph.update_state(config, {"todos": [{"content": "x", "status": "completed"}]})
         assert graph.get_state(config).values["todos"] == [{"content": "x", "status": "completed"}]
-        final = graph.invoke({"messages": [("user", "Begin.")]}, config)
+        final = graph.invoke(BEGIN, config)
         assert final["todo_loop"]["outcome"] == "finished"

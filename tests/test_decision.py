@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from tests.conftest import items
+from tests.support import items
 from todo_tools import AutoContinue, TodoItem
 from todo_tools._decision import Decision, decide, read_answer
 from todo_tools.state import LoopState

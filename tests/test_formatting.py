@@ -6,18 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import items
 from tests.strategies import todo_lists
+from tests.support import MIXED
 from todo_tools import TodoItem, format_status, format_todos
 from todo_tools._answers import format_call
 from todo_tools._formatting import format_in_progress, one_line
-
-MIXED = [
-    *items("Write database schema"),
-    *items("Implement migration script", status="in_progress"),
-    *items("Add API endpoints", status="completed"),
-    *items("Ask Bob", status="abandoned"),
-]
 
 
 class TestLists:

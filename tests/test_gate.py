@@ -3,13 +3,11 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 
-from tests.conftest import items
+from tests.support import Graph, items, results_in
 from todo_tools import TodoState, create_todo_tools
 from todo_tools.gate import TodoGate
 from todo_tools.testing import call, turn
@@ -27,7 +25,7 @@ def look(place: str) -> str:
     return f"{place} looks fine."
 
 
-def gated(gate: TodoGate) -> CompiledStateGraph[Any, Any, Any, Any]:
+def gated(gate: TodoGate) -> Graph:
     node = ToolNode(
         [*create_todo_tools(), dig, look],
         wrap_tool_call=gate.wrap_tool_call,
@@ -40,8 +38,7 @@ def gated(gate: TodoGate) -> CompiledStateGraph[Any, Any, Any, Any]:
 
 
 def answers(state: dict[str, Any]) -> list[tuple[str, str]]:
-    results = [message for message in state["messages"] if isinstance(message, ToolMessage)]
-    return [(message.status, message.text) for message in results]
+    return [(message.status, message.text) for message in results_in(state)]
 
 
 DIG = call("dig", place="the garden")

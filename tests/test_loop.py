@@ -16,19 +16,18 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphDrained
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from graphs.until_done import build_graph
-from tests.conftest import items
 from tests.strategies import edit_calls, write_calls
+from tests.support import BEGIN, Graph, edit, items, plan
+from tests.waiting import wait_for
 from todo_tools import AutoContinue, TodoItem, TodoState, add_auto_continue, create_todo_tools
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
 
-Graph = CompiledStateGraph[Any, Any, Any, Any]
 IDLE = ScriptedChatModel(script=lambda _: "I am done, I think.")
 
 
@@ -38,7 +37,7 @@ def compiled(model: ScriptedChatModel = IDLE, policy: AutoContinue = AutoContinu
 
 def begin(*texts: str) -> dict[str, Any]:
     """The user's message, with a list seeded."""
-    return {"messages": [("user", "Begin.")], "todos": items(*texts)}
+    return {**BEGIN, "todos": items(*texts)}
 
 
 class TestRouting:
@@ -46,15 +45,15 @@ class TestRouting:
         """It stops twice too early."""
         model = ScriptedChatModel(
             script=[
-                turn("", call("write_todos", mode="replace", todos=["a", "b"])),
+                plan("a", "b"),
                 "I have a plan.",
-                turn("", call("edit_todos", action="complete", indices=[0])),
+                edit("complete", 0),
                 "Half of it is done.",
-                turn("", call("edit_todos", action="abandon", indices=[1])),
+                edit("abandon", 1),
                 "Here is your answer.",
             ]
         )
-        final = compiled(model).invoke({"messages": [("user", "Begin.")]}, config)
+        final = compiled(model).invoke(BEGIN, config)
         assert final["messages"][-1].text == "Here is your answer."
         assert final["todo_loop"]["outcome"] == "finished"
         assert final["todo_loop"]["in_turn"] == 2
@@ -138,7 +137,7 @@ class TestLimits:
         def flip(prompt: list[Any]) -> AIMessage:
             flips["calls"] += 1
             if flips["calls"] % 2:
-                return turn("", call("edit_todos", action="start", indices=[0]))
+                return edit("start", 0)
             return turn("Done.")
 
         final = compiled(ScriptedChatModel(script=flip)).invoke(begin("a"), config)
@@ -211,7 +210,7 @@ def test_the_loop_ends_for_every_model(
     graph = compiled(model, policy)
     config: RunnableConfig = {"configurable": {"thread_id": "1"}}
     for _ in range(messages):
-        final = graph.invoke({"messages": [("user", "Begin.")], "todos": items("a")}, config)
+        final = graph.invoke(begin("a"), config)
         last_word = max(i for i, m in enumerate(final["messages"]) if is_from_user(m))
         answers = [
             message
@@ -226,16 +225,27 @@ def test_the_loop_ends_for_every_model(
 class TestGracePeriod:
     POLICY = AutoContinue(max_in_a_row=1, grace_seconds=2)
 
-    def interrupted(self, graph: Graph, config: RunnableConfig) -> None:
+    def check_interrupted(self, graph: Graph, config: RunnableConfig) -> None:
         """The thread is at the end of the agent's turn, and can be resumed from there."""
         snapshot = graph.get_state(config)
         assert snapshot.next == ("auto_continue",)
         assert [message.type for message in snapshot.values["messages"]] == ["human", "ai"]
-        final = graph.invoke(None, config)
-        assert final["todo_loop"]["in_turn"] == 1
+        builder = build_graph(IDLE, policy=AutoContinue(max_in_a_row=1))
+        without_grace = builder.compile(checkpointer=graph.checkpointer)
+        assert without_grace.invoke(None, config)["todo_loop"]["in_turn"] == 1
+
+    def drained(self, config: RunnableConfig, reason: str = "shutdown") -> Graph:
+        """A graph whose run was asked to drain in the first second of the countdown."""
+        graph, control = compiled(policy=self.POLICY), RunControl()
+        events = graph.stream(begin("a"), config, stream_mode="custom", control=control)
+        assert next(events)["seconds"] == 2
+        control.request_drain(reason)
+        with pytest.raises(GraphDrained, match=reason):
+            next(events)
+        return graph
 
     def test_each_second_is_announced(self, config: RunnableConfig) -> None:
-        """Counted down to one, before the prompt is sent."""
+        """It is counted down to one before the prompt is sent."""
         began = time.monotonic()
         events = list(compiled(policy=self.POLICY).stream(begin("a"), config, stream_mode="custom"))
         assert time.monotonic() - began >= 2
@@ -247,49 +257,55 @@ class TestGracePeriod:
         }
 
     def test_ctrl_c_sends_no_prompt(self, config: RunnableConfig) -> None:
-        """Nothing is lost."""
         graph = compiled(policy=self.POLICY)
-        threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+        def press_ctrl_c() -> None:
+            wait_for(lambda: graph.get_state(config).next == ("auto_continue",), "the countdown")
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=press_ctrl_c).start()
         with pytest.raises(KeyboardInterrupt):
             graph.invoke(begin("a"), config)
-        self.interrupted(graph, config)
+        self.check_interrupted(graph, config)
 
     def test_a_drain_request_sends_no_prompt(self, config: RunnableConfig) -> None:
-        """It is noticed within the second, not at its end."""
-        graph, control = compiled(policy=self.POLICY), RunControl()
-        threading.Timer(0.4, control.request_drain, ["deploy"]).start()
-        with pytest.raises(GraphDrained, match="deploy"):
-            graph.invoke(begin("a"), config, control=control)
-        self.interrupted(graph, config)
+        """It is noticed before the second is over."""
+        began = time.monotonic()
+        graph = self.drained(config, "deploy")
+        assert time.monotonic() - began < 1
+        self.check_interrupted(graph, config)
 
     async def test_a_cancelled_task_sends_no_prompt(self, config: RunnableConfig) -> None:
-        """As a server cancels a run."""
-        graph = compiled(policy=self.POLICY)
-        task = asyncio.create_task(graph.ainvoke(begin("a"), config))
-        await asyncio.sleep(0.4)
+        """A server cancels a run in this way."""
+        graph, counting = compiled(policy=self.POLICY), asyncio.Event()
+
+        async def run() -> None:
+            async for _ in graph.astream(begin("a"), config, stream_mode="custom"):
+                counting.set()
+
+        task = asyncio.create_task(run())
+        await counting.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.to_thread(self.interrupted, graph, config)
+        await asyncio.to_thread(self.check_interrupted, graph, config)
 
     async def test_a_drain_request_sends_no_prompt_asynchronously(
         self, config: RunnableConfig
     ) -> None:
-        """The same as in a synchronous run."""
         graph, control = compiled(policy=self.POLICY), RunControl()
-        asyncio.get_running_loop().call_later(0.4, control.request_drain)
+        events = graph.astream(begin("a"), config, stream_mode="custom", control=control)
+        assert (await anext(events))["seconds"] == 2
+        control.request_drain()
         with pytest.raises(GraphDrained):
-            await graph.ainvoke(begin("a"), config, control=control)
-        await asyncio.to_thread(self.interrupted, graph, config)
+            await anext(events)
+        await asyncio.to_thread(self.check_interrupted, graph, config)
 
     def test_the_users_next_message_takes_the_place_of_the_prompt(
         self, config: RunnableConfig
     ) -> None:
-        """What was about to be sent is forgotten."""
-        graph, control = compiled(policy=self.POLICY), RunControl()
-        threading.Timer(0.2, control.request_drain).start()
-        with pytest.raises(GraphDrained):
-            graph.invoke(begin("a"), config, control=control)
+        """The continuation that was about to be sent is dropped."""
+        graph = self.drained(config)
         graph.update_state(config, {"todos": []})
         final = graph.invoke({"messages": [("user", "Never mind.")]}, config)
         assert [message.type for message in final["messages"]] == ["human", "ai", "human", "ai"]

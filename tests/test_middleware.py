@@ -2,7 +2,7 @@
 
 import itertools
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -26,12 +26,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from tests.conftest import items
+from tests.support import BEGIN, Graph, edit, items, loop_of, plan
 from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits
 from todo_tools.gate import TodoGate
 from todo_tools.middleware import TodoMiddleware
@@ -39,10 +38,8 @@ from todo_tools.state import DeltaTodoState
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
 
-Agent = CompiledStateGraph[Any, Any, Any, Any]
-USER: dict[str, Any] = {"messages": [("user", "Begin.")]}
-PLAN = turn("", call("write_todos", mode="replace", todos=["a", "b"]))
-FINISH = turn("", call("edit_todos", action="complete", indices=[0, 1]))
+PLAN = plan("a", "b")
+FINISH = edit("complete", 0, 1)
 
 
 class Report(BaseModel):
@@ -51,7 +48,7 @@ class Report(BaseModel):
     summary: str
 
 
-def agent(model: ScriptedChatModel, *middleware: Any, **options: Any) -> Agent:
+def agent(model: ScriptedChatModel, *middleware: Any, **options: Any) -> Graph:
     return create_agent(
         model,
         options.pop("tools", []),
@@ -71,16 +68,12 @@ def never_finished() -> ScriptedChatModel:
     return ScriptedChatModel(script=lambda _: next(planned, None) or "I am done, I think.")
 
 
-def loop_of(graph: Agent, config: RunnableConfig) -> dict[str, Any]:
-    return cast("dict[str, Any]", graph.get_state(config).values["todo_loop"])
-
-
 class TestByItself:
     def test_one_line_gives_tools_state_prompt_view_and_loop(self, config: RunnableConfig) -> None:
         """And the agent works until its list is finished."""
         model = scripted(PLAN, "Planned.", FINISH, "Done.")
         graph = agent(model, TodoMiddleware())
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert [todo["status"] for todo in final["todos"]] == ["completed", "completed"]
         assert final["messages"][-1].text == "Done."
         assert loop_of(graph, config)["outcome"] == "finished"
@@ -96,14 +89,14 @@ class TestByItself:
     async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
         """With the same outcome."""
         graph = agent(scripted(PLAN, "Planned.", FINISH, "Done."), TodoMiddleware())
-        final = await graph.ainvoke(USER, config)
+        final = await graph.ainvoke(BEGIN, config)
         assert final["messages"][-1].text == "Done."
         assert loop_of(graph, config)["outcome"] == "finished"
 
     def test_the_agents_own_prompt_comes_first(self, config: RunnableConfig) -> None:
         """The pack's follows it."""
         model = scripted("Hi.")
-        agent(model, TodoMiddleware(), system_prompt="You are kind.").invoke(USER, config)
+        agent(model, TodoMiddleware(), system_prompt="You are kind.").invoke(BEGIN, config)
         text = model.prompts[0][0].text
         assert text.startswith("You are kind.")
         assert text.endswith(TODO_SYSTEM_PROMPT)
@@ -112,7 +105,7 @@ class TestByItself:
         """No prompt, no view, no loop."""
         model = scripted(PLAN, "Planned.")
         graph = agent(model, TodoMiddleware(policy=None, system_prompt=None, view=None))
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert [message.type for message in model.prompts[1]] == ["human", "ai", "tool"]
         assert model.prompts[1][-1].text.count("\n") == 3
         assert final["todos"] == items("a", "b")
@@ -127,7 +120,7 @@ class TestByItself:
             view=lambda state: state["messages"][-1:],
         )
         graph = agent(model, middleware)
-        graph.invoke({**USER, "todos": items("seeded")}, config)
+        graph.invoke({**BEGIN, "todos": items("seeded")}, config)
         assert [len(prompt) for prompt in model.prompts] == [2, 2, 2]
         assert model.prompts[0][0].text == "Plan."
         assert "maximum of 1 todos" in model.prompts[1][-1].text
@@ -140,7 +133,7 @@ class TestByItself:
         """The application may seed a longer list than the model may write."""
         middleware = TodoMiddleware(limits=TodoLimits(max_todos=5), client_todos=client_todos)
         final = agent(scripted(*["Hi."] * 30), middleware).invoke(
-            {**USER, "todos": items(*"a" * 150)}, config
+            {**BEGIN, "todos": items(*"a" * 150)}, config
         )
         assert len(final["todos"]) == 150
 
@@ -158,7 +151,7 @@ class TestByItself:
             return "Nothing."
 
         middleware = TodoMiddleware(limits=TodoLimits(max_todos=1), gate=TodoGate())
-        agent(model, middleware, tools=[look]).invoke(USER, config)
+        agent(model, middleware, tools=[look]).invoke(BEGIN, config)
         assert ran == []
 
     @pytest.mark.parametrize(
@@ -179,7 +172,7 @@ class TestByItself:
     def test_the_loop_is_neither_input_nor_output(self, config: RunnableConfig) -> None:
         """Parent and subagent cannot mix it up."""
         graph = agent(scripted("Hi."), TodoMiddleware())
-        final = graph.invoke({**USER, "todo_loop": {"in_turn": 99}}, config)
+        final = graph.invoke({**BEGIN, "todo_loop": {"in_turn": 99}}, config)
         assert "todo_loop" not in final
         assert loop_of(graph, config).get("in_turn", 0) == 0
 
@@ -187,7 +180,7 @@ class TestByItself:
         """With `interrupt()`, as in a hand-built graph."""
         middleware = TodoMiddleware(policy=AutoContinue(ask=True))
         graph = agent(scripted(PLAN, "Planned.", "As you say."), middleware)
-        assert graph.invoke(USER, config)["__interrupt__"]
+        assert graph.invoke(BEGIN, config)["__interrupt__"]
         graph.invoke(Command(resume="Only item a."), config)
         final = graph.invoke(Command(resume="no"), config)
         assert [message.text for message in final["messages"][-2:]] == [
@@ -200,7 +193,7 @@ class TestByItself:
         """`state_schema` wins over that of the middleware."""
         state: Any = DeltaTodoState
         graph = agent(scripted(PLAN, FINISH, "Done."), TodoMiddleware(), state_schema=state)
-        assert graph.invoke(USER, config)["messages"][-1].text == "Done."
+        assert graph.invoke(BEGIN, config)["messages"][-1].text == "Done."
         assert type(graph.channels["messages"]).__name__ == "DeltaChannel"
 
 
@@ -216,7 +209,7 @@ class TestGate:
         start = call("edit_todos", action="start", indices=[0])
         script = (turn("", call("dig")), PLAN, turn("", start, call("dig")), FINISH, "Done.")
         graph = agent(scripted(*script), TodoMiddleware(gate=TodoGate()), tools=[dig])
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         dug = [m.text for m in final["messages"] if isinstance(m, ToolMessage) and m.name == "dig"]
         assert dug[0].startswith("Error: no todo is in progress")
         assert dug[1] == "A hole."
@@ -236,7 +229,7 @@ class TestStructuredResponse:
             turn("", call("Report", summary="late")),
         ]
         graph = agent(scripted(*script), TodoMiddleware(), response_format=ToolStrategy(Report))
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert final["structured_response"] == Report(summary="late")
         assert sum(map(is_injected, final["messages"])) == len(early)
         assert loop_of(graph, config)["outcome"] == "finished"
@@ -249,7 +242,7 @@ class TestStructuredResponse:
         early = ['{"summary": "early"}'] if stops_early else []
         script: list[AIMessage | str] = [PLAN, *early, FINISH, '{"summary": "late"}']
         graph = agent(scripted(*script), TodoMiddleware(), response_format=ProviderStrategy(Report))
-        final = await graph.ainvoke(USER, config)
+        final = await graph.ainvoke(BEGIN, config)
         assert final["structured_response"] == Report(summary="late")
         assert sum(map(is_injected, final["messages"])) == len(early)
 
@@ -268,7 +261,7 @@ class TestLimitsOfOthers:
         limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="end")
         model = never_finished()
         graph = agent(model, *both_orders(limit)[order])
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert len(model.prompts) == 5
         assert "Model call limits exceeded" in final["messages"][-1].text
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
@@ -278,7 +271,7 @@ class TestLimitsOfOthers:
         """It propagates."""
         limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="error")
         with pytest.raises(ModelCallLimitExceededError):
-            agent(never_finished(), *both_orders(limit)[order]).invoke(USER, config)
+            agent(never_finished(), *both_orders(limit)[order]).invoke(BEGIN, config)
 
     @pytest.mark.parametrize("order", [0, 1])
     async def test_a_limit_on_tool_calls_ends_the_run(
@@ -286,10 +279,10 @@ class TestLimitsOfOthers:
     ) -> None:
         """Although items remain."""
         limit = ToolCallLimitMiddleware(run_limit=2, exit_behavior="end")
-        more = turn("", call("edit_todos", action="start", indices=[0]))
+        more = edit("start", 0)
         model = scripted(PLAN, more, more, "Not asked.")
         graph = agent(model, *both_orders(limit)[order])
-        final = await graph.ainvoke(USER, config)
+        final = await graph.ainvoke(BEGIN, config)
         assert len(model.prompts) == 3
         assert "limit" in final["messages"][-1].text
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
@@ -300,7 +293,7 @@ class TestLimitsOfOthers:
         limit = ToolCallLimitMiddleware(run_limit=1, exit_behavior="error")
         model = scripted(PLAN, PLAN)
         with pytest.raises(ToolCallLimitExceededError):
-            agent(model, *both_orders(limit)[order]).invoke(USER, config)
+            agent(model, *both_orders(limit)[order]).invoke(BEGIN, config)
 
 
 class TestOrder:
@@ -315,7 +308,7 @@ class TestOrder:
                 ended.append(len(state["messages"]))
 
         graph = agent(never_finished(), Closing(), TodoMiddleware())
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert ended == [len(final["messages"])]
         assert loop_of(graph, config)["in_turn"] == 20
 
@@ -331,7 +324,7 @@ class TestOrder:
                 return AIMessage(answer.text.upper(), tool_calls=answer.tool_calls, id=str(uuid4()))
 
         graph = agent(scripted(PLAN, "Early.", FINISH, "Done."), *both_orders(Shouting())[order])
-        assert graph.invoke(USER, config)["messages"][-1].text == "DONE."
+        assert graph.invoke(BEGIN, config)["messages"][-1].text == "DONE."
         assert loop_of(graph, config)["outcome"] == "finished"
 
     @pytest.mark.parametrize("order", [0, 1])
@@ -346,7 +339,7 @@ class TestOrder:
 
         model = ScriptedChatModel(script=down)
         graph = agent(model, *both_orders(retry)[order])
-        graph.invoke({**USER, "todos": items("a")}, config)
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
         assert len(model.prompts) == 3
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
@@ -362,7 +355,7 @@ class TestOrder:
         turns = itertools.cycle([turn("", call("look")), turn("Later.")])
         model = ScriptedChatModel(script=lambda _: next(turns))
         graph = agent(model, TodoMiddleware(policy=AutoContinue(max_in_turn=7)), tools=[look])
-        graph.invoke({**USER, "todos": items("a")}, config)
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
         assert loop_of(graph, config)["in_turn"] == 7
 
 
@@ -376,7 +369,7 @@ class TestHistoryOfOthers:
         )
         model = never_finished()
         graph = agent(model, TodoMiddleware(policy=AutoContinue(max_in_turn=12)), summary)
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert not [m for m in final["messages"] if m.text == "Begin."]  # it was summarized away
         assert "– [0] a\n– [1] b" in model.prompts[-1][-1].text  # noqa: RUF001  specified icon
         assert final["todos"] == items("a", "b")
@@ -387,7 +380,7 @@ class TestHistoryOfOthers:
         """The live list does not depend on them."""
         clearing = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=0)])
         model = scripted(PLAN, FINISH, "Done.")
-        agent(model, TodoMiddleware(), clearing).invoke(USER, config)
+        agent(model, TodoMiddleware(), clearing).invoke(BEGIN, config)
         results = [m.text for m in model.prompts[1] if isinstance(m, ToolMessage)]
         assert results == ["[cleared]"]
         assert "2 remaining" in model.prompts[1][-1].text
@@ -398,7 +391,7 @@ class TestHistoryOfOthers:
         """The provider's prompt cache holds from call to call."""
         model = scripted(PLAN, "Planned.", turn("", call("list_todos")), FINISH, "Done.", "Hi.")
         graph = agent(model, TodoMiddleware(), system_prompt="You are kind.")
-        graph.invoke(USER, config)
+        graph.invoke(BEGIN, config)
         graph.invoke({"messages": [("user", "Hello again.")]}, config)
         histories: list[list[BaseMessage]] = [
             prompt[:-1] if is_injected(prompt[-1]) and prompt[-1].id is None else prompt
@@ -423,7 +416,7 @@ class TestToolsOfOthers:
 
         retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
         script = (PLAN, turn("", call("dig"), *FINISH.tool_calls), "Done.")
-        final = agent(scripted(*script), TodoMiddleware(), retry, tools=[dig]).invoke(USER, config)
+        final = agent(scripted(*script), TodoMiddleware(), retry, tools=[dig]).invoke(BEGIN, config)
         assert [m.text for m in final["messages"] if m.type == "tool" and m.name == "dig"] == [
             "A hole."
         ]
@@ -455,10 +448,10 @@ class TestToolsOfOthers:
         ]
         resume: Any = Command(resume={"decisions": decisions})
         if form == "sync":
-            graph.invoke(USER, config)
+            graph.invoke(BEGIN, config)
             final = graph.invoke(resume, config)
         else:
-            await graph.ainvoke(USER, config)
+            await graph.ainvoke(BEGIN, config)
             final = await graph.ainvoke(resume, config)
         assert final["todos"] == items("edited", "first", status="completed")
         last = next(

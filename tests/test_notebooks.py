@@ -17,9 +17,9 @@ from nbconvert import HTMLExporter
 
 import todo_tools
 from tests.browser import MEASURE, browse, measure, read_png
+from tests.support import ROOT
 from todo_tools import rendering
 
-ROOT = Path(__file__).parent.parent
 NAMES = ["1_quick_start", "2_the_loop", "3_branches", "4_create_agent", "5_your_own_tool"]
 OFFLINE = "import pytest_socket; pytest_socket.socket_allow_hosts(['127.0.0.1', '::1'], True)"
 

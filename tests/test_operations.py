@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.conftest import items
 from tests.strategies import operations, todo_lists
+from tests.support import items
 from todo_tools import TodoItem
 from todo_tools._operations import Operation, apply
 from todo_tools._todos import validate_todos

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import todo_tools
-
-ROOT = Path(__file__).parent.parent
+from tests.support import ROOT
 
 
 def test_the_version_is_that_of_the_distribution() -> None:

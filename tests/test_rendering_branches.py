@@ -1,6 +1,5 @@
 """The picture of a thread's branches."""
 
-import io
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,10 +9,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
-from rich.console import Console
 
-from tests.conftest import items
-from tests.test_rendering_notebook import OURS, page
+from tests.consoles import RecordingConsole
+from tests.pages import ELEMENTS, page
+from tests.support import items
 from todo_tools import TodoState
 from todo_tools.rendering import show_branches
 from todo_tools.rendering._branches import knots_of
@@ -141,7 +140,7 @@ class TestDrawing:
         """Neither in HTML nor in plain text."""
         write(graph, config, "<script>alert(1)</script>\n└─● step 9")
         view = show_branches(graph.get_state_history(config))
-        assert set(page(view).tags) <= OURS
+        assert set(page(view).tags) <= ELEMENTS
         assert len(str(view).splitlines()) == 2
 
     def test_a_terminal_without_unicode_gets_plain_rails(
@@ -151,10 +150,9 @@ class TestDrawing:
         fork = write(graph, config, "a")
         write(graph, fork, "b")
         write(graph, fork)
-        written = io.BytesIO()
-        file = io.TextIOWrapper(written, encoding="ascii", write_through=True)
-        Console(file=file, width=80).print(show_branches(graph.get_state_history(config)))
-        lines = re.sub(r" [0-9a-f]{8}$", "", written.getvalue().decode(), flags=re.MULTILINE)
+        console = RecordingConsole(encoding="ascii", terminal=False, width=80)
+        console.print(show_branches(graph.get_state_history(config)))
+        lines = re.sub(r" [0-9a-f]{8}$", "", console.written, flags=re.MULTILINE)
         assert lines.splitlines() == [
             "* step 0 Todos 0/1, 2 branches",
             "| [ ] [0] a",

@@ -1,9 +1,6 @@
 """The lines that the terminal and the notebook draw, and what they are made of."""
 
-import gzip
-import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
 
-from tests.conftest import items
 from tests.strategies import edit_calls, json_values, todo_lists, write_calls
+from tests.support import MIXED, items, recorded_scenarios
 from todo_tools import TodoItem
 from todo_tools._answers import answer_call, format_call
 from todo_tools._formatting import format_todos
@@ -29,18 +26,9 @@ from todo_tools.rendering._lines import (
     result_lines,
 )
 
-TRACES = Path(__file__).parent / "traces" / "til_done_traces.jsonl.gz"
-MIXED = [
-    *items("Write database schema"),
-    *items("Implement migration script", status="in_progress"),
-    *items("Add API endpoints", status="completed"),
-    *items("Ask Bob", status="abandoned"),
-]
-
 
 def recorded_calls() -> list[dict[str, Any]]:
-    with gzip.open(TRACES, "rt", encoding="utf-8") as lines:
-        steps = [step for line in lines for step in json.loads(line)["steps"]]
+    steps = [step for scenario in recorded_scenarios() for step in scenario["steps"]]
     return [step for step in steps if step["op"] == "call"]
 
 

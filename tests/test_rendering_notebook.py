@@ -3,8 +3,6 @@
 import io
 import re
 import sys
-from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -13,47 +11,14 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from langchain_core.messages import ToolMessage
 
-from tests.conftest import items
+from tests.pages import ELEMENTS, page
+from tests.shelf import FINAL
 from tests.strategies import todo_lists
+from tests.support import ROOT, items
 from todo_tools import TodoItem, format_todos
 from todo_tools._formatting import one_line
 from todo_tools.events import countdown_event, todos_event
-from todo_tools.rendering import View, follow_in_notebook, show_call, show_result, show_todos
-
-ROOT = Path(__file__).parent.parent
-OURS = {"style", "div", "span", "bdi", "s", "b", "progress", "ul", "li"}
-
-
-class Page(HTMLParser):
-    """What a browser reads: the elements and the text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: set[str] = set()
-        self.pieces: list[str] = []
-        self._in_style = False
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self._in_style = tag == "style"
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_style = False
-
-    def handle_data(self, data: str) -> None:
-        if not self._in_style:
-            self.pieces.append(data)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-
-def page(view: View) -> Page:
-    return Page(view._repr_html_())
+from todo_tools.rendering import follow_in_notebook, show_call, show_result, show_todos
 
 
 class TestHtml:
@@ -90,7 +55,7 @@ class TestHostileTexts:
     def test_a_text_is_only_text(self, text: str) -> None:
         """No element or attribute of it comes into being, and all of it can be read."""
         read = page(show_todos(items(text)))
-        assert set(read.tags) <= OURS
+        assert set(read.tags) <= ELEMENTS
         assert read.attributes <= {"class", "role", "value", "max", "aria-label", "title"}
         assert read.text == f"– [0] {one_line(text)}"  # noqa: RUF001
 
@@ -106,7 +71,7 @@ class TestHostileTexts:
     def test_every_list_reads_as_in_the_terminal(self, todos: list[TodoItem]) -> None:
         """Whatever its texts are."""
         read = page(show_todos(todos))
-        assert set(read.tags) <= OURS
+        assert set(read.tags) <= ELEMENTS
         assert read.text == format_todos(todos).replace("\n", "")
 
     @pytest.mark.parametrize("formula", [r"$\href{x}{y}$", r"\(x\)", r"\[x\]", "$$x$$"])
@@ -192,10 +157,10 @@ def test_a_saved_notebook_has_the_last_state() -> None:
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     program = (
-        "from tests.test_rendering_terminal import MODES, REQUEST, graph\n"
+        "from tests.shelf import MODES, REQUEST, shelf_graph\n"
         "from todo_tools.rendering import follow_in_notebook, show_branches\n"
         "config = {'configurable': {'thread_id': '1'}}\n"
-        "built = graph()\n"
+        "built = shelf_graph()\n"
         "stream = built.astream(REQUEST, config, stream_mode=MODES)\n"
         "async for _ in follow_in_notebook(stream):\n"
         "    pass\n"
@@ -209,7 +174,7 @@ def test_a_saved_notebook_has_the_last_state() -> None:
     nbclient.NotebookClient(saved, timeout=120, resources=resources).execute()
     live, picture = (cell.outputs for cell in saved.cells)
     assert len(live) == len(picture) == 1
-    assert live[0].data["text/plain"] == "✓ [0] Measure\n✗ [1] Cut\n✓ Done (2 items)"
+    assert live[0].data["text/plain"] == FINAL
     assert "<s>Cut</s>" in live[0].data["text/html"]
     assert "newest" in picture[0].data["text/plain"]
     assert "todo-tree" in picture[0].data["text/html"]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Interrupt
 
-from tests.conftest import items
 from tests.strategies import json_values
+from tests.support import items
 from todo_tools import TodoItem
 from todo_tools.events import continue_question, countdown_event, todos_event
 from todo_tools.rendering._run import Followed, advance, changes, status_part

@@ -12,8 +12,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import Overwrite
 
-from tests.conftest import items
 from tests.strategies import operations, todo_lists
+from tests.support import items
 from todo_tools import TodoItem, TodoState
 from todo_tools.state import (
     DeltaTodoState,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from tests.conftest import items
+from tests.support import items
 from todo_tools import create_todo_tools, model_view
 from todo_tools.checklist import command_in, read_checklist
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn

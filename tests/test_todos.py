@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.conftest import items
 from tests.strategies import todo_lists
+from tests.support import items
 from todo_tools import TodoItem, TodoLimits
 from todo_tools._todos import incomplete, validate_todos
 

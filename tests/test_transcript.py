@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from tests.conftest import items
 from tests.strategies import todo_lists
+from tests.support import items
 from todo_tools import TodoDetails, TodoItem, todos_from_messages
 from todo_tools.testing import call, turn
 from todo_tools.transcript import (
