@@ -1,4 +1,4 @@
-"""The list in the words of LangChain's clients, in a single channel."""
+"""The list in the format of LangChain's clients, in a single channel."""
 
 from typing import Any
 
@@ -35,22 +35,21 @@ THEIRS: list[ClientTodo] = [
 ]
 
 
-class TestWords:
-    def test_each_status_has_one_of_theirs(self) -> None:
-        """An abandoned item says so in its content."""
+class TestConversion:
+    def test_each_status_becomes_a_client_status(self) -> None:
+        """The content of an abandoned item says that it was abandoned."""
         assert list(map(dict, to_client_todos(OURS))) == THEIRS
 
     @given(todo_lists)
-    def test_nothing_is_lost_on_the_way(self, todos: list[TodoItem]) -> None:
-        """There and back."""
+    def test_converting_there_and_back_gives_the_same_list(self, todos: list[TodoItem]) -> None:
         assert from_client_todos(to_client_todos(todos)) == todos
 
-    def test_a_list_in_our_words_is_read_as_well(self) -> None:
-        """Item by item."""
+    def test_items_in_our_own_format_are_read_as_well(self) -> None:
+        """The two formats may be mixed in one list."""
         assert from_client_todos([*THEIRS[:1], *OURS[1:]]) == OURS
 
     def test_a_client_may_open_an_abandoned_item_again(self) -> None:
-        """By its status alone."""
+        """Its new status decides, whatever else the item says."""
         opened = [{**THEIRS[3], "status": "pending"}]
         assert from_client_todos(opened) == items("d")
 
@@ -59,7 +58,6 @@ class TestWords:
         ["a", [{"content": "a"}], [{"content": "", "status": "pending"}], [{"status": "x"}]],
     )
     def test_anything_else_is_refused(self, wrong: Any) -> None:
-        """With the reason."""
         with pytest.raises(ValueError, match="todos"):
             from_client_todos(wrong)
 
@@ -69,12 +67,11 @@ class TestChannel:
     def test_it_folds_the_same_operations(
         self, todos: list[TodoItem], operation: Operation
     ) -> None:
-        """Only the words differ."""
+        """Only the format of the stored list differs."""
         folded = fold_client_todos(to_client_todos(todos), operation)
         assert folded == to_client_todos(apply(todos, operation))
 
-    def test_whole_lists_are_taken_in_either_words(self) -> None:
-        """From an application of ours, and from a client of theirs."""
+    def test_whole_lists_are_accepted_in_either_format(self) -> None:
         assert fold_client_todos([], OURS) == fold_client_todos([], THEIRS) == THEIRS
         assert fold_client_todos(to_client_todos(OURS), None) == to_client_todos(OURS)
         assert fold_client_todos(to_client_todos(OURS), []) == []
@@ -105,7 +102,7 @@ def what_a_client_reads(values: dict[str, Any]) -> dict[str, list[str]]:
 
 
 class TestThreads:
-    """A real thread, seeded in our words, shown in theirs."""
+    """A thread that is seeded in our format and read by a client."""
 
     def check(self, final: dict[str, Any], model: ScriptedChatModel) -> None:
         assert what_a_client_reads(final) == {
@@ -119,7 +116,7 @@ class TestThreads:
         assert final["messages"][-1].text == "Done."
 
     def test_in_a_hand_built_graph(self, config: RunnableConfig) -> None:
-        """With the loop and the view."""
+        """The loop and the model's view work on the client format."""
         model = script()
         builder = build_graph(model, state_schema=ClientTodoState)
         graph = builder.compile(checkpointer=InMemorySaver())
@@ -127,7 +124,7 @@ class TestThreads:
         self.check(final, model)
 
     async def test_in_create_agent(self, config: RunnableConfig) -> None:
-        """As an option of the middleware; the gate reads the list as well."""
+        """It is an option of the middleware; the gate reads the list as well."""
         model = script()
         middleware = TodoMiddleware(client_todos=True, gate=TodoGate())
         graph: Any = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
@@ -135,7 +132,7 @@ class TestThreads:
         self.check(await graph.ainvoke(begin, config), model)
 
     def test_a_client_may_edit_the_list(self, config: RunnableConfig) -> None:
-        """In its own words; ours stay one list with it."""
+        """The loop takes an item that a client completed as finished."""
         model = ScriptedChatModel(script=["Nothing to do."])
         graph = build_graph(model, state_schema=ClientTodoState).compile(
             checkpointer=InMemorySaver()

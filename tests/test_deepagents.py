@@ -31,7 +31,7 @@ def deep_agent(model: Any, **options: Any) -> Any:
 
 class TestDeepAgent:
     def test_it_works_until_its_list_is_finished(self, config: RunnableConfig) -> None:
-        """With one line, as in `create_agent`."""
+        """It takes one line, as in `create_agent`."""
         finish = edit("complete", 0)
         model = ScriptedChatModel(script=[plan("a"), "Too early.", finish, "Done."])
         graph = deep_agent(model)
@@ -41,7 +41,7 @@ class TestDeepAgent:
         assert set(tool_names(model)) >= TODO_TOOLS
 
     @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_parent_and_child_have_lists_of_their_own(
+    async def test_parent_and_child_have_separate_lists(
         self, config: RunnableConfig, form: str
     ) -> None:
         """Lists and counters never mix, and open items of the child do not hold up the parent."""
@@ -86,8 +86,8 @@ class CodexStandIn(ChatOpenAI):
         return self.scripted._generate(messages, stop, run_manager, **kwargs)
 
 
-def test_in_the_codex_profile_it_takes_the_place_of_the_stock_one(config: RunnableConfig) -> None:
-    """There are three tools, one list, one shape."""
+def test_in_the_codex_profile_it_replaces_the_stock_middleware(config: RunnableConfig) -> None:
+    """The model gets each of the three tools once, and there is one list."""
     finish = edit("complete", 0)
     scripted = ScriptedChatModel(script=[plan("a"), finish, "Done."])
     model = CodexStandIn(

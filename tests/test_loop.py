@@ -42,7 +42,7 @@ def begin(*texts: str) -> dict[str, Any]:
 
 class TestRouting:
     def test_an_agent_is_continued_until_its_list_is_finished(self, config: RunnableConfig) -> None:
-        """It stops twice too early."""
+        """It stops too early twice, and is told the next call both times."""
         model = ScriptedChatModel(
             script=[
                 plan("a", "b"),
@@ -68,10 +68,10 @@ class TestRouting:
         assert [m.type for m in final["messages"]] == ["human", "ai"]
         assert final["todo_loop"]["outcome"] == "no_todos"
 
-    def test_an_edit_after_a_continuation_lets_the_agent_go_on(
+    def test_an_edit_after_a_continuation_does_not_end_the_run(
         self, config: RunnableConfig
     ) -> None:
-        """Whoever edits the list between two steps does not end the run by it."""
+        """An application may edit the list between two steps."""
         graph = compiled(policy=AutoContinue(max_in_a_row=1))
         graph.invoke(begin("a"), config, interrupt_after=["auto_continue"])
         graph.update_state(config, {"todos": items("a", "b")})
@@ -80,7 +80,6 @@ class TestRouting:
         assert final["todo_loop"]["outcome"] == "limit_in_a_row"
 
     def test_the_end_can_be_another_node(self, config: RunnableConfig) -> None:
-        """For what comes after the agent."""
         builder = StateGraph(TodoState)
         builder.add_node("agent", lambda _: {"messages": [AIMessage("Done.")]})
         builder.add_node("tools", ToolNode(create_todo_tools()))
@@ -91,18 +90,17 @@ class TestRouting:
         assert final["messages"][-1].text == "Reported."
 
     async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
-        """With the same outcome."""
         policy = AutoContinue(max_in_a_row=2)
         final = await compiled(policy=policy).ainvoke(begin("a"), config)
         assert final["todo_loop"]["outcome"] == "limit_in_a_row"
 
     def test_a_state_without_the_channels_is_refused_at_build_time(self) -> None:
-        """With what is missing and what to do."""
+        """The error says what is missing and what to do."""
         with pytest.raises(ValueError, match=r"lacks todo_loop, todos; .* StateGraph\(TodoState\)"):
             add_auto_continue(StateGraph(MessagesState))
 
     def test_a_channel_without_a_reducer_is_refused_at_build_time(self) -> None:
-        """What the tools write could not be folded."""
+        """It could not fold what the tools write."""
 
         class Plain(MessagesState):
             todos: list[TodoItem]
@@ -112,7 +110,7 @@ class TestRouting:
             add_auto_continue(StateGraph(Plain))
 
     def test_a_policy_of_another_type_is_refused_at_build_time(self) -> None:
-        """A class instead of an instance, say."""
+        """A class is easily given instead of an instance."""
         with pytest.raises(TypeError, match="policy must be an AutoContinue"):
             add_auto_continue(StateGraph(TodoState), policy=AutoContinue)  # type: ignore[arg-type]
 
@@ -121,7 +119,7 @@ class TestLimits:
     def test_twenty_continuations_happen_and_the_next_is_refused(
         self, config: RunnableConfig
     ) -> None:
-        """With a notice in the stream."""
+        """A notice is sent to the stream."""
         graph = compiled()
         *_, last = graph.stream(begin("a"), config, stream_mode="custom")
         assert last["outcome"] == "limit_in_a_row"
@@ -130,7 +128,7 @@ class TestLimits:
         assert sum(map(is_injected, messages)) == 20
         assert sum(isinstance(message, AIMessage) for message in messages) == 21
 
-    def test_progress_re_arms_one_limit_but_not_the_other(self, config: RunnableConfig) -> None:
+    def test_progress_resets_one_limit_but_not_the_other(self, config: RunnableConfig) -> None:
         """A model that flips a status back and forth ends after 100 continuations."""
         flips = Counter[str]()
 
@@ -155,15 +153,15 @@ class TestLimits:
         final = compiled(model, AutoContinue(max_in_a_row=2)).invoke(begin("a"), config)
         assert final["todo_loop"]["in_a_row"] == final["todo_loop"]["in_turn"] == 2
 
-    def test_the_user_re_arms_both(self, config: RunnableConfig) -> None:
-        """A new message after the limit starts the counts anew."""
+    def test_the_user_resets_both(self, config: RunnableConfig) -> None:
+        """A new message after the limit resets the counts."""
         graph = compiled(policy=AutoContinue(max_in_a_row=3))
         graph.invoke(begin("a"), config)
         again = graph.invoke({"messages": [("user", "Go on.")]}, config)
         assert sum(map(is_injected, again["messages"])) == 6
 
     def test_a_fork_has_the_counts_of_its_moment(self, config: RunnableConfig) -> None:
-        """They are checkpointed with the list."""
+        """The counts are checkpointed with the list."""
         graph = compiled(policy=AutoContinue(max_in_a_row=5))
         graph.invoke(begin("a"), config)
         second = next(
@@ -199,7 +197,7 @@ turns = st.one_of(
 def test_the_loop_ends_for_every_model(
     script: list[AIMessage], in_a_row: int, in_turn: int, messages: int
 ) -> None:
-    """Beyond its own tool-calling turns it answers 1 + max_in_turn times a message, at the most."""
+    """It answers without a tool call at most 1 + max_in_turn times for each message."""
     model = ScriptedChatModel(
         script=lambda prompt: script[len(model.prompts) % len(script)] if script else "Nothing."
     )
@@ -325,21 +323,20 @@ class TestAsking:
 
     @pytest.mark.parametrize("yes", [True, "yes"])
     def test_yes_continues(self, config: RunnableConfig, yes: object) -> None:
-        """Once; then it asks again."""
+        """The agent continues once; then the loop asks again."""
         result = self.asked(config).invoke(Command(resume=yes), config)
         assert sum(map(is_injected, result["messages"])) == 1
         assert result["__interrupt__"]
 
     @pytest.mark.parametrize("no", [False, "no"])
-    def test_no_lets_the_agent_go(self, config: RunnableConfig, no: object) -> None:
-        """By a name of its own, without counting."""
+    def test_no_ends_the_run(self, config: RunnableConfig, no: object) -> None:
+        """The outcome has a name of its own, and nothing is counted."""
         result = self.asked(config).invoke(Command(resume=no), config)
         assert result["todo_loop"]["outcome"] == "declined"
         assert result["todo_loop"].get("in_turn", 0) == 0
         assert "__interrupt__" not in result
 
     def test_a_message_becomes_the_users_next(self, config: RunnableConfig) -> None:
-        """It re-arms the limits like any other."""
         result = self.asked(config).invoke(Command(resume="Only item a, please."), config)
         message = result["messages"][2]
         assert isinstance(message, HumanMessage)
@@ -349,7 +346,7 @@ class TestAsking:
     def test_the_question_is_repeated_after_an_unusable_answer(
         self, config: RunnableConfig
     ) -> None:
-        """As often as needed; nothing is decided meanwhile."""
+        """It is repeated as often as needed, and nothing is decided meanwhile."""
         graph = self.asked(config)
         for answer in ({"type": "approve"}, ""):
             (question,) = graph.invoke(Command(resume=answer), config)["__interrupt__"]
@@ -357,7 +354,6 @@ class TestAsking:
         assert graph.invoke(Command(resume=False), config)["todo_loop"]["outcome"] == "declined"
 
     async def test_it_asks_asynchronously(self, config: RunnableConfig) -> None:
-        """With the same answers."""
         graph = compiled(policy=self.POLICY)
         await graph.ainvoke(begin("a"), config)
         result = await graph.ainvoke(Command(resume="no"), config)

@@ -70,7 +70,7 @@ def never_finished() -> ScriptedChatModel:
 
 class TestByItself:
     def test_one_line_gives_tools_state_prompt_view_and_loop(self, config: RunnableConfig) -> None:
-        """And the agent works until its list is finished."""
+        """The agent works until its list is finished."""
         model = scripted(PLAN, "Planned.", FINISH, "Done.")
         graph = agent(model, TodoMiddleware())
         final = graph.invoke(BEGIN, config)
@@ -87,14 +87,13 @@ class TestByItself:
         assert model.prompts[1][-2].text == "Wrote 2 todo item(s)"
 
     async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
-        """With the same outcome."""
         graph = agent(scripted(PLAN, "Planned.", FINISH, "Done."), TodoMiddleware())
         final = await graph.ainvoke(BEGIN, config)
         assert final["messages"][-1].text == "Done."
         assert loop_of(graph, config)["outcome"] == "finished"
 
     def test_the_agents_own_prompt_comes_first(self, config: RunnableConfig) -> None:
-        """The pack's follows it."""
+        """The prompt of the pack follows it."""
         model = scripted("Hi.")
         agent(model, TodoMiddleware(), system_prompt="You are kind.").invoke(BEGIN, config)
         text = model.prompts[0][0].text
@@ -102,7 +101,7 @@ class TestByItself:
         assert text.endswith(TODO_SYSTEM_PROMPT)
 
     def test_each_part_can_be_switched_off(self, config: RunnableConfig) -> None:
-        """No prompt, no view, no loop."""
+        """The prompt, the view and the loop are optional."""
         model = scripted(PLAN, "Planned.")
         graph = agent(model, TodoMiddleware(policy=None, system_prompt=None, view=None))
         final = graph.invoke(BEGIN, config)
@@ -111,7 +110,7 @@ class TestByItself:
         assert final["todos"] == items("a", "b")
 
     def test_each_part_can_be_replaced(self, config: RunnableConfig) -> None:
-        """Limits, policy, prompt and view."""
+        """The limits, the policy, the prompt and the view can be given."""
         model = scripted(PLAN, "No.", "No.")
         middleware = TodoMiddleware(
             limits=TodoLimits(max_todos=1),
@@ -165,19 +164,19 @@ class TestByItself:
         ],
     )
     def test_arguments_of_another_type_are_refused_at_build_time(self, wrong: Any) -> None:
-        """With what was given."""
+        """The error says what was given."""
         with pytest.raises(TypeError, match=r"got (True|5)"):
             TodoMiddleware(**wrong)
 
     def test_the_loop_is_neither_input_nor_output(self, config: RunnableConfig) -> None:
-        """Parent and subagent cannot mix it up."""
+        """A parent and its subagent therefore cannot mix up their counters."""
         graph = agent(scripted("Hi."), TodoMiddleware())
         final = graph.invoke({**BEGIN, "todo_loop": {"in_turn": 99}}, config)
         assert "todo_loop" not in final
         assert loop_of(graph, config).get("in_turn", 0) == 0
 
     def test_a_person_can_be_asked(self, config: RunnableConfig) -> None:
-        """With `interrupt()`, as in a hand-built graph."""
+        """It interrupts the run, as in a hand-built graph."""
         middleware = TodoMiddleware(policy=AutoContinue(ask=True))
         graph = agent(scripted(PLAN, "Planned.", "As you say."), middleware)
         assert graph.invoke(BEGIN, config)["__interrupt__"]
@@ -190,7 +189,7 @@ class TestByItself:
         assert loop_of(graph, config)["outcome"] == "declined"
 
     def test_a_delta_state_can_be_used(self, config: RunnableConfig) -> None:
-        """`state_schema` wins over that of the middleware."""
+        """The agent's `state_schema` wins over that of the middleware."""
         state: Any = DeltaTodoState
         graph = agent(scripted(PLAN, FINISH, "Done."), TodoMiddleware(), state_schema=state)
         assert graph.invoke(BEGIN, config)["messages"][-1].text == "Done."
@@ -199,7 +198,6 @@ class TestByItself:
 
 class TestGate:
     def test_other_tools_wait_for_an_item_in_progress(self, config: RunnableConfig) -> None:
-        """As part of the middleware."""
 
         @tool
         def dig() -> str:
@@ -220,7 +218,7 @@ class TestStructuredResponse:
     def test_with_a_tool_strategy_the_last_response_wins(
         self, config: RunnableConfig, stops_early: bool
     ) -> None:
-        """Also when the agent has to continue after giving one."""
+        """This holds when the agent has to continue after giving one, too."""
         early = [turn("", call("Report", summary="early"))] if stops_early else []
         script: list[AIMessage | str] = [
             PLAN,
@@ -238,7 +236,7 @@ class TestStructuredResponse:
     async def test_with_a_provider_strategy_the_last_response_wins(
         self, config: RunnableConfig, stops_early: bool
     ) -> None:
-        """Also when the agent has to continue after giving one."""
+        """This holds when the agent has to continue after giving one, too."""
         early = ['{"summary": "early"}'] if stops_early else []
         script: list[AIMessage | str] = [PLAN, *early, FINISH, '{"summary": "late"}']
         graph = agent(scripted(*script), TodoMiddleware(), response_format=ProviderStrategy(Report))
@@ -248,16 +246,16 @@ class TestStructuredResponse:
 
 
 def both_orders(other: AgentMiddleware[Any, Any, Any]) -> Any:
-    """The other middleware before and behind ours."""
+    """The other middleware before ours and after it."""
     return [(other, TodoMiddleware()), (TodoMiddleware(), other)]
 
 
 class TestLimitsOfOthers:
-    """Their limit ends the run; the loop does not start it again."""
+    """A limit of another middleware ends the run, and the loop does not start it again."""
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_limit_on_model_calls_ends_the_run(self, config: RunnableConfig, order: int) -> None:
-        """After exactly as many calls."""
+        """The model is called exactly as often as it allows."""
         limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="end")
         model = never_finished()
         graph = agent(model, *both_orders(limit)[order])
@@ -268,7 +266,6 @@ class TestLimitsOfOthers:
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_limit_on_model_calls_may_raise(self, config: RunnableConfig, order: int) -> None:
-        """It propagates."""
         limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="error")
         with pytest.raises(ModelCallLimitExceededError):
             agent(never_finished(), *both_orders(limit)[order]).invoke(BEGIN, config)
@@ -277,7 +274,7 @@ class TestLimitsOfOthers:
     async def test_a_limit_on_tool_calls_ends_the_run(
         self, config: RunnableConfig, order: int
     ) -> None:
-        """Although items remain."""
+        """The run ends although items remain."""
         limit = ToolCallLimitMiddleware(run_limit=2, exit_behavior="end")
         more = edit("start", 0)
         model = scripted(PLAN, more, more, "Not asked.")
@@ -289,7 +286,6 @@ class TestLimitsOfOthers:
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_limit_on_tool_calls_may_raise(self, config: RunnableConfig, order: int) -> None:
-        """It propagates."""
         limit = ToolCallLimitMiddleware(run_limit=1, exit_behavior="error")
         model = scripted(PLAN, PLAN)
         with pytest.raises(ToolCallLimitExceededError):
@@ -297,10 +293,10 @@ class TestLimitsOfOthers:
 
 
 class TestOrder:
-    """Where it stands in the list."""
+    """The middleware works at any place among others."""
 
     def test_listed_last_others_end_once(self, config: RunnableConfig) -> None:
-        """What they do when the agent ends waits until it is let go."""
+        """The `after_agent` hooks of others run once, when the run really ends."""
         ended: list[int] = []
 
         class Closing(AgentMiddleware[Any, Any, Any]):
@@ -313,10 +309,10 @@ class TestOrder:
         assert loop_of(graph, config)["in_turn"] == 20
 
     @pytest.mark.parametrize("order", [0, 1])
-    def test_an_answer_that_is_rewritten_is_still_the_models(
+    def test_a_rewritten_answer_still_counts_as_the_models(
         self, config: RunnableConfig, order: int
     ) -> None:
-        """Whoever puts another message in its place, with another id."""
+        """Another middleware may put a message with another id in its place."""
 
         class Shouting(AgentMiddleware[Any, Any, Any]):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
@@ -331,7 +327,7 @@ class TestOrder:
     def test_a_provider_that_is_down_is_not_asked_again_and_again(
         self, config: RunnableConfig, order: int
     ) -> None:
-        """What stands in for its answer after the last retry is no answer."""
+        """The message that replaces its answer after the last retry does not count as an answer."""
         retry = ModelRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
 
         def down(_: Any) -> str:
@@ -343,7 +339,7 @@ class TestOrder:
         assert len(model.prompts) == 3
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
-    def test_pictures_from_tools_re_arm_nothing(self, config: RunnableConfig) -> None:
+    def test_pictures_from_tools_reset_nothing(self, config: RunnableConfig) -> None:
         """A model cannot speak for the user."""
 
         @tool
@@ -361,7 +357,7 @@ class TestOrder:
 
 class TestHistoryOfOthers:
     def test_the_live_list_survives_summarization(self, config: RunnableConfig) -> None:
-        """The model still sees it, and the counters hold."""
+        """The model still sees it, and the counters stay."""
         summary = SummarizationMiddleware(
             scripted(*["In short: nothing was done."] * 99),
             trigger=("messages", 6),
@@ -388,7 +384,7 @@ class TestHistoryOfOthers:
     def test_the_history_part_of_the_prompt_is_a_stable_prefix(
         self, config: RunnableConfig
     ) -> None:
-        """The provider's prompt cache holds from call to call."""
+        """The provider's prompt cache can be used from call to call."""
         model = scripted(PLAN, "Planned.", turn("", call("list_todos")), FINISH, "Done.", "Hi.")
         graph = agent(model, TodoMiddleware(), system_prompt="You are kind.")
         graph.invoke(BEGIN, config)
@@ -403,7 +399,7 @@ class TestHistoryOfOthers:
 
 class TestToolsOfOthers:
     def test_a_failing_tool_is_retried_beside_the_todo_tools(self, config: RunnableConfig) -> None:
-        """Theirs is retried, ours are run once."""
+        """The todo tools are not run again."""
         tries: list[str] = []
 
         @tool
@@ -426,7 +422,7 @@ class TestToolsOfOthers:
     async def test_a_person_may_approve_edit_and_reject_todo_calls(
         self, config: RunnableConfig, form: str
     ) -> None:
-        """Also siblings of one turn: each call means what it means after those decisions."""
+        """Each later call of the same message means what it means after those decisions."""
         calls = [
             call("write_todos", mode="append", todos=["first"]),
             call("write_todos", mode="append", todos=["second"]),
@@ -462,7 +458,7 @@ class TestToolsOfOthers:
 
 class TestStockMiddleware:
     @pytest.mark.parametrize("order", [0, 1])
-    def test_beside_langchains_own_no_agent_is_built(self, order: int) -> None:
-        """Two shapes never meet in one channel."""
+    def test_an_agent_with_langchains_own_as_well_is_refused(self, order: int) -> None:
+        """Their two formats never meet in one channel."""
         with pytest.raises(AssertionError, match="remove duplicate middleware"):
             agent(scripted("Hi."), *both_orders(TodoListMiddleware())[order])

@@ -23,19 +23,18 @@ from todo_tools.rendering import follow_in_notebook, show_call, show_result, sho
 
 class TestHtml:
     def test_a_list_shows_its_items_and_a_bar(self) -> None:
-        """Finished texts are struck through by an element, not by a style that may be lost."""
+        """Finished texts are struck through by an element, since a style may be lost."""
         todos = [*items("a"), *items("b", status="completed")]
         html = show_todos(todos)._repr_html_()
         assert "<s>b</s>" in html
         assert "<s>a</s>" not in html
         assert '<progress value="1" max="2"' in html
 
-    def test_a_call_and_a_result_show_themselves_too(self) -> None:
-        """By the lines that the terminal draws."""
+    def test_a_call_is_shown_as_in_the_terminal(self) -> None:
         assert page(show_call("list_todos", {})).text == "list_todos"
 
     def test_the_text_takes_the_colour_of_the_page(self) -> None:
-        """No background and no colour of text is fixed, so light and dark both read."""
+        """No colour of text or background is fixed, so light and dark pages are readable."""
         style = re.findall(r"<style>(.*?)</style>", show_todos(items("a"))._repr_html_(), re.DOTALL)
         assert "color: inherit" in style[0]
         assert "background: #" not in style[0]
@@ -53,14 +52,14 @@ class TestHostileTexts:
 
     @pytest.mark.parametrize("text", TEXTS)
     def test_a_text_is_only_text(self, text: str) -> None:
-        """No element or attribute of it comes into being, and all of it can be read."""
+        """It creates no element or attribute, and all of it can be read."""
         read = page(show_todos(items(text)))
         assert set(read.tags) <= ELEMENTS
         assert read.attributes <= {"class", "role", "value", "max", "aria-label", "title"}
         assert read.text == f"– [0] {one_line(text)}"  # noqa: RUF001
 
     @pytest.mark.parametrize("text", TEXTS)
-    def test_so_is_a_call_and_an_error(self, text: str) -> None:
+    def test_a_call_and_an_error_are_only_text(self, text: str) -> None:
         """Both repeat what a model wrote."""
         details = {"action": "edit", "todos": [], "error": text}
         result = ToolMessage("x", name="edit_todos", tool_call_id="1", artifact=details)
@@ -69,14 +68,13 @@ class TestHostileTexts:
 
     @given(todo_lists)
     def test_every_list_reads_as_in_the_terminal(self, todos: list[TodoItem]) -> None:
-        """Whatever its texts are."""
         read = page(show_todos(todos))
         assert set(read.tags) <= ELEMENTS
         assert read.text == format_todos(todos).replace("\n", "")
 
     @pytest.mark.parametrize("formula", [r"$\href{x}{y}$", r"\(x\)", r"\[x\]", "$$x$$"])
-    def test_no_formula_is_set(self, formula: str) -> None:
-        """Each of its delimiters stands in an element of its own."""
+    def test_no_formula_is_rendered(self, formula: str) -> None:
+        """Each delimiter of a formula is in an element of its own."""
         html = show_todos(items(formula))._repr_html_().split("</style>")[1]
         assert "mathjax_ignore" in html
         assert not re.search(r"[^>][$\\]|[$\\][^<]", html)
@@ -111,14 +109,13 @@ class TestFollowing:
         assert len(ids) == 1
 
     def test_html_has_plain_text_beside_it(self, notebook: Any) -> None:
-        """In the last state, for viewers without HTML."""
+        """Viewers without HTML show the last state, too."""
         list(follow_in_notebook(iter(self.CHUNKS)))
         last = notebook[-1]["data"]
         assert last["text/plain"] == "✓ [0] a\n✓ Done (1 items)"
         assert "<s>a</s>" in last["text/html"]
 
     async def test_an_asynchronous_stream_is_followed_too(self, notebook: Any) -> None:
-        """By the same name."""
 
         async def stream() -> Any:
             for chunk in self.CHUNKS:
@@ -128,7 +125,6 @@ class TestFollowing:
         assert "✓ Done" in notebook[-1]["data"]["text/plain"]
 
     def test_without_a_list_nothing_is_displayed(self, notebook: Any) -> None:
-        """No empty box."""
         list(follow_in_notebook(iter([("updates", {})])))
         assert notebook == []
 
@@ -144,7 +140,6 @@ class TestFollowing:
     def test_a_script_s_output_without_unicode_gets_boxes(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And no error."""
         written = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
         list(follow_in_notebook(iter(self.CHUNKS[:1])))
@@ -153,7 +148,7 @@ class TestFollowing:
 
 @pytest.mark.slow
 def test_a_saved_notebook_has_the_last_state() -> None:
-    """Executed by a real kernel: one output, the finished list, as HTML and as text."""
+    """A real kernel leaves one output, the finished list, as HTML and as text."""
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     program = (

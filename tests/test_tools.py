@@ -51,8 +51,8 @@ ANSWERS = [
 AFTER = [*items("first"), *items("a", status="completed"), *items("b")]
 
 
-class TestSeveralCallsInOneTurn:
-    """They act in call order, each answering with the list after itself."""
+class TestSeveralCallsInOneMessage:
+    """They act in call order, and each answers with the list after itself."""
 
     def check(self, final: dict[str, Any]) -> None:
         assert [message.text for message in results_in(final)] == ANSWERS
@@ -68,15 +68,15 @@ class TestSeveralCallsInOneTurn:
         self.check(await todo_graph().ainvoke({"messages": [turn("", *SIBLINGS)]}))
 
     def test_in_create_agent(self) -> None:
-        """One task for each."""
+        """Each call has a task of its own."""
         self.check(agent_graph(*SIBLINGS).invoke(BEGIN))
 
     async def test_in_create_agent_asynchronously(self) -> None:
-        """One task for each."""
+        """Each call has a task of its own."""
         self.check(await agent_graph(*SIBLINGS).ainvoke(BEGIN))
 
     def test_a_rejected_sibling_does_not_count(self, config: RunnableConfig) -> None:
-        """A person rejected the insertion: indices mean what they mean without it."""
+        """Where a person rejects an insertion, later indices mean what they mean without it."""
         agent = agent_graph(
             *SIBLINGS,
             middleware=[HumanInTheLoopMiddleware({"write_todos": True})],
@@ -95,7 +95,6 @@ class TestSeveralCallsInOneTurn:
         )
 
     def test_many_at_once_lose_nothing(self) -> None:
-        """Twelve appends."""
         calls = [call("write_todos", mode="append", todos=[str(n)]) for n in range(12)]
         final = agent_graph(*calls).invoke(BEGIN)
         assert final["todos"] == items(*map(str, range(12)))
@@ -106,13 +105,13 @@ class TestResults:
         return todo_graph().invoke({"messages": [turn("", *calls)], **state})
 
     def test_details_are_the_artifact(self) -> None:
-        """Beside the text, which is the content."""
+        """The content of the message is the text."""
         (message,) = results_in(self.run(call("write_todos", mode="append", todos=["a"])))
         assert message.artifact == {"action": "write", "todos": items("a")}
         assert (message.status, message.name) == ("success", "write_todos")
 
     def test_an_error_is_flagged_and_leaves_the_list_alone(self) -> None:
-        """For the model to read and the application to see."""
+        """The model reads its text, and the application sees its status."""
         final = self.run(call("edit_todos", action="start", indices=[3]), todos=items("a"))
         (message,) = results_in(final)
         assert message.status == "error"
@@ -132,7 +131,7 @@ class TestResults:
     def test_bad_arguments_never_raise_and_are_never_echoed(
         self, name: str, args: dict[str, Any]
     ) -> None:
-        """A short error each."""
+        """Each gets a short error."""
         (message,) = results_in(self.run(call(name, **args)))
         assert message.status == "error"
         assert message.text.startswith("Error: ")
@@ -144,8 +143,7 @@ class TestResults:
         (message,) = results_in(self.run(forged, todos=items("real")))
         assert message.text == "– [0] real"  # noqa: RUF001
 
-    def test_limits_are_the_tools_own(self) -> None:
-        """Each pack of tools has its own."""
+    def test_each_pack_of_tools_has_limits_of_its_own(self) -> None:
         graph = todo_graph(limits=TodoLimits(max_todos=1))
         final = graph.invoke(
             {"messages": [turn("", call("write_todos", mode="append", todos="[1]"))]}
@@ -163,7 +161,7 @@ class TestResults:
 
 class TestEvents:
     async def test_every_change_is_written_to_the_custom_stream(self) -> None:
-        """The list, the status line, the items in progress; reads and errors write nothing."""
+        """Calls that only read, and refused calls, write nothing."""
         state: dict[str, Any] = {"messages": [turn("", *SIBLINGS)]}
         events = [event async for event in todo_graph().astream(state, stream_mode="custom")]
         assert len(events) == 4
@@ -175,7 +173,7 @@ class TestEvents:
             "position": 1,
         }
 
-    def test_the_last_event_of_a_turn_is_known_by_its_position(self) -> None:
+    def test_the_last_event_of_a_message_is_known_by_its_position(self) -> None:
         """Where calls run in threads, events may overtake each other."""
         for _ in range(20):
             stream = agent_graph(*SIBLINGS).stream(BEGIN, stream_mode="custom")
@@ -187,23 +185,23 @@ class TestEvents:
 class TestMisuse:
     @pytest.mark.parametrize("tool", create_todo_tools(), ids=lambda tool: tool.name)
     async def test_outside_a_graph_a_tool_answers_with_an_error(self, tool: BaseTool) -> None:
-        """For a tool call as well as for bare arguments."""
+        """This holds for a tool call as well as for bare arguments."""
         tool_call = {"type": "tool_call", "name": tool.name, "args": {}, "id": "1"}
         for message in (tool.invoke(tool_call), await tool.ainvoke(tool_call)):
             assert message.status == "error"
             assert "only inside a LangGraph graph" in message.text
         assert "nothing was changed" in tool.invoke({})
 
-    def test_a_graph_without_the_channel_is_told_so(self) -> None:
-        """Rather than a success that is stored nowhere."""
+    def test_a_state_without_the_channel_is_an_error(self) -> None:
+        """The tool does not report a success that is stored nowhere."""
         (message,) = results_in(
             todo_graph(MessagesState).invoke({"messages": [turn("", SIBLINGS[0])]})
         )
         assert message.status == "error"
         assert "todo_tools.TodoState" in message.text
 
-    def test_a_state_of_messages_alone_is_told_so(self) -> None:
-        """A ToolNode can also be run on a list."""
+    def test_a_list_of_messages_as_the_state_is_an_error(self) -> None:
+        """A `ToolNode` can be run on a list, too."""
         node = ToolNode(create_todo_tools())
         builder = StateGraph(MessagesState)
         builder.add_node("tools", lambda state: {"messages": node.invoke(state["messages"])})
@@ -223,14 +221,14 @@ class TestMisuse:
         assert "todo_loop" not in final
 
     def test_limits_of_another_type_are_refused_at_build_time(self) -> None:
-        """With what was given."""
+        """The error says what was given."""
         with pytest.raises(TypeError, match="limits must be a TodoLimits, got 100"):
             create_todo_tools(100)  # type: ignore[arg-type]  # the mistake under test
 
 
 class TestMetadata:
     def test_label_snippet_and_guidelines_are_the_specifications(self) -> None:
-        """For interfaces that show tools, and for prompts."""
+        """Interfaces show the label, and prompts quote the other two."""
         write, listing, edit = create_todo_tools()
         assert [tool.name for tool in (write, listing, edit)] == [
             "write_todos",
@@ -249,8 +247,7 @@ class TestMetadata:
             assert tool.metadata["prompt_snippet"] == PROMPT_SNIPPET
 
 
-def test_an_ai_message_of_an_import_has_no_siblings() -> None:
-    """A call without its AI message in the history works on the list of the state."""
+def test_a_call_without_its_ai_message_uses_the_list_of_the_state() -> None:
     node = ToolNode(create_todo_tools())
     builder = StateGraph(TodoState)
     builder.add_node("tools", lambda state: node.invoke([call("list_todos")]) and {})
