@@ -11,11 +11,10 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from tests.support import items
 
-__all__ = ["items"]
+__all__ = ["items"]  # some modules import it from here
 
-# Without a deadline, since other tests work at the same time; a failure prints what reproduces it,
-# since each worker has the examples of its own tests only.
-settings.register_profile("default", deadline=None, print_blob=True)
+# No deadline: other tests run at the same time.
+settings.register_profile("default", deadline=None)
 settings.load_profile("default")
 
 # Their tests share servers, executed notebooks, a wheel: things that are slow to make.
