@@ -1,5 +1,6 @@
 # make demo, make test: each makes .venv itself and can be run again at any time.
-# make test-fast leaves out what starts a process, a server, a database, a browser or a notebook.
+# make test-fast leaves out what starts a process, a server, a database, a browser or a notebook,
+# and tries fewer examples.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -12,7 +13,7 @@ test: .venv/.ready
 	$(BIN)/pytest -n logical
 
 test-fast: .venv/.ready
-	$(BIN)/pytest -n logical -m "not slow"
+	$(BIN)/pytest -n logical -m "not slow" --hypothesis-profile fast
 
 lint: .venv/.ready
 	$(BIN)/ruff format --check

@@ -13,8 +13,9 @@ from tests.support import items
 
 __all__ = ["items"]  # some modules import it from here
 
-# No deadline: other tests run at the same time.
+# No deadline: other tests run at the same time. `make test-fast` tries fewer examples.
 settings.register_profile("default", deadline=None)
+settings.register_profile("fast", deadline=None, max_examples=25)
 settings.load_profile("default")
 
 # Their tests share servers, executed notebooks, a wheel: things that are slow to make.

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -187,7 +187,6 @@ turns = st.one_of(
 )
 
 
-@settings(max_examples=150)
 @given(
     script=st.lists(turns, max_size=12),
     in_a_row=st.integers(0, 4),
