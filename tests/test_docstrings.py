@@ -6,6 +6,7 @@ import pkgutil
 import re
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import langchain.agents
@@ -20,7 +21,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 import todo_tools
 from graphs.until_done import build_graph
-from tests.support import ROOT, checklist
+from tests.support import checklist
 from todo_tools import TodoState, rendering
 from todo_tools.testing import checklist_model
 
@@ -38,8 +39,9 @@ class Example(NamedTuple):
 
 def examples() -> Iterator[Example]:
     """Every fenced block of the library, read from its source."""
-    for path in sorted((ROOT / "todo_tools").rglob("*.py")):
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    library = Path(todo_tools.__file__).parent  # a wheel's, where the tests run on one
+    for path in sorted(library.rglob("*.py")):
+        module = ".".join(path.relative_to(library.parent).with_suffix("").parts)
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in filter(lambda node: isinstance(node, _DOCUMENTED), ast.walk(tree)):
             docstring = ast.get_docstring(node) or ""  # type: ignore[arg-type]  # filtered above
