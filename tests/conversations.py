@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.state import CompiledStateGraph
 
 from graphs.until_done import build_graph
-from tests.conftest import items
+from tests.support import items
 from todo_tools import AutoContinue, TodoItem
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import items
 from tests.strategies import edit_calls, todo_lists, write_calls
+from tests.support import items
 from todo_tools import TodoItem, TodoLimits
 from todo_tools._answers import Answer, answer_call
 from todo_tools._operations import apply
@@ -37,34 +37,33 @@ def edit(action: Any, indices: Any) -> Answer:
 
 class TestWrite:
     def test_replace_answers_with_the_new_list(self) -> None:
-        """Text and details as specified."""
+        """The text and the details are those of the specification."""
         result = write("replace", [{"text": "a"}, {"text": "b"}])
         assert result.content == "Wrote 2 todo item(s)\n\n– [0] a\n– [1] b"  # noqa: RUF001
         assert dict(result.details) == {"action": "write", "todos": items("a", "b")}
 
     def test_append_answers_with_the_whole_list(self) -> None:
-        """The items before keep their place."""
+        """The items that were there keep their place."""
         result = write("append", [{"text": "Write unit tests"}])
         assert result.content.startswith("Appended 1 item(s)\n\n")
         assert result.todos == [*THREE, *items("Write unit tests")]
 
     def test_insert_names_the_index(self) -> None:
-        """The items behind it move on."""
+        """The items after it move on."""
         result = write("insert", [{"text": "Critical fix"}], index=1)
         assert result.content.startswith("Inserted 1 item(s) at index 1\n\n")
         assert result.todos == [THREE[0], *items("Critical fix"), *THREE[1:]]
 
-    def test_insert_takes_every_place_from_the_first_to_behind_the_last(self) -> None:
-        """0 to the length, inclusive."""
+    def test_insert_accepts_every_index_from_0_to_the_length(self) -> None:
         assert write("insert", ["x"], index=0).todos[0]["text"] == "x"
         assert write("insert", ["x"], index=3).todos[3]["text"] == "x"
 
     def test_an_index_in_another_mode_is_ignored(self) -> None:
-        """Strict schemas make models send one always."""
+        """Strict schemas make models send an index with every call."""
         assert not write("append", ["x"], index="none").failed
 
-    def test_nothing_may_be_written(self) -> None:
-        """An empty list clears or adds nothing; both are specified."""
+    def test_an_empty_list_may_be_written(self) -> None:
+        """It clears the list or adds nothing, as the specification says."""
         assert write("replace", []).content == "Wrote 0 todo item(s)\n\nNo todos"
         assert write("append", []).todos == THREE
 
@@ -150,7 +149,7 @@ class TestWrite:
         ],
     )
     def test_a_refused_call_says_why(self, args: dict[str, Any], content: str, error: str) -> None:
-        """What was given, what is allowed, what to do; the list stays."""
+        """The error says what was given, what is allowed and what to do; the list stays."""
         result = answer("write_todos", args)
         assert result.content == content
         assert dict(result.details) == {"action": "write", "todos": [], "error": error}
@@ -158,16 +157,16 @@ class TestWrite:
         assert result.todos == THREE
 
     def test_a_text_of_exactly_the_limit_is_accepted(self) -> None:
-        """1,000 characters are allowed, also where each takes four bytes."""
+        """Characters are counted, not bytes."""
         assert not write("replace", [{"text": "🚀" * 1000}]).failed
 
-    def test_lengths_are_looked_at_before_everything_else(self) -> None:
-        """The specified order: too long, then the index, then the room."""
+    def test_lengths_are_checked_before_everything_else(self) -> None:
+        """The specification checks the lengths, then the index, then the room."""
         result = write("insert", ["", "x" * 1001])
         assert result.details["error"] == "text too long"
 
     def test_other_limits_are_honoured(self) -> None:
-        """The limits of the tools, not the defaults, decide and are named."""
+        """The limits of the tools decide and are named in the error, not the defaults."""
         limits = TodoLimits(max_todos=3, max_text_length=5)
         args = {"mode": "append", "todos": ["a"]}
         assert "maximum of 3 todos" in answer("write_todos", args, THREE, limits).content
@@ -177,14 +176,13 @@ class TestWrite:
 
 class TestList:
     def test_it_shows_the_list_and_keeps_it_out_of_the_details(self) -> None:
-        """So that a `list_todos` result never counts as a snapshot."""
+        """A `list_todos` result therefore never counts as a snapshot."""
         result = answer("list_todos", {})
         assert result.content.splitlines()[2] == "– [2] Add API endpoints"  # noqa: RUF001
         assert dict(result.details) == {"action": "list", "todos": []}
         assert result.operation is None
 
     def test_an_empty_list_says_so(self) -> None:
-        """As specified."""
         assert answer("list_todos", {}, []).content == "No todos"
 
 
@@ -194,7 +192,7 @@ class TestEdit:
         [("start", "Started", "●"), ("complete", "Completed", "✓"), ("abandon", "Abandoned", "✗")],
     )
     def test_an_action_sets_the_status(self, action: str, label: str, icon: str) -> None:
-        """The label of the action, the indices as given, the list."""
+        """The answer names the action, repeats the indices as given and shows the list."""
         result = edit(action, [1, 0, 1])
         assert result.content.startswith(f"{label} [1, 0, 1]\n\n{icon} [0] Write")
         assert result.details["action"] == "edit"
@@ -245,14 +243,14 @@ class TestEdit:
         ],
     )
     def test_a_refused_call_says_why(self, args: dict[str, Any], content: str, error: str) -> None:
-        """And none of its indices is applied."""
+        """None of its indices is applied."""
         result = answer("edit_todos", args)
         assert result.content == content
         assert dict(result.details) == {"action": "edit", "todos": [], "error": error}
         assert result.todos == THREE
 
     def test_an_empty_list_has_nothing_to_edit(self) -> None:
-        """Missing indices are noticed first, as specified."""
+        """Missing indices are reported first, as the specification says."""
         assert answer("edit_todos", {"action": "start", "indices": [0]}, []).content == (
             "Error: no todos exist"
         )
@@ -271,16 +269,15 @@ class TestLeniency:
         ],
     )
     def test_todos_are_understood_in_every_plain_form(self, todos: Any) -> None:
-        """A JSON string, bare strings, fields too many: the meaning is the same."""
+        """A JSON string, bare strings and superfluous fields mean the same list."""
         assert write("replace", todos).todos == items("a", "b")
 
     @pytest.mark.parametrize("indices", [[0, 2], "[0, 2]", ["0", " 2 "], [0.0, 2.0], '["0", 2]'])
     def test_indices_are_understood_in_every_plain_form(self, indices: Any) -> None:
-        """Numeric strings, whole floats, a JSON string."""
+        """Numeric strings, whole floats and a JSON string mean the same indices."""
         assert edit("start", indices).content.startswith("Started [0, 2]\n")
 
     def test_an_index_may_be_a_numeric_string(self) -> None:
-        """For insert as well."""
         assert write("insert", ["x"], index="1").todos[1]["text"] == "x"
 
     @pytest.mark.parametrize(
@@ -304,7 +301,7 @@ class TestLeniency:
 def test_any_arguments_get_an_answer(
     todos: list[TodoItem], args: dict[str, Any], name: ToolName
 ) -> None:
-    """Never an exception; a refusal is short and changes nothing, a success is a valid list."""
+    """No call raises; a refusal is short and changes nothing, a success is a valid list."""
     result = answer_call(name, args, todos, TodoLimits())
     if result.failed:
         assert result.todos == todos

@@ -23,8 +23,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from graphs.until_done import build_graph
-from tests.conftest import items
 from tests.messages_api import MessagesAPI, chat_anthropic
+from tests.support import items
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import call, turn

@@ -20,9 +20,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field, SecretStr
 
-from tests.conftest import items
 from tests.conversations import look
 from tests.payloads import CLAUDE_ON_BEDROCK, ConverseClient, converse_model
+from tests.support import items
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 

@@ -38,8 +38,8 @@ from graphs.programs.foot import in_view
 from graphs.programs.thread import Thread, branch_numbers, current_branch, moments, tips
 from graphs.programs.thread_views import branches_view, history_view, threads_view
 from graphs.until_done import build_graph
-from tests.conftest import items
 from tests.strategies import todo_lists
+from tests.support import items
 from todo_tools._todos import validate_todos
 from todo_tools.rendering._lines import list_lines
 from todo_tools.testing import ScriptedChatModel, call, turn

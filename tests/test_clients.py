@@ -1,4 +1,4 @@
-"""The list in the words of LangChain's clients, in a single channel."""
+"""The list in the format of LangChain's clients, in a single channel."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import TypeAdapter
 
 from graphs.until_done import build_graph
-from tests.conftest import items
 from tests.prompt_reader import read_list
 from tests.strategies import operations, todo_lists
+from tests.support import BEGIN, edit, items
 from todo_tools import TodoItem, todos_from_messages
 from todo_tools._operations import Operation, apply
 from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
@@ -22,7 +22,7 @@ from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import ClientTodoState, fold_client_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
 
-MIXED = [
+OURS = [
     *items("a"),
     *items("b", status="in_progress"),
     *items("c", status="completed"),
@@ -36,22 +36,21 @@ THEIRS: list[ClientTodo] = [
 ]
 
 
-class TestWords:
-    def test_each_status_has_one_of_theirs(self) -> None:
-        """An abandoned item says so in its content."""
-        assert list(map(dict, to_client_todos(MIXED))) == THEIRS
+class TestConversion:
+    def test_each_status_becomes_a_client_status(self) -> None:
+        """The content of an abandoned item says that it was abandoned."""
+        assert list(map(dict, to_client_todos(OURS))) == THEIRS
 
     @given(todo_lists)
-    def test_nothing_is_lost_on_the_way(self, todos: list[TodoItem]) -> None:
-        """There and back."""
+    def test_converting_there_and_back_gives_the_same_list(self, todos: list[TodoItem]) -> None:
         assert from_client_todos(to_client_todos(todos)) == todos
 
-    def test_a_list_in_our_words_is_read_as_well(self) -> None:
-        """Item by item."""
-        assert from_client_todos([*THEIRS[:1], *MIXED[1:]]) == MIXED
+    def test_items_in_our_own_format_are_read_as_well(self) -> None:
+        """The two formats may be mixed in one list."""
+        assert from_client_todos([*THEIRS[:1], *OURS[1:]]) == OURS
 
     def test_a_client_may_open_an_abandoned_item_again(self) -> None:
-        """By its status alone."""
+        """Its new status decides, whatever else the item says."""
         opened = [{**THEIRS[3], "status": "pending"}]
         assert from_client_todos(opened) == items("d")
 
@@ -60,7 +59,6 @@ class TestWords:
         ["a", [{"content": "a"}], [{"content": "", "status": "pending"}], [{"status": "x"}]],
     )
     def test_anything_else_is_refused(self, wrong: Any) -> None:
-        """With the reason."""
         with pytest.raises(ValueError, match="todos"):
             from_client_todos(wrong)
 
@@ -70,15 +68,14 @@ class TestChannel:
     def test_it_folds_the_same_operations(
         self, todos: list[TodoItem], operation: Operation
     ) -> None:
-        """Only the words differ."""
+        """Only the format of the stored list differs."""
         folded = fold_client_todos(to_client_todos(todos), operation)
         assert folded == to_client_todos(apply(todos, operation))
 
-    def test_whole_lists_are_taken_in_either_words(self) -> None:
-        """From an application of ours, and from a client of theirs."""
-        assert fold_client_todos([], MIXED) == fold_client_todos([], THEIRS) == THEIRS
-        assert fold_client_todos(to_client_todos(MIXED), None) == to_client_todos(MIXED)
-        assert fold_client_todos(to_client_todos(MIXED), []) == []
+    def test_whole_lists_are_accepted_in_either_format(self) -> None:
+        assert fold_client_todos([], OURS) == fold_client_todos([], THEIRS) == THEIRS
+        assert fold_client_todos(to_client_todos(OURS), None) == to_client_todos(OURS)
+        assert fold_client_todos(to_client_todos(OURS), []) == []
 
 
 def script() -> ScriptedChatModel:
@@ -90,7 +87,7 @@ def script() -> ScriptedChatModel:
                 call("edit_todos", action="abandon", indices=[0]),
             ),
             "Too early.",
-            turn("", call("edit_todos", action="complete", indices=[1, 4])),
+            edit("complete", 1, 4),
             "Done.",
         ]
     )
@@ -106,7 +103,7 @@ def what_a_client_reads(values: dict[str, Any]) -> dict[str, list[str]]:
 
 
 class TestThreads:
-    """A real thread, seeded in our words, shown in theirs."""
+    """A thread that is seeded in our format and read by a client."""
 
     def check(self, final: dict[str, Any], model: ScriptedChatModel) -> None:
         assert what_a_client_reads(final) == {
@@ -121,28 +118,28 @@ class TestThreads:
         assert final["messages"][-1].text == "Done."
 
     def test_in_a_hand_built_graph(self, config: RunnableConfig) -> None:
-        """With the loop and the view."""
+        """The loop and the model's view work on the client format."""
         model = script()
         builder = build_graph(model, state_schema=ClientTodoState)
         graph = builder.compile(checkpointer=InMemorySaver())
-        final = graph.invoke({"messages": [("user", "Begin.")], "todos": MIXED}, config)
+        final = graph.invoke({**BEGIN, "todos": OURS}, config)
         self.check(final, model)
 
     async def test_in_create_agent(self, config: RunnableConfig) -> None:
-        """As an option of the middleware; the gate reads the list as well."""
+        """It is an option of the middleware; the gate reads the list as well."""
         model = script()
         middleware = TodoMiddleware(client_todos=True, gate=TodoGate())
         graph: Any = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
-        begin = {"messages": [("user", "Begin.")], "todos": THEIRS}
+        begin = {**BEGIN, "todos": THEIRS}
         self.check(await graph.ainvoke(begin, config), model)
 
     def test_a_client_may_edit_the_list(self, config: RunnableConfig) -> None:
-        """In its own words; ours stay one list with it."""
+        """The loop takes an item that a client completed as finished."""
         model = ScriptedChatModel(script=["Nothing to do."])
         graph = build_graph(model, state_schema=ClientTodoState).compile(
             checkpointer=InMemorySaver()
         )
         graph.update_state(config, {"todos": [{"content": "x", "status": "completed"}]})
         assert graph.get_state(config).values["todos"] == [{"content": "x", "status": "completed"}]
-        final = graph.invoke({"messages": [("user", "Begin.")]}, config)
+        final = graph.invoke(BEGIN, config)
         assert final["todo_loop"]["outcome"] == "finished"

@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware, TodoListMiddleware
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from tests.support import BEGIN, results_in
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 
 class Stock:
-    """LangChain's own."""
+    """LangChain's own middleware."""
 
     ours = False
 
@@ -34,7 +35,7 @@ class Stock:
 
 
 class Ours:
-    """This project's."""
+    """The middleware of this project."""
 
     ours = True
 
@@ -61,31 +62,27 @@ def agent(kind: Kind, *script: AIMessage | str, beside: Any = ()) -> tuple[Any, 
     return create_agent(model, middleware=middleware, checkpointer=InMemorySaver()), model
 
 
-USER = {"messages": [("user", "Begin.")]}
-
-
 def errors(state: dict[str, Any]) -> list[str]:
-    results = [message for message in state["messages"] if isinstance(message, ToolMessage)]
-    return [result.text for result in results if result.status == "error"]
+    return [result.text for result in results_in(state) if result.status == "error"]
 
 
 @BOTH
 class TestCells:
     def test_a_change_of_one_item(self, kind: Kind, config: RunnableConfig) -> None:
-        """Stock: the model writes the whole list anew. Ours: the index."""
+        """The stock middleware makes the model rewrite the whole list; ours needs an index."""
         texts = [f"Step {n}" for n in range(9)]
         written = json.dumps(
             kind.finish(*texts[:1])["args"] if kind.ours else kind.plan(*texts)["args"]
         )
         graph, _ = agent(kind, turn("", kind.plan(*texts)), turn("", kind.finish(*texts[:1])))
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert len(final["todos"]) == (9 if kind.ours else 1)  # what is not written again is gone
         assert ("Step 8" in written) != kind.ours
 
     def test_two_calls_in_one_turn(self, kind: Kind, config: RunnableConfig) -> None:
-        """Stock: both are refused. Ours: they act in order."""
+        """The stock middleware refuses both; ours carries them out in order."""
         graph, _ = agent(kind, turn("", kind.plan("a"), kind.finish("a")), "Done.")
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         if kind.ours:
             assert final["todos"] == [{"text": "a", "status": "completed"}]
         else:
@@ -93,22 +90,22 @@ class TestCells:
             assert len(errors(final)) == 2
 
     def test_an_agent_that_stops_with_open_items(self, kind: Kind, config: RunnableConfig) -> None:
-        """Stock: it has stopped. Ours: it is sent back to work."""
+        """The stock agent has stopped; ours is sent back to work."""
         graph, model = agent(kind, turn("", kind.plan("a")), "I stop.", turn("", kind.finish("a")))
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert final["todos"][0]["status"] == ("completed" if kind.ours else "pending")
         assert len(model.prompts) == (4 if kind.ours else 2)
 
     def test_a_list_seeded_by_the_caller(self, kind: Kind, config: RunnableConfig) -> None:
-        """Stock: dropped without a word. Ours: taken."""
+        """The stock middleware ignores it silently; ours uses it."""
         graph, _ = agent(kind, "Hello.", turn("", kind.finish("a")))
-        final = graph.invoke({**USER, "todos": kind.items("a")}, config)
+        final = graph.invoke({**BEGIN, "todos": kind.items("a")}, config)
         assert bool(final.get("todos")) == kind.ours
 
     def test_an_edit_that_is_no_list_of_todos(self, kind: Kind, config: RunnableConfig) -> None:
-        """Stock: stored. Ours: refused with the reason."""
+        """The stock middleware stores it; ours refuses it with the reason."""
         graph, _ = agent(kind, "Hello.")
-        graph.invoke(USER, config)
+        graph.invoke(BEGIN, config)
         if kind.ours:
             with pytest.raises(ValueError, match="todos must be a list"):
                 graph.update_state(config, {"todos": "milk"})
@@ -117,24 +114,24 @@ class TestCells:
             assert graph.get_state(config).values["todos"] == "milk"
 
     def test_a_list_sent_as_a_json_string(self, kind: Kind, config: RunnableConfig) -> None:
-        """Stock: an error that echoes it. Ours: understood."""
+        """The stock middleware echoes it in an error; ours understands it."""
         written = call("write_todos", mode="replace", todos='[{"text": "a", "content": "a"}]')
         graph, _ = agent(kind, turn("", written), turn("", kind.finish("a")))
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         if kind.ours:
             assert final["todos"] == [{"text": "a", "status": "completed"}]
         else:
             assert '"content": "a"' in errors(final)[0]
 
     def test_the_list_after_summarization(self, kind: Kind, config: RunnableConfig) -> None:
-        """Stock: the model no longer sees it. Ours: it does."""
+        """The stock agent's model no longer sees the list; ours does."""
         summary = SummarizationMiddleware(
             ScriptedChatModel(script=lambda _: "In short: much was said."),
             trigger=("messages", 4),
             keep=("messages", 1),
         )
         graph, model = agent(kind, turn("", kind.plan("Fetch the milk")), beside=[summary])
-        graph.invoke(USER, config)
+        graph.invoke(BEGIN, config)
         for word in ("Go on.", "And on."):
             graph.invoke({"messages": [("user", word)]}, config)
         prompt = model.prompts[-1]
@@ -144,18 +141,18 @@ class TestCells:
         assert seen == kind.ours
 
     def test_an_item_that_is_no_longer_needed(self, kind: Kind, config: RunnableConfig) -> None:
-        """Stock: no status for it. Ours: abandoned."""
+        """The stock middleware has no status for it; ours has `abandoned`."""
         if kind.ours:
             drop = call("edit_todos", action="abandon", indices=[0])
         else:
             drop = call("write_todos", todos=[{"content": "a", "status": "abandoned"}])
         graph, _ = agent(kind, turn("", kind.plan("a")), turn("", drop))
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert bool(errors(final)) == (not kind.ours)
         assert final["todos"][0]["status"] == ("abandoned" if kind.ours else "pending")
 
-    def test_a_change_seen_by_an_interface(self, kind: Kind, config: RunnableConfig) -> None:
-        """Stock: only in the state. Ours: an event as well."""
+    def test_a_change_as_an_event(self, kind: Kind, config: RunnableConfig) -> None:
+        """The stock middleware changes the state only; ours sends an event as well."""
         graph, _ = agent(kind, turn("", kind.plan("a")), turn("", kind.finish("a")))
-        events = list(graph.stream(USER, config, stream_mode="custom"))
+        events = list(graph.stream(BEGIN, config, stream_mode="custom"))
         assert bool(events) == kind.ours

@@ -11,18 +11,13 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field, SecretStr
 
-from tests.conftest import items
 from tests.prompt_reader import read_list
+from tests.support import BEGIN, edit, items, loop_of, plan
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
-USER: dict[str, Any] = {"messages": [("user", "Begin.")]}
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}
-
-
-def plan(*texts: str) -> Any:
-    return turn("", call("write_todos", mode="replace", todos=list(texts)))
 
 
 def tool_names(model: ScriptedChatModel) -> list[str]:
@@ -35,24 +30,19 @@ def deep_agent(model: Any, **options: Any) -> Any:
     return create_deep_agent(model, middleware=middleware, checkpointer=InMemorySaver(), **options)
 
 
-def loop_of(graph: Any, config: RunnableConfig) -> dict[str, Any]:
-    loop: dict[str, Any] = graph.get_state(config).values["todo_loop"]
-    return loop
-
-
 class TestDeepAgent:
     def test_it_works_until_its_list_is_finished(self, config: RunnableConfig) -> None:
-        """With one line, as in `create_agent`."""
-        finish = turn("", call("edit_todos", action="complete", indices=[0]))
+        """It takes one line, as in `create_agent`."""
+        finish = edit("complete", 0)
         model = ScriptedChatModel(script=[plan("a"), "Too early.", finish, "Done."])
         graph = deep_agent(model)
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert final["todos"] == items("a", status="completed")
         assert final["messages"][-1].text == "Done."
         assert set(tool_names(model)) >= TODO_TOOLS
 
     @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_parent_and_child_have_lists_of_their_own(
+    async def test_parent_and_child_have_separate_lists(
         self, config: RunnableConfig, form: str
     ) -> None:
         """Lists and counters never mix, and open items of the child do not hold up the parent."""
@@ -60,7 +50,7 @@ class TestDeepAgent:
             script=[
                 plan("parent 1", "parent 2"),
                 turn("", call("task", description="Do it.", subagent_type="helper")),
-                turn("", call("edit_todos", action="complete", indices=[0, 1])),
+                edit("complete", 0, 1),
                 "Done.",
             ]
         )
@@ -74,7 +64,9 @@ class TestDeepAgent:
             "middleware": [TodoMiddleware(policy=AutoContinue(max_in_a_row=2))],
         }
         graph = deep_agent(parent, subagents=[helper])
-        final = graph.invoke(USER, config) if form == "sync" else await graph.ainvoke(USER, config)
+        final = (
+            graph.invoke(BEGIN, config) if form == "sync" else await graph.ainvoke(BEGIN, config)
+        )
         assert len(child.prompts) == 4
         assert read_list(child.prompts[-1]) == [("child", "not_started")]
         assert "parent" not in child.prompts[-1][-1].text
@@ -95,9 +87,9 @@ class CodexStandIn(ChatOpenAI):
         return self.scripted._generate(messages, stop, run_manager, **kwargs)
 
 
-def test_in_the_codex_profile_it_takes_the_place_of_the_stock_one(config: RunnableConfig) -> None:
-    """There are three tools, one list, one shape."""
-    finish = turn("", call("edit_todos", action="complete", indices=[0]))
+def test_in_the_codex_profile_it_replaces_the_stock_middleware(config: RunnableConfig) -> None:
+    """The model gets each of the three tools once, and there is one list."""
+    finish = edit("complete", 0)
     scripted = ScriptedChatModel(script=[plan("a"), finish, "Done."])
     model = CodexStandIn(
         model="gpt-5.3-codex",
@@ -110,7 +102,7 @@ def test_in_the_codex_profile_it_takes_the_place_of_the_stock_one(config: Runnab
     graph = deep_agent(model)
     assert "TodoListMiddleware.after_model" not in graph.get_graph().nodes
     assert "TodoListMiddleware.after_agent" in graph.get_graph().nodes
-    final = graph.invoke(USER, config)
+    final = graph.invoke(BEGIN, config)
     assert final["todos"] == items("a", status="completed")
     names = tool_names(scripted)
     assert [names.count(name) for name in sorted(TODO_TOOLS)] == [1, 1, 1]

@@ -6,23 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import items
 from tests.strategies import todo_lists
+from tests.support import MIXED
 from todo_tools import TodoItem, format_status, format_todos
 from todo_tools._answers import format_call
 from todo_tools._formatting import format_in_progress, one_line
 
-MIXED = [
-    *items("Write database schema"),
-    *items("Implement migration script", status="in_progress"),
-    *items("Add API endpoints", status="completed"),
-    *items("Ask Bob", status="abandoned"),
-]
-
 
 class TestLists:
     def test_each_item_is_icon_index_and_text(self) -> None:
-        """The four icons of the specification."""
+        """The four icons are those of the specification."""
         assert format_todos(MIXED) == (
             "– [0] Write database schema\n"  # noqa: RUF001  the specified icon
             "● [1] Implement migration script\n"
@@ -31,11 +24,9 @@ class TestLists:
         )
 
     def test_an_empty_list_says_so(self) -> None:
-        """As the specification has it."""
         assert format_todos([]) == "No todos"
 
-    def test_items_in_progress_stand_alone(self) -> None:
-        """With their index, without an icon."""
+    def test_items_in_progress_have_an_index_and_no_icon(self) -> None:
         assert format_in_progress(MIXED) == ["[1] Implement migration script"]
 
     @given(todo_lists)
@@ -50,11 +41,10 @@ class TestStatus:
         assert format_status(MIXED) == "📋 2/4"
 
     def test_a_finished_list_is_done(self) -> None:
-        """Whether completed or abandoned."""
+        """Its items may be completed or abandoned."""
         assert format_status([*MIXED[2:]]) == "✓ Done (2 items)"
 
     def test_without_todos_there_is_no_status(self) -> None:
-        """Nothing to show."""
         assert format_status([]) == ""
 
 
@@ -74,17 +64,16 @@ class TestOneLine:
         ],
     )
     def test_what_could_act_is_made_visible(self, hostile: str, visible: str) -> None:
-        """Line breaks, control characters, bidirectional overrides, lone surrogates."""
+        """Line breaks, control characters, bidirectional overrides and lone surrogates can act."""
         assert one_line(hostile) == visible
 
     def test_ordinary_text_of_any_script_is_left_alone(self) -> None:
-        """Joined emoji and right-to-left letters included."""
+        """Joined emoji and right-to-left letters are ordinary text."""
         text = "Überprüfen 部署 שלום 👩‍💻 🚀 <tag> & “more”"
         assert one_line(text) == text
 
     @given(st.text())
     def test_the_result_is_always_one_encodable_line(self, text: str) -> None:
-        """Whatever went in."""
         shown = one_line(text)
         assert len(shown.splitlines()) <= 1
         shown.encode()
@@ -108,5 +97,5 @@ class TestOneLine:
     ],
 )
 def test_a_call_is_one_short_line(name: str, args: dict[str, Any], shown: str) -> None:
-    """The todo tools as specified, others with their arguments, malformed ones as they are."""
+    """Malformed arguments, and those of other tools, are shown as they are."""
     assert format_call(name, args) == shown

@@ -3,13 +3,11 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 
-from tests.conftest import items
+from tests.support import Graph, items, results_in
 from todo_tools import TodoState, create_todo_tools
 from todo_tools.gate import TodoGate
 from todo_tools.testing import call, turn
@@ -27,7 +25,7 @@ def look(place: str) -> str:
     return f"{place} looks fine."
 
 
-def gated(gate: TodoGate) -> CompiledStateGraph[Any, Any, Any, Any]:
+def gated(gate: TodoGate) -> Graph:
     node = ToolNode(
         [*create_todo_tools(), dig, look],
         wrap_tool_call=gate.wrap_tool_call,
@@ -40,8 +38,7 @@ def gated(gate: TodoGate) -> CompiledStateGraph[Any, Any, Any, Any]:
 
 
 def answers(state: dict[str, Any]) -> list[tuple[str, str]]:
-    results = [message for message in state["messages"] if isinstance(message, ToolMessage)]
-    return [(message.status, message.text) for message in results]
+    return [(message.status, message.text) for message in results_in(state)]
 
 
 DIG = call("dig", place="the garden")
@@ -49,14 +46,14 @@ DIG = call("dig", place="the garden")
 
 class TestGate:
     def test_without_a_list_a_tool_is_refused(self) -> None:
-        """And told to plan first."""
+        """The model is told to plan first."""
         ((status, text),) = answers(gated(TodoGate()).invoke({"messages": [turn("", DIG)]}))
         assert status == "error"
         assert text.startswith("Error: no todo is in progress, so this tool was not run")
         assert "write your plan with write_todos" in text
 
     def test_without_an_item_in_progress_a_tool_is_refused(self) -> None:
-        """And told to start one."""
+        """The model is told to start an item."""
         state: dict[str, Any] = {"messages": [turn("", DIG)], "todos": items("Dig")}
         ((status, text),) = answers(gated(TodoGate()).invoke(state))
         assert status == "error"
@@ -64,15 +61,14 @@ class TestGate:
         assert "edit_todos with action 'start'" in text
 
     def test_with_an_item_in_progress_a_tool_runs(self) -> None:
-        """Any tool."""
         state: dict[str, Any] = {
             "messages": [turn("", DIG)],
             "todos": items("Dig", status="in_progress"),
         }
         assert answers(gated(TodoGate()).invoke(state)) == [("success", "A hole in the garden.")]
 
-    async def test_an_item_may_be_started_in_the_same_turn(self) -> None:
-        """Before the tool, not behind it; sync and async."""
+    async def test_an_item_may_be_started_in_the_same_message(self) -> None:
+        """The call that starts it has to come before the tool, not after it."""
         start = call("edit_todos", action="start", indices=[0])
         for calls, expected in (((start, DIG), "success"), ((DIG, start), "error")):
             state: dict[str, Any] = {"messages": [turn("", *calls)], "todos": items("Dig")}
@@ -85,12 +81,11 @@ class TestGate:
         assert answers(gated(TodoGate()).invoke(state)) == [("success", "No todos")]
 
     def test_exempt_tools_always_run(self) -> None:
-        """By name."""
         state: dict[str, Any] = {"messages": [turn("", call("look", place="It"), DIG)]}
         statuses = [status for status, _ in answers(gated(TodoGate(exempt={"look"})).invoke(state))]
         assert statuses == ["success", "error"]
 
     def test_a_single_name_is_refused_at_build_time(self) -> None:
-        """It would be taken for its letters."""
+        """It would be taken for a collection of letters."""
         with pytest.raises(TypeError, match="exempt must be a collection of tool names"):
             TodoGate(exempt="look")

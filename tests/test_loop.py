@@ -9,26 +9,25 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphDrained
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import RunControl
 from langgraph.types import Command
 
 from graphs.until_done import build_graph
-from tests.conftest import items
 from tests.strategies import edit_calls, write_calls
+from tests.support import BEGIN, Graph, edit, items, plan
+from tests.waiting import wait_for
 from todo_tools import AutoContinue, TodoItem, TodoState, add_auto_continue, create_todo_tools
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
 
-Graph = CompiledStateGraph[Any, Any, Any, Any]
 IDLE = ScriptedChatModel(script=lambda _: "I am done, I think.")
 
 
@@ -38,23 +37,23 @@ def compiled(model: ScriptedChatModel = IDLE, policy: AutoContinue = AutoContinu
 
 def begin(*texts: str) -> dict[str, Any]:
     """The user's message, with a list seeded."""
-    return {"messages": [("user", "Begin.")], "todos": items(*texts)}
+    return {**BEGIN, "todos": items(*texts)}
 
 
 class TestRouting:
     def test_an_agent_is_continued_until_its_list_is_finished(self, config: RunnableConfig) -> None:
-        """It stops twice too early."""
+        """It stops too early twice, and is told the next call both times."""
         model = ScriptedChatModel(
             script=[
-                turn("", call("write_todos", mode="replace", todos=["a", "b"])),
+                plan("a", "b"),
                 "I have a plan.",
-                turn("", call("edit_todos", action="complete", indices=[0])),
+                edit("complete", 0),
                 "Half of it is done.",
-                turn("", call("edit_todos", action="abandon", indices=[1])),
+                edit("abandon", 1),
                 "Here is your answer.",
             ]
         )
-        final = compiled(model).invoke({"messages": [("user", "Begin.")]}, config)
+        final = compiled(model).invoke(BEGIN, config)
         assert final["messages"][-1].text == "Here is your answer."
         assert final["todo_loop"]["outcome"] == "finished"
         assert final["todo_loop"]["in_turn"] == 2
@@ -69,10 +68,10 @@ class TestRouting:
         assert [m.type for m in final["messages"]] == ["human", "ai"]
         assert final["todo_loop"]["outcome"] == "no_todos"
 
-    def test_an_edit_after_a_continuation_lets_the_agent_go_on(
+    def test_an_edit_after_a_continuation_does_not_end_the_run(
         self, config: RunnableConfig
     ) -> None:
-        """Whoever edits the list between two steps does not end the run by it."""
+        """An application may edit the list between two steps."""
         graph = compiled(policy=AutoContinue(max_in_a_row=1))
         graph.invoke(begin("a"), config, interrupt_after=["auto_continue"])
         graph.update_state(config, {"todos": items("a", "b")})
@@ -81,7 +80,6 @@ class TestRouting:
         assert final["todo_loop"]["outcome"] == "limit_in_a_row"
 
     def test_the_end_can_be_another_node(self, config: RunnableConfig) -> None:
-        """For what comes after the agent."""
         builder = StateGraph(TodoState)
         builder.add_node("agent", lambda _: {"messages": [AIMessage("Done.")]})
         builder.add_node("tools", ToolNode(create_todo_tools()))
@@ -92,18 +90,17 @@ class TestRouting:
         assert final["messages"][-1].text == "Reported."
 
     async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
-        """With the same outcome."""
         policy = AutoContinue(max_in_a_row=2)
         final = await compiled(policy=policy).ainvoke(begin("a"), config)
         assert final["todo_loop"]["outcome"] == "limit_in_a_row"
 
     def test_a_state_without_the_channels_is_refused_at_build_time(self) -> None:
-        """With what is missing and what to do."""
+        """The error says what is missing and what to do."""
         with pytest.raises(ValueError, match=r"lacks todo_loop, todos; .* StateGraph\(TodoState\)"):
             add_auto_continue(StateGraph(MessagesState))
 
     def test_a_channel_without_a_reducer_is_refused_at_build_time(self) -> None:
-        """What the tools write could not be folded."""
+        """It could not fold what the tools write."""
 
         class Plain(MessagesState):
             todos: list[TodoItem]
@@ -113,7 +110,7 @@ class TestRouting:
             add_auto_continue(StateGraph(Plain))
 
     def test_a_policy_of_another_type_is_refused_at_build_time(self) -> None:
-        """A class instead of an instance, say."""
+        """A class is easily given instead of an instance."""
         with pytest.raises(TypeError, match="policy must be an AutoContinue"):
             add_auto_continue(StateGraph(TodoState), policy=AutoContinue)  # type: ignore[arg-type]
 
@@ -122,7 +119,7 @@ class TestLimits:
     def test_twenty_continuations_happen_and_the_next_is_refused(
         self, config: RunnableConfig
     ) -> None:
-        """With a notice in the stream."""
+        """A notice is sent to the stream."""
         graph = compiled()
         *_, last = graph.stream(begin("a"), config, stream_mode="custom")
         assert last["outcome"] == "limit_in_a_row"
@@ -131,14 +128,14 @@ class TestLimits:
         assert sum(map(is_injected, messages)) == 20
         assert sum(isinstance(message, AIMessage) for message in messages) == 21
 
-    def test_progress_re_arms_one_limit_but_not_the_other(self, config: RunnableConfig) -> None:
+    def test_progress_resets_one_limit_but_not_the_other(self, config: RunnableConfig) -> None:
         """A model that flips a status back and forth ends after 100 continuations."""
         flips = Counter[str]()
 
         def flip(prompt: list[Any]) -> AIMessage:
             flips["calls"] += 1
             if flips["calls"] % 2:
-                return turn("", call("edit_todos", action="start", indices=[0]))
+                return edit("start", 0)
             return turn("Done.")
 
         final = compiled(ScriptedChatModel(script=flip)).invoke(begin("a"), config)
@@ -156,15 +153,15 @@ class TestLimits:
         final = compiled(model, AutoContinue(max_in_a_row=2)).invoke(begin("a"), config)
         assert final["todo_loop"]["in_a_row"] == final["todo_loop"]["in_turn"] == 2
 
-    def test_the_user_re_arms_both(self, config: RunnableConfig) -> None:
-        """A new message after the limit starts the counts anew."""
+    def test_the_user_resets_both(self, config: RunnableConfig) -> None:
+        """A new message after the limit resets the counts."""
         graph = compiled(policy=AutoContinue(max_in_a_row=3))
         graph.invoke(begin("a"), config)
         again = graph.invoke({"messages": [("user", "Go on.")]}, config)
         assert sum(map(is_injected, again["messages"])) == 6
 
     def test_a_fork_has_the_counts_of_its_moment(self, config: RunnableConfig) -> None:
-        """They are checkpointed with the list."""
+        """The counts are checkpointed with the list."""
         graph = compiled(policy=AutoContinue(max_in_a_row=5))
         graph.invoke(begin("a"), config)
         second = next(
@@ -190,7 +187,6 @@ turns = st.one_of(
 )
 
 
-@settings(max_examples=150)
 @given(
     script=st.lists(turns, max_size=12),
     in_a_row=st.integers(0, 4),
@@ -200,7 +196,7 @@ turns = st.one_of(
 def test_the_loop_ends_for_every_model(
     script: list[AIMessage], in_a_row: int, in_turn: int, messages: int
 ) -> None:
-    """Beyond its own tool-calling turns it answers 1 + max_in_turn times a message, at the most."""
+    """It answers without a tool call at most 1 + max_in_turn times for each message."""
     model = ScriptedChatModel(
         script=lambda prompt: script[len(model.prompts) % len(script)] if script else "Nothing."
     )
@@ -211,7 +207,7 @@ def test_the_loop_ends_for_every_model(
     graph = compiled(model, policy)
     config: RunnableConfig = {"configurable": {"thread_id": "1"}}
     for _ in range(messages):
-        final = graph.invoke({"messages": [("user", "Begin.")], "todos": items("a")}, config)
+        final = graph.invoke(begin("a"), config)
         last_word = max(i for i, m in enumerate(final["messages"]) if is_from_user(m))
         answers = [
             message
@@ -226,16 +222,27 @@ def test_the_loop_ends_for_every_model(
 class TestGracePeriod:
     POLICY = AutoContinue(max_in_a_row=1, grace_seconds=2)
 
-    def interrupted(self, graph: Graph, config: RunnableConfig) -> None:
+    def check_interrupted(self, graph: Graph, config: RunnableConfig) -> None:
         """The thread is at the end of the agent's turn, and can be resumed from there."""
         snapshot = graph.get_state(config)
         assert snapshot.next == ("auto_continue",)
         assert [message.type for message in snapshot.values["messages"]] == ["human", "ai"]
-        final = graph.invoke(None, config)
-        assert final["todo_loop"]["in_turn"] == 1
+        builder = build_graph(IDLE, policy=AutoContinue(max_in_a_row=1))
+        without_grace = builder.compile(checkpointer=graph.checkpointer)
+        assert without_grace.invoke(None, config)["todo_loop"]["in_turn"] == 1
+
+    def drained(self, config: RunnableConfig, reason: str = "shutdown") -> Graph:
+        """A graph whose run was asked to drain in the first second of the countdown."""
+        graph, control = compiled(policy=self.POLICY), RunControl()
+        events = graph.stream(begin("a"), config, stream_mode="custom", control=control)
+        assert next(events)["seconds"] == 2
+        control.request_drain(reason)
+        with pytest.raises(GraphDrained, match=reason):
+            next(events)
+        return graph
 
     def test_each_second_is_announced(self, config: RunnableConfig) -> None:
-        """Counted down to one, before the prompt is sent."""
+        """It is counted down to one before the prompt is sent."""
         began = time.monotonic()
         events = list(compiled(policy=self.POLICY).stream(begin("a"), config, stream_mode="custom"))
         assert time.monotonic() - began >= 2
@@ -247,49 +254,55 @@ class TestGracePeriod:
         }
 
     def test_ctrl_c_sends_no_prompt(self, config: RunnableConfig) -> None:
-        """Nothing is lost."""
         graph = compiled(policy=self.POLICY)
-        threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+        def press_ctrl_c() -> None:
+            wait_for(lambda: graph.get_state(config).next == ("auto_continue",), "the countdown")
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=press_ctrl_c).start()
         with pytest.raises(KeyboardInterrupt):
             graph.invoke(begin("a"), config)
-        self.interrupted(graph, config)
+        self.check_interrupted(graph, config)
 
     def test_a_drain_request_sends_no_prompt(self, config: RunnableConfig) -> None:
-        """It is noticed within the second, not at its end."""
-        graph, control = compiled(policy=self.POLICY), RunControl()
-        threading.Timer(0.4, control.request_drain, ["deploy"]).start()
-        with pytest.raises(GraphDrained, match="deploy"):
-            graph.invoke(begin("a"), config, control=control)
-        self.interrupted(graph, config)
+        """It is noticed before the second is over."""
+        began = time.monotonic()
+        graph = self.drained(config, "deploy")
+        assert time.monotonic() - began < 1
+        self.check_interrupted(graph, config)
 
     async def test_a_cancelled_task_sends_no_prompt(self, config: RunnableConfig) -> None:
-        """As a server cancels a run."""
-        graph = compiled(policy=self.POLICY)
-        task = asyncio.create_task(graph.ainvoke(begin("a"), config))
-        await asyncio.sleep(0.4)
+        """A server cancels a run in this way."""
+        graph, counting = compiled(policy=self.POLICY), asyncio.Event()
+
+        async def run() -> None:
+            async for _ in graph.astream(begin("a"), config, stream_mode="custom"):
+                counting.set()
+
+        task = asyncio.create_task(run())
+        await counting.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.to_thread(self.interrupted, graph, config)
+        await asyncio.to_thread(self.check_interrupted, graph, config)
 
     async def test_a_drain_request_sends_no_prompt_asynchronously(
         self, config: RunnableConfig
     ) -> None:
-        """The same as in a synchronous run."""
         graph, control = compiled(policy=self.POLICY), RunControl()
-        asyncio.get_running_loop().call_later(0.4, control.request_drain)
+        events = graph.astream(begin("a"), config, stream_mode="custom", control=control)
+        assert (await anext(events))["seconds"] == 2
+        control.request_drain()
         with pytest.raises(GraphDrained):
-            await graph.ainvoke(begin("a"), config, control=control)
-        await asyncio.to_thread(self.interrupted, graph, config)
+            await anext(events)
+        await asyncio.to_thread(self.check_interrupted, graph, config)
 
     def test_the_users_next_message_takes_the_place_of_the_prompt(
         self, config: RunnableConfig
     ) -> None:
-        """What was about to be sent is forgotten."""
-        graph, control = compiled(policy=self.POLICY), RunControl()
-        threading.Timer(0.2, control.request_drain).start()
-        with pytest.raises(GraphDrained):
-            graph.invoke(begin("a"), config, control=control)
+        """The continuation that was about to be sent is dropped."""
+        graph = self.drained(config)
         graph.update_state(config, {"todos": []})
         final = graph.invoke({"messages": [("user", "Never mind.")]}, config)
         assert [message.type for message in final["messages"]] == ["human", "ai", "human", "ai"]
@@ -309,21 +322,20 @@ class TestAsking:
 
     @pytest.mark.parametrize("yes", [True, "yes"])
     def test_yes_continues(self, config: RunnableConfig, yes: object) -> None:
-        """Once; then it asks again."""
+        """The agent continues once; then the loop asks again."""
         result = self.asked(config).invoke(Command(resume=yes), config)
         assert sum(map(is_injected, result["messages"])) == 1
         assert result["__interrupt__"]
 
     @pytest.mark.parametrize("no", [False, "no"])
-    def test_no_lets_the_agent_go(self, config: RunnableConfig, no: object) -> None:
-        """By a name of its own, without counting."""
+    def test_no_ends_the_run(self, config: RunnableConfig, no: object) -> None:
+        """The outcome has a name of its own, and nothing is counted."""
         result = self.asked(config).invoke(Command(resume=no), config)
         assert result["todo_loop"]["outcome"] == "declined"
         assert result["todo_loop"].get("in_turn", 0) == 0
         assert "__interrupt__" not in result
 
     def test_a_message_becomes_the_users_next(self, config: RunnableConfig) -> None:
-        """It re-arms the limits like any other."""
         result = self.asked(config).invoke(Command(resume="Only item a, please."), config)
         message = result["messages"][2]
         assert isinstance(message, HumanMessage)
@@ -333,7 +345,7 @@ class TestAsking:
     def test_the_question_is_repeated_after_an_unusable_answer(
         self, config: RunnableConfig
     ) -> None:
-        """As often as needed; nothing is decided meanwhile."""
+        """It is repeated as often as needed, and nothing is decided meanwhile."""
         graph = self.asked(config)
         for answer in ({"type": "approve"}, ""):
             (question,) = graph.invoke(Command(resume=answer), config)["__interrupt__"]
@@ -341,7 +353,6 @@ class TestAsking:
         assert graph.invoke(Command(resume=False), config)["todo_loop"]["outcome"] == "declined"
 
     async def test_it_asks_asynchronously(self, config: RunnableConfig) -> None:
-        """With the same answers."""
         graph = compiled(policy=self.POLICY)
         await graph.ainvoke(begin("a"), config)
         result = await graph.ainvoke(Command(resume="no"), config)

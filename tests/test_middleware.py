@@ -2,7 +2,7 @@
 
 import itertools
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -26,12 +26,11 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from tests.conftest import items
+from tests.support import BEGIN, Graph, edit, items, loop_of, plan
 from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits
 from todo_tools.gate import TodoGate
 from todo_tools.middleware import TodoMiddleware
@@ -39,10 +38,8 @@ from todo_tools.state import DeltaTodoState
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
 
-Agent = CompiledStateGraph[Any, Any, Any, Any]
-USER: dict[str, Any] = {"messages": [("user", "Begin.")]}
-PLAN = turn("", call("write_todos", mode="replace", todos=["a", "b"]))
-FINISH = turn("", call("edit_todos", action="complete", indices=[0, 1]))
+PLAN = plan("a", "b")
+FINISH = edit("complete", 0, 1)
 
 
 class Report(BaseModel):
@@ -51,7 +48,7 @@ class Report(BaseModel):
     summary: str
 
 
-def agent(model: ScriptedChatModel, *middleware: Any, **options: Any) -> Agent:
+def agent(model: ScriptedChatModel, *middleware: Any, **options: Any) -> Graph:
     return create_agent(
         model,
         options.pop("tools", []),
@@ -71,16 +68,12 @@ def never_finished() -> ScriptedChatModel:
     return ScriptedChatModel(script=lambda _: next(planned, None) or "I am done, I think.")
 
 
-def loop_of(graph: Agent, config: RunnableConfig) -> dict[str, Any]:
-    return cast("dict[str, Any]", graph.get_state(config).values["todo_loop"])
-
-
 class TestByItself:
     def test_one_line_gives_tools_state_prompt_view_and_loop(self, config: RunnableConfig) -> None:
-        """And the agent works until its list is finished."""
+        """The agent works until its list is finished."""
         model = scripted(PLAN, "Planned.", FINISH, "Done.")
         graph = agent(model, TodoMiddleware())
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert [todo["status"] for todo in final["todos"]] == ["completed", "completed"]
         assert final["messages"][-1].text == "Done."
         assert loop_of(graph, config)["outcome"] == "finished"
@@ -94,31 +87,30 @@ class TestByItself:
         assert model.prompts[3][-1].text.startswith("Completed [0, 1]\nEvery item is finished.")
 
     async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
-        """With the same outcome."""
         graph = agent(scripted(PLAN, "Planned.", FINISH, "Done."), TodoMiddleware())
-        final = await graph.ainvoke(USER, config)
+        final = await graph.ainvoke(BEGIN, config)
         assert final["messages"][-1].text == "Done."
         assert loop_of(graph, config)["outcome"] == "finished"
 
     def test_the_agents_own_prompt_comes_first(self, config: RunnableConfig) -> None:
-        """The pack's follows it."""
+        """The prompt of the pack follows it."""
         model = scripted("Hi.")
-        agent(model, TodoMiddleware(), system_prompt="You are kind.").invoke(USER, config)
+        agent(model, TodoMiddleware(), system_prompt="You are kind.").invoke(BEGIN, config)
         text = model.prompts[0][0].text
         assert text.startswith("You are kind.")
         assert text.endswith(TODO_SYSTEM_PROMPT)
 
     def test_each_part_can_be_switched_off(self, config: RunnableConfig) -> None:
-        """No prompt, no view, no loop."""
+        """The prompt, the view and the loop are optional."""
         model = scripted(PLAN, "Planned.")
         graph = agent(model, TodoMiddleware(policy=None, system_prompt=None, view=None))
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert [message.type for message in model.prompts[1]] == ["human", "ai", "tool"]
         assert model.prompts[1][-1].text.count("\n") == 3
         assert final["todos"] == items("a", "b")
 
     def test_each_part_can_be_replaced(self, config: RunnableConfig) -> None:
-        """Limits, policy, prompt and view."""
+        """The limits, the policy, the prompt and the view can be given."""
         model = scripted(PLAN, "No.", "No.")
         middleware = TodoMiddleware(
             limits=TodoLimits(max_todos=1),
@@ -127,7 +119,7 @@ class TestByItself:
             view=lambda state: state["messages"][-1:],
         )
         graph = agent(model, middleware)
-        graph.invoke({**USER, "todos": items("seeded")}, config)
+        graph.invoke({**BEGIN, "todos": items("seeded")}, config)
         assert [len(prompt) for prompt in model.prompts] == [2, 2, 2]
         assert model.prompts[0][0].text == "Plan."
         assert "maximum of 1 todos" in model.prompts[1][-1].text
@@ -140,7 +132,7 @@ class TestByItself:
         """The application may seed a longer list than the model may write."""
         middleware = TodoMiddleware(limits=TodoLimits(max_todos=5), client_todos=client_todos)
         final = agent(scripted(*["Hi."] * 30), middleware).invoke(
-            {**USER, "todos": items(*"a" * 150)}, config
+            {**BEGIN, "todos": items(*"a" * 150)}, config
         )
         assert len(final["todos"]) == 150
 
@@ -158,7 +150,7 @@ class TestByItself:
             return "Nothing."
 
         middleware = TodoMiddleware(limits=TodoLimits(max_todos=1), gate=TodoGate())
-        agent(model, middleware, tools=[look]).invoke(USER, config)
+        agent(model, middleware, tools=[look]).invoke(BEGIN, config)
         assert ran == []
 
     @pytest.mark.parametrize(
@@ -172,22 +164,22 @@ class TestByItself:
         ],
     )
     def test_arguments_of_another_type_are_refused_at_build_time(self, wrong: Any) -> None:
-        """With what was given."""
+        """The error says what was given."""
         with pytest.raises(TypeError, match=r"got (True|5)"):
             TodoMiddleware(**wrong)
 
     def test_the_loop_is_neither_input_nor_output(self, config: RunnableConfig) -> None:
-        """Parent and subagent cannot mix it up."""
+        """A parent and its subagent therefore cannot mix up their counters."""
         graph = agent(scripted("Hi."), TodoMiddleware())
-        final = graph.invoke({**USER, "todo_loop": {"in_turn": 99}}, config)
+        final = graph.invoke({**BEGIN, "todo_loop": {"in_turn": 99}}, config)
         assert "todo_loop" not in final
         assert loop_of(graph, config).get("in_turn", 0) == 0
 
     def test_a_person_can_be_asked(self, config: RunnableConfig) -> None:
-        """With `interrupt()`, as in a hand-built graph."""
+        """It interrupts the run, as in a hand-built graph."""
         middleware = TodoMiddleware(policy=AutoContinue(ask=True))
         graph = agent(scripted(PLAN, "Planned.", "As you say."), middleware)
-        assert graph.invoke(USER, config)["__interrupt__"]
+        assert graph.invoke(BEGIN, config)["__interrupt__"]
         graph.invoke(Command(resume="Only item a."), config)
         final = graph.invoke(Command(resume="no"), config)
         assert [message.text for message in final["messages"][-2:]] == [
@@ -197,16 +189,15 @@ class TestByItself:
         assert loop_of(graph, config)["outcome"] == "declined"
 
     def test_a_delta_state_can_be_used(self, config: RunnableConfig) -> None:
-        """`state_schema` wins over that of the middleware."""
+        """The agent's `state_schema` wins over that of the middleware."""
         state: Any = DeltaTodoState
         graph = agent(scripted(PLAN, FINISH, "Done."), TodoMiddleware(), state_schema=state)
-        assert graph.invoke(USER, config)["messages"][-1].text == "Done."
+        assert graph.invoke(BEGIN, config)["messages"][-1].text == "Done."
         assert type(graph.channels["messages"]).__name__ == "DeltaChannel"
 
 
 class TestGate:
     def test_other_tools_wait_for_an_item_in_progress(self, config: RunnableConfig) -> None:
-        """As part of the middleware."""
 
         @tool
         def dig() -> str:
@@ -216,7 +207,7 @@ class TestGate:
         start = call("edit_todos", action="start", indices=[0])
         script = (turn("", call("dig")), PLAN, turn("", start, call("dig")), FINISH, "Done.")
         graph = agent(scripted(*script), TodoMiddleware(gate=TodoGate()), tools=[dig])
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         dug = [m.text for m in final["messages"] if isinstance(m, ToolMessage) and m.name == "dig"]
         assert dug[0].startswith("Error: no todo is in progress")
         assert dug[1] == "A hole."
@@ -227,7 +218,7 @@ class TestStructuredResponse:
     def test_with_a_tool_strategy_the_last_response_wins(
         self, config: RunnableConfig, stops_early: bool
     ) -> None:
-        """Also when the agent has to continue after giving one."""
+        """This holds when the agent has to continue after giving one, too."""
         early = [turn("", call("Report", summary="early"))] if stops_early else []
         script: list[AIMessage | str] = [
             PLAN,
@@ -236,7 +227,7 @@ class TestStructuredResponse:
             turn("", call("Report", summary="late")),
         ]
         graph = agent(scripted(*script), TodoMiddleware(), response_format=ToolStrategy(Report))
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert final["structured_response"] == Report(summary="late")
         assert sum(map(is_injected, final["messages"])) == len(early)
         assert loop_of(graph, config)["outcome"] == "finished"
@@ -245,69 +236,67 @@ class TestStructuredResponse:
     async def test_with_a_provider_strategy_the_last_response_wins(
         self, config: RunnableConfig, stops_early: bool
     ) -> None:
-        """Also when the agent has to continue after giving one."""
+        """This holds when the agent has to continue after giving one, too."""
         early = ['{"summary": "early"}'] if stops_early else []
         script: list[AIMessage | str] = [PLAN, *early, FINISH, '{"summary": "late"}']
         graph = agent(scripted(*script), TodoMiddleware(), response_format=ProviderStrategy(Report))
-        final = await graph.ainvoke(USER, config)
+        final = await graph.ainvoke(BEGIN, config)
         assert final["structured_response"] == Report(summary="late")
         assert sum(map(is_injected, final["messages"])) == len(early)
 
 
 def both_orders(other: AgentMiddleware[Any, Any, Any]) -> Any:
-    """The other middleware before and behind ours."""
+    """The other middleware before ours and after it."""
     return [(other, TodoMiddleware()), (TodoMiddleware(), other)]
 
 
 class TestLimitsOfOthers:
-    """Their limit ends the run; the loop does not start it again."""
+    """A limit of another middleware ends the run, and the loop does not start it again."""
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_limit_on_model_calls_ends_the_run(self, config: RunnableConfig, order: int) -> None:
-        """After exactly as many calls."""
+        """The model is called exactly as often as it allows."""
         limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="end")
         model = never_finished()
         graph = agent(model, *both_orders(limit)[order])
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert len(model.prompts) == 5
         assert "Model call limits exceeded" in final["messages"][-1].text
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_limit_on_model_calls_may_raise(self, config: RunnableConfig, order: int) -> None:
-        """It propagates."""
         limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="error")
         with pytest.raises(ModelCallLimitExceededError):
-            agent(never_finished(), *both_orders(limit)[order]).invoke(USER, config)
+            agent(never_finished(), *both_orders(limit)[order]).invoke(BEGIN, config)
 
     @pytest.mark.parametrize("order", [0, 1])
     async def test_a_limit_on_tool_calls_ends_the_run(
         self, config: RunnableConfig, order: int
     ) -> None:
-        """Although items remain."""
+        """The run ends although items remain."""
         limit = ToolCallLimitMiddleware(run_limit=2, exit_behavior="end")
-        more = turn("", call("edit_todos", action="start", indices=[0]))
+        more = edit("start", 0)
         model = scripted(PLAN, more, more, "Not asked.")
         graph = agent(model, *both_orders(limit)[order])
-        final = await graph.ainvoke(USER, config)
+        final = await graph.ainvoke(BEGIN, config)
         assert len(model.prompts) == 3
         assert "limit" in final["messages"][-1].text
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_limit_on_tool_calls_may_raise(self, config: RunnableConfig, order: int) -> None:
-        """It propagates."""
         limit = ToolCallLimitMiddleware(run_limit=1, exit_behavior="error")
         model = scripted(PLAN, PLAN)
         with pytest.raises(ToolCallLimitExceededError):
-            agent(model, *both_orders(limit)[order]).invoke(USER, config)
+            agent(model, *both_orders(limit)[order]).invoke(BEGIN, config)
 
 
 class TestOrder:
-    """Where it stands in the list."""
+    """The middleware works at any place among others."""
 
     def test_listed_last_others_end_once(self, config: RunnableConfig) -> None:
-        """What they do when the agent ends waits until it is let go."""
+        """The `after_agent` hooks of others run once, when the run really ends."""
         ended: list[int] = []
 
         class Closing(AgentMiddleware[Any, Any, Any]):
@@ -315,15 +304,15 @@ class TestOrder:
                 ended.append(len(state["messages"]))
 
         graph = agent(never_finished(), Closing(), TodoMiddleware())
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert ended == [len(final["messages"])]
         assert loop_of(graph, config)["in_turn"] == 20
 
     @pytest.mark.parametrize("order", [0, 1])
-    def test_an_answer_that_is_rewritten_is_still_the_models(
+    def test_a_rewritten_answer_still_counts_as_the_models(
         self, config: RunnableConfig, order: int
     ) -> None:
-        """Whoever puts another message in its place, with another id."""
+        """Another middleware may put a message with another id in its place."""
 
         class Shouting(AgentMiddleware[Any, Any, Any]):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
@@ -331,14 +320,14 @@ class TestOrder:
                 return AIMessage(answer.text.upper(), tool_calls=answer.tool_calls, id=str(uuid4()))
 
         graph = agent(scripted(PLAN, "Early.", FINISH, "Done."), *both_orders(Shouting())[order])
-        assert graph.invoke(USER, config)["messages"][-1].text == "DONE."
+        assert graph.invoke(BEGIN, config)["messages"][-1].text == "DONE."
         assert loop_of(graph, config)["outcome"] == "finished"
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_provider_that_is_down_is_not_asked_again_and_again(
         self, config: RunnableConfig, order: int
     ) -> None:
-        """What stands in for its answer after the last retry is no answer."""
+        """The message that replaces its answer after the last retry does not count as an answer."""
         retry = ModelRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
 
         def down(_: Any) -> str:
@@ -346,11 +335,11 @@ class TestOrder:
 
         model = ScriptedChatModel(script=down)
         graph = agent(model, *both_orders(retry)[order])
-        graph.invoke({**USER, "todos": items("a")}, config)
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
         assert len(model.prompts) == 3
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
-    def test_pictures_from_tools_re_arm_nothing(self, config: RunnableConfig) -> None:
+    def test_pictures_from_tools_reset_nothing(self, config: RunnableConfig) -> None:
         """A model cannot speak for the user."""
 
         @tool
@@ -362,13 +351,13 @@ class TestOrder:
         turns = itertools.cycle([turn("", call("look")), turn("Later.")])
         model = ScriptedChatModel(script=lambda _: next(turns))
         graph = agent(model, TodoMiddleware(policy=AutoContinue(max_in_turn=7)), tools=[look])
-        graph.invoke({**USER, "todos": items("a")}, config)
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
         assert loop_of(graph, config)["in_turn"] == 7
 
 
 class TestHistoryOfOthers:
     def test_the_live_list_survives_summarization(self, config: RunnableConfig) -> None:
-        """The model still sees it, and the counters hold."""
+        """The model still sees it, and the counters stay."""
         summary = SummarizationMiddleware(
             scripted(*["In short: nothing was done."] * 99),
             trigger=("messages", 6),
@@ -376,7 +365,7 @@ class TestHistoryOfOthers:
         )
         model = never_finished()
         graph = agent(model, TodoMiddleware(policy=AutoContinue(max_in_turn=12)), summary)
-        final = graph.invoke(USER, config)
+        final = graph.invoke(BEGIN, config)
         assert not [m for m in final["messages"] if m.text == "Begin."]  # it was summarized away
         assert "– [0] a\n– [1] b" in model.prompts[-1][-1].text  # noqa: RUF001  specified icon
         assert final["todos"] == items("a", "b")
@@ -387,7 +376,7 @@ class TestHistoryOfOthers:
         """A block with the list takes their place, if the middleware is listed last."""
         clearing = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=0)])
         model = scripted(PLAN, FINISH, "Done.")
-        agent(model, clearing, TodoMiddleware()).invoke(USER, config)
+        agent(model, clearing, TodoMiddleware()).invoke(BEGIN, config)
         (result,) = [m.text for m in model.prompts[1] if isinstance(m, ToolMessage)]
         assert result.startswith("[cleared]\n\n[Automatic note: the todo list]\n")
 
@@ -395,7 +384,7 @@ class TestHistoryOfOthers:
         """The provider's prompt cache holds from call to call."""
         model = scripted(PLAN, "Planned.", turn("", call("list_todos")), FINISH, "Done.", "Hi.")
         graph = agent(model, TodoMiddleware(), system_prompt="You are kind.")
-        graph.invoke(USER, config)
+        graph.invoke(BEGIN, config)
         graph.invoke({"messages": [("user", "Hello again.")]}, config)
         for earlier, later in pairwise(model.prompts):
             assert later[: len(earlier)] == earlier
@@ -403,7 +392,7 @@ class TestHistoryOfOthers:
 
 class TestToolsOfOthers:
     def test_a_failing_tool_is_retried_beside_the_todo_tools(self, config: RunnableConfig) -> None:
-        """Theirs is retried, ours are run once."""
+        """The todo tools are not run again."""
         tries: list[str] = []
 
         @tool
@@ -416,7 +405,7 @@ class TestToolsOfOthers:
 
         retry = ToolRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
         script = (PLAN, turn("", call("dig"), *FINISH.tool_calls), "Done.")
-        final = agent(scripted(*script), TodoMiddleware(), retry, tools=[dig]).invoke(USER, config)
+        final = agent(scripted(*script), TodoMiddleware(), retry, tools=[dig]).invoke(BEGIN, config)
         assert [m.text for m in final["messages"] if m.type == "tool" and m.name == "dig"] == [
             "A hole."
         ]
@@ -426,7 +415,7 @@ class TestToolsOfOthers:
     async def test_a_person_may_approve_edit_and_reject_todo_calls(
         self, config: RunnableConfig, form: str
     ) -> None:
-        """Also siblings of one turn: each call means what it means after those decisions."""
+        """Each later call of the same message means what it means after those decisions."""
         calls = [
             call("write_todos", mode="append", todos=["first"]),
             call("write_todos", mode="append", todos=["second"]),
@@ -448,10 +437,10 @@ class TestToolsOfOthers:
         ]
         resume: Any = Command(resume={"decisions": decisions})
         if form == "sync":
-            graph.invoke(USER, config)
+            graph.invoke(BEGIN, config)
             final = graph.invoke(resume, config)
         else:
-            await graph.ainvoke(USER, config)
+            await graph.ainvoke(BEGIN, config)
             final = await graph.ainvoke(resume, config)
         assert final["todos"] == items("edited", "first", status="completed")
         last = next(
@@ -462,7 +451,7 @@ class TestToolsOfOthers:
 
 class TestStockMiddleware:
     @pytest.mark.parametrize("order", [0, 1])
-    def test_beside_langchains_own_no_agent_is_built(self, order: int) -> None:
-        """Two shapes never meet in one channel."""
+    def test_an_agent_with_langchains_own_as_well_is_refused(self, order: int) -> None:
+        """Their two formats never meet in one channel."""
         with pytest.raises(AssertionError, match="remove duplicate middleware"):
             agent(scripted("Hi."), *both_orders(TodoListMiddleware())[order])

@@ -23,9 +23,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from graphs.until_done import build_graph
-from tests.conftest import items
 from tests.prompt_reader import read_list
 from tests.strategies import edit_calls, todo_lists, write_calls
+from tests.support import items
 from todo_tools import AutoContinue, DeltaTodoState, TodoItem, TodoState, format_todos, model_view
 from todo_tools._answers import answer_call
 from todo_tools._todos import DEFAULT_LIMITS

@@ -17,9 +17,9 @@ from nbconvert import HTMLExporter
 
 import todo_tools
 from tests.browser import MEASURE, browse, measure, read_png
+from tests.support import ROOT
 from todo_tools import rendering
 
-ROOT = Path(__file__).parent.parent
 NAMES = ["1_quick_start", "2_the_loop", "3_branches", "4_create_agent", "5_your_own_tool"]
 OFFLINE = "import pytest_socket; pytest_socket.socket_allow_hosts(['127.0.0.1', '::1'], True)"
 
@@ -77,25 +77,25 @@ def lines(*expected: str) -> str:
 @pytest.mark.parametrize("name", NAMES)
 class TestSaved:
     def test_it_was_run_once_from_top_to_bottom(self, name: str) -> None:
-        """The counts are 1 to n."""
+        """Its execution counts are 1 to n."""
         counts = [cell.execution_count for cell in saved(name).code]
         assert counts == list(range(1, len(counts) + 1))
 
     def test_nothing_went_wrong(self, name: str) -> None:
-        """Neither an error nor a warning is among the outputs."""
+        """Its outputs contain neither errors nor warnings."""
         for output in saved(name).outputs:
             assert output.output_type != "error"
             assert output.get("name") != "stderr"
 
-    def test_it_can_be_looked_at_anywhere(self, name: str) -> None:
-        """HTML has text beside it; no widgets, pictures from a web service or scripts."""
+    def test_it_can_be_read_anywhere(self, name: str) -> None:
+        """HTML has plain text beside it, and there are no widgets, scripts or remote pictures."""
         for output in saved(name).outputs:
             assert set(output.get("data", {})) <= {"text/plain", "text/html"}
             assert "text/plain" in output.get("data", {"text/plain": ""})
             assert "<script" not in output.get("data", {}).get("text/html", "")
 
-    def test_it_tells_nothing_of_the_machine_it_was_run_on(self, name: str) -> None:
-        """No paths, no times, no versions."""
+    def test_it_reveals_nothing_of_the_machine_it_was_run_on(self, name: str) -> None:
+        """It holds no paths, times or versions."""
         notebook = saved(name).notebook
         assert notebook.metadata == {
             "kernelspec": {
@@ -109,25 +109,23 @@ class TestSaved:
         assert not re.search(r"/(home|tmp|root|work|Users|var)/", json.dumps(notebook))
 
     def test_one_cell_says_how_to_use_a_real_model(self, name: str) -> None:
-        """At its top."""
         marked = [cell for cell in saved(name).code if "For a real model:" in cell.source]
         assert len(marked) == 1
         assert marked[0].source.startswith("# For a real model: ")
 
     def test_it_defines_nothing_of_the_library(self, name: str) -> None:
-        """No class at all, and no function by a name of ours."""
+        """It has no classes, and no functions with a name of the library."""
         tree = ast.parse(saved(name).sources, mode="exec", type_comments=False)
         names = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
         assert not [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
         assert not names & {*todo_tools.__all__, *rendering.__all__}
 
     def test_it_finds_the_graphs_of_the_checkout(self, name: str) -> None:
-        """Jupyter starts in `notebooks/`, so the path comes before the first import of them."""
+        """Jupyter starts in `notebooks/`, so the path is extended before the first import."""
         before, imported, _ = saved(name).sources.partition("from graphs.")
         assert ('sys.path.append("..")' in before) == bool(imported)
 
-    def test_its_links_lead_somewhere(self, name: str) -> None:
-        """Within the repository."""
+    def test_its_links_to_files_exist(self, name: str) -> None:
         cells = saved(name).notebook.cells
         prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
         for target in re.findall(r"\]\(([^)#:]+)\)", prose):
@@ -135,20 +133,19 @@ class TestSaved:
 
 
 def test_there_is_no_other_notebook() -> None:
-    """Each is tested here."""
     assert sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb")) == NAMES
 
 
 @pytest.fixture(params=[saved, pytest.param(fresh, marks=pytest.mark.slow)])
 def book(request: pytest.FixtureRequest) -> Callable[[str], Book]:
-    """The notebooks as saved, and as run anew."""
+    """The notebooks as they are saved, and as they are after a fresh run."""
     chosen: Callable[[str], Book] = request.param
     return chosen
 
 
 class TestQuickStart:
     def test_the_list_is_in_the_state(self, book: Callable[[str], Book]) -> None:
-        """As text, and as HTML with a bar."""
+        """It is shown as text, and as HTML with a bar."""
         quick = book("1_quick_start")
         assert quick.shown["run"] == lines(
             "✓ [0] Measure the wall",
@@ -161,7 +158,7 @@ class TestQuickStart:
     def test_the_conversation_shows_calls_lists_and_the_mistake(
         self, book: Callable[[str], Book]
     ) -> None:
-        """In the order in which they happened."""
+        """They are shown in the order in which they happened."""
         shown = book("1_quick_start").shown["conversation"]
         marks = [
             "human: Make me a shelf.",
@@ -176,7 +173,7 @@ class TestQuickStart:
         assert places == sorted(places)
 
     def test_the_model_s_view_has_one_list_at_its_end(self, book: Callable[[str], Book]) -> None:
-        """And the results in short."""
+        """The results before it are shortened."""
         shown = book("1_quick_start").shown["view"]
         assert shown.count("[2] Put up the shelf") == 1
         assert "tool: Wrote 3 todo item(s)\ntool: Started [0]\n" in shown
@@ -185,7 +182,7 @@ class TestQuickStart:
 
 class TestLoop:
     def test_the_live_view_keeps_its_last_state(self, book: Callable[[str], Book]) -> None:
-        """One output, without the countdown; what failed is abandoned."""
+        """It is one output without the countdown, and the step that failed is abandoned."""
         loop = book("2_the_loop")
         icons = [line[0] for line in loop.shown["run"].splitlines()]
         assert icons == ["✓", "✓", "✓", "✗", "✓", "✓"]
@@ -193,14 +190,14 @@ class TestLoop:
         assert 'aria-label="5 of 5 finished"' in loop.html("run")
 
     def test_the_agent_is_sent_back_once(self, book: Callable[[str], Book]) -> None:
-        """With the items that are left, and then let go."""
+        """The note lists the items that are left; then the run ends."""
         shown = book("2_the_loop").shown["decisions"]
         assert shown.startswith("sent back to work\nfinished\n")
         assert "● [3] Look for a greeting in French" in shown
         assert shown.endswith("Next: call edit_todos with action 'complete' on [3].")
 
     def test_each_limit_ends_a_run(self, book: Callable[[str], Book]) -> None:
-        """And says which it was."""
+        """The notice says which limit it was."""
         shown = book("2_the_loop").shown
         assert "⚠ Stopped after 3 continuations without progress; 2 todo(s) rem" in shown["idle"]
         assert "⚠ Stopped after 5 continuations for one message; 2 todo(s) rem" in shown["busy"]
@@ -212,8 +209,7 @@ EARLIER = ("✓ [0] Rent a room", "● [1] Bake a cake", "– [2] Invite the gue
 
 
 class TestBranches:
-    def test_an_earlier_moment_has_the_list_of_then(self, book: Callable[[str], Book]) -> None:
-        """Each moment of the history has its status."""
+    def test_an_earlier_moment_has_its_own_list(self, book: Callable[[str], Book]) -> None:
         shown = book("3_branches").shown
         assert shown["moment"] == lines(*EARLIER)
         assert re.findall(r"📋 .*|✓.*", shown["history"]) == [
@@ -224,13 +220,12 @@ class TestBranches:
         ]
 
     def test_a_branch_leaves_the_first_run_as_it_was(self, book: Callable[[str], Book]) -> None:
-        """Both lists can be seen."""
         shown = book("3_branches").shown
         assert shown["run"] == shown["first"] == lines(*FIRST)
         assert shown["branch"] == lines(*SECOND)
 
     def test_the_picture_has_the_fork_and_both_lists(self, book: Callable[[str], Book]) -> None:
-        """The older branch first, the newest marked."""
+        """The older branch comes first, and the newest checkpoint is marked."""
         branches = book("3_branches")
         picture = branches.shown["picture"].splitlines()
         assert "2 branches" in picture[0]
@@ -244,7 +239,7 @@ class TestBranches:
 
 class TestAgents:
     def test_create_agent_finishes_its_list(self, book: Callable[[str], Book]) -> None:
-        """After the gate has refused a call and the loop has sent it back."""
+        """The gate refuses a call before, and the loop sends the agent back to work."""
         shown = book("4_create_agent").shown
         assert shown["agent"] == "✓ [0] Count the words\n✓ [1] Tell the number"
         refused, counted = (
@@ -254,7 +249,7 @@ class TestAgents:
         assert shown["results"].endswith("ai: Your line has nine words.")
 
     def test_deepagents_writes_its_file(self, book: Callable[[str], Book]) -> None:
-        """And finishes its list."""
+        """It also finishes its list."""
         shown = book("4_create_agent").shown
         assert shown["deep"] == "✓ [0] Write it\n✓ [1] Read it again\n✓ Done (2 items)"
         assert shown["deep-state"].startswith("The quick brown fox")
@@ -263,14 +258,14 @@ class TestAgents:
 
 class TestOwnTool:
     def test_its_functions_can_be_called_by_hand(self, book: Callable[[str], Book]) -> None:
-        """A mistake has no operation."""
+        """A refused call has no operation."""
         shown = book("5_your_own_tool").shown
         assert ast.literal_eval(shown["fold"])["nextId"] == 2
         assert shown["answer"].endswith("{'op': 'remove', 'id': 1}\nNote #7 not found. -> None")
         assert "Annotated[Notes, fold_notes]" in shown["state"]
 
     def test_its_notes_follow_the_branches(self, book: Callable[[str], Book]) -> None:
-        """They share what was before the fork."""
+        """Both branches have what was noted before the fork."""
         assert book("5_your_own_tool").shown["branch"] == lines(
             "first branch:",
             "#1: The key is under the mat",
@@ -284,7 +279,7 @@ class TestOwnTool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_saved_is_what_a_run_shows(name: str) -> None:
-    """To the letter, but for the ids of checkpoints: nobody looks at what no longer happens."""
+    """Every output is the same, except for the ids of checkpoints."""
 
     def without_ids(book: Book) -> dict[str, str]:
         shown = {cell.id: json.dumps(cell.outputs, sort_keys=True) for cell in book.code}
@@ -307,7 +302,7 @@ class TestInABrowser:
         return path
 
     def test_the_picture_can_be_read(self, page: Path) -> None:
-        """Both lists stand in it, no bullets of the page's, and every text stands out."""
+        """It shows both lists without the page's bullets, and every text has enough contrast."""
         measured = measure(page)
         shown = " ".join(measured["tree"].split())
         assert " ".join(FIRST) in shown
@@ -317,7 +312,7 @@ class TestInABrowser:
         assert len(measured["contrasts"]) > 30
 
     def test_it_is_drawn_in_the_theme(self, page: Path, theme: str, tmp_path: Path) -> None:
-        """The screenshot has a light or dark ground, and something on it."""
+        """The background is light or dark as the theme asks, and something is drawn on it."""
         picture = tmp_path / "page.png"
         browse(page, f"--screenshot={picture}", "--window-size=1000,1800")
         corner, rows = read_png(picture.read_bytes())

@@ -22,7 +22,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 
 from graphs.notes import Notes, NotesState, answer_note, build_graph, fold_notes, notes_tool
-from tests.conftest import items
+from tests.support import items
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]

@@ -6,27 +6,26 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.conftest import items
 from tests.strategies import operations, todo_lists
+from tests.support import items
 from todo_tools import TodoItem
 from todo_tools._operations import Operation, apply
 from todo_tools._todos import validate_todos
 
 
-def test_replace_starts_anew() -> None:
-    """Nothing of the old list is left."""
+def test_replace_leaves_nothing_of_the_old_list() -> None:
     after = apply(items("a", status="completed"), {"op": "replace", "texts": ["b"]})
     assert after == items("b")
 
 
 def test_append_keeps_what_is_there() -> None:
-    """New items are not started, old ones keep their status."""
+    """New items are not started, and old ones keep their status."""
     after = apply(items("a", status="completed"), {"op": "append", "texts": ["b"]})
     assert after == [*items("a", status="completed"), *items("b")]
 
 
 def test_insert_puts_items_before_an_index() -> None:
-    """Those behind it move on."""
+    """The items from that index on move on."""
     after = apply(items("a", "b"), {"op": "insert", "index": 1, "texts": ["x", "y"]})
     assert after == items("a", "x", "y", "b")
 
@@ -38,14 +37,14 @@ def test_a_status_is_set_whatever_it_was() -> None:
     assert apply(todos, operation) == [*items("a", status="in_progress"), *items("b")]
 
 
-def test_what_no_longer_fits_is_passed_over() -> None:
+def test_what_no_longer_applies_is_ignored() -> None:
     """A list that the application changed in the same step breaks nothing."""
     assert apply([], {"op": "insert", "index": 5, "texts": ["a"]}) == items("a")
     assert apply([], {"op": "set_status", "status": "completed", "indices": [3]}) == []
 
 
 def test_a_dict_that_is_no_operation_is_refused() -> None:
-    """With what was given and what to do."""
+    """The error says what was given and what to do."""
     with pytest.raises(ValueError, match=r"a dict with \['op'\]; give the whole list"):
         apply([], {"op": "shuffle"})
 
@@ -60,7 +59,7 @@ def test_a_dict_that_is_no_operation_is_refused() -> None:
     ],
 )
 def test_an_operation_of_wrong_content_is_refused(operation: Any) -> None:
-    """Whoever made it, the list stays valid."""
+    """The stored list stays valid, whoever made the operation."""
     with pytest.raises(ValueError, match="operation of the tools"):
         apply(items("a"), operation)
 

@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 import todo_tools
-
-ROOT = Path(__file__).parent.parent
+from tests.support import ROOT
 
 
 def test_the_version_is_that_of_the_distribution() -> None:
-    """It stands in one place."""
     assert todo_tools.__version__ == version("langgraph-todo-tools")
 
 
@@ -32,7 +30,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 class TestWheel:
     def test_it_holds_the_library_and_nothing_else(self, wheel: Path) -> None:
-        """No tests, no graphs; the marker for type checkers and the licence."""
+        """It has the marker for type checkers and the licence, and neither tests nor graphs."""
         names = zipfile.ZipFile(wheel).namelist()
         tops = {name.split("/")[0] for name in names}
         assert tops == {"todo_tools", f"langgraph_todo_tools-{todo_tools.__version__}.dist-info"}
@@ -42,7 +40,7 @@ class TestWheel:
     def test_it_imports_where_only_the_required_packages_are(
         self, wheel: Path, tmp_path: Path
     ) -> None:
-        """Every module but the middleware, which names the extra that it needs."""
+        """Only the middleware does not; its error names the extra that it needs."""
         venv.create(tmp_path / "env", with_pip=True)
         python = tmp_path / "env" / "bin" / "python"
         subprocess.run([python, "-m", "pip", "install", "--quiet", str(wheel)], check=True)

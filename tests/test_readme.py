@@ -2,23 +2,22 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from tests.support import ROOT
 from todo_tools import TODO_SYSTEM_PROMPT, create_todo_tools
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_every_program_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each by itself; what a print is said to show, it shows."""
+    """Each runs by itself, and every print shows what its comment says."""
     exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
     said = re.findall(r"^print\(.*\)  # (.+)$", block, re.MULTILINE)
     shown = capsys.readouterr().out
@@ -26,13 +25,12 @@ def test_every_program_runs(block: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_the_measured_tokens_are_those_it_names() -> None:
-    """Schemas and system prompt."""
+    """It names the tokens of the schemas and of the system prompt."""
     schemas = json.dumps([convert_to_openai_tool(tool) for tool in create_todo_tools()])
     for text in (schemas, TODO_SYSTEM_PROMPT):
         assert f" {count_tokens_approximately([HumanMessage(text)])}" in README
 
 
-def test_links_lead_somewhere() -> None:
-    """Within the repository."""
+def test_links_to_files_exist() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists()

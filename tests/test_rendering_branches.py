@@ -1,6 +1,5 @@
 """The picture of a thread's branches."""
 
-import io
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,10 +9,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
-from rich.console import Console
 
-from tests.conftest import items
-from tests.test_rendering_notebook import OURS, page
+from tests.consoles import RecordingConsole
+from tests.pages import ELEMENTS, page
+from tests.support import items
 from todo_tools import TodoState
 from todo_tools.rendering import show_branches
 from todo_tools.rendering._branches import knots_of
@@ -41,14 +40,14 @@ def shown(history: Iterator[StateSnapshot]) -> str:
 
 class TestTree:
     def test_a_thread_without_forks_is_its_tip(self, graph: Any, config: RunnableConfig) -> None:
-        """With the list as it stands there."""
+        """The tip is shown with its list."""
         write(graph, write(graph, config, "a", "b"), "a", "b", done=1)
         assert shown(graph.get_state_history(config)) == (
             "● step 1 📋 1/2, newest\n  ✓ [0] a\n  – [1] b"  # noqa: RUF001
         )
 
     def test_each_fork_and_each_tip_has_its_list(self, graph: Any, config: RunnableConfig) -> None:
-        """Older branches first, the newest checkpoint marked."""
+        """Older branches come first, and the newest checkpoint is marked."""
         fork = write(graph, config, "a", "b")
         write(graph, write(graph, fork, "a", "b", done=1), "a", "b", done=2)
         second = write(graph, fork, "c")
@@ -72,13 +71,13 @@ class TestTree:
         ]
 
     def test_the_id_leads_back_to_the_checkpoint(self, graph: Any, config: RunnableConfig) -> None:
-        """Its end is enough to find it."""
+        """The end of a checkpoint's id is enough to find it."""
         tip: Any = write(graph, config, "a")
         end = str(show_branches(graph.get_state_history(config))).splitlines()[0].split()[-1]
         assert tip["configurable"]["checkpoint_id"].endswith(end)
 
     def test_a_part_of_a_history_is_a_picture_too(self, graph: Any, config: RunnableConfig) -> None:
-        """What has lost its parent begins a tree of its own."""
+        """A checkpoint whose parent is missing begins a tree of its own."""
         fork = write(graph, config, "a")
         write(graph, fork, "b")
         write(graph, fork, "c")
@@ -91,7 +90,7 @@ class TestTree:
     def test_a_thread_that_forks_at_every_step_is_drawn(
         self, graph: Any, config: RunnableConfig
     ) -> None:
-        """However deep it gets."""
+        """The tree may be of any depth."""
         at = write(graph, config, "a")
         for _ in range(400):
             write(graph, at, "b")
@@ -104,7 +103,7 @@ class TestTree:
     async def test_an_asynchronous_history_is_given_as_a_list(
         self, graph: Any, config: RunnableConfig
     ) -> None:
-        """As the docstring says."""
+        """An asynchronous iterator is refused."""
         write(graph, config, "a")
         history = [state async for state in graph.aget_state_history(config)]
         assert "step 0" in str(show_branches(history))
@@ -112,12 +111,11 @@ class TestTree:
             show_branches(graph.aget_state_history(config))
 
     def test_an_empty_history_is_an_empty_picture(self) -> None:
-        """A thread that has not begun."""
         assert str(show_branches([])) == ""
         assert page(show_branches([])).text == ""
 
     def test_what_is_no_snapshot_is_refused(self) -> None:
-        """With what was given."""
+        """The error says what was given."""
         with pytest.raises(TypeError, match="dict"):
             show_branches([{}])  # type: ignore[list-item]
 
@@ -128,7 +126,7 @@ def page_html(graph: Any, config: RunnableConfig) -> str:
 
 class TestDrawing:
     def test_html_nests_as_the_tree_does(self, graph: Any, config: RunnableConfig) -> None:
-        """Lists in lists, every one of them closed."""
+        """Every list in it is closed."""
         fork = write(graph, config, "a")
         write(graph, fork, "b")
         write(graph, fork, "c")
@@ -138,23 +136,22 @@ class TestDrawing:
         )
 
     def test_no_text_acts(self, graph: Any, config: RunnableConfig) -> None:
-        """Neither in HTML nor in plain text."""
+        """The texts are escaped in HTML and kept on one line in plain text."""
         write(graph, config, "<script>alert(1)</script>\n└─● step 9")
         view = show_branches(graph.get_state_history(config))
-        assert set(page(view).tags) <= OURS
+        assert set(page(view).tags) <= ELEMENTS
         assert len(str(view).splitlines()) == 2
 
     def test_a_terminal_without_unicode_gets_plain_rails(
         self, graph: Any, config: RunnableConfig
     ) -> None:
-        """And boxes for icons."""
+        """Its icons are boxes."""
         fork = write(graph, config, "a")
         write(graph, fork, "b")
         write(graph, fork)
-        written = io.BytesIO()
-        file = io.TextIOWrapper(written, encoding="ascii", write_through=True)
-        Console(file=file, width=80).print(show_branches(graph.get_state_history(config)))
-        lines = re.sub(r" [0-9a-f]{8}$", "", written.getvalue().decode(), flags=re.MULTILINE)
+        console = RecordingConsole(encoding="ascii", terminal=False, width=80)
+        console.print(show_branches(graph.get_state_history(config)))
+        lines = re.sub(r" [0-9a-f]{8}$", "", console.written, flags=re.MULTILINE)
         assert lines.splitlines() == [
             "* step 0 Todos 0/1, 2 branches",
             "| [ ] [0] a",

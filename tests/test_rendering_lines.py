@@ -1,9 +1,6 @@
 """The lines that the terminal and the notebook draw, and what they are made of."""
 
-import gzip
-import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
 
-from tests.conftest import items
 from tests.strategies import edit_calls, json_values, todo_lists, write_calls
+from tests.support import MIXED, items, recorded_scenarios
 from todo_tools import TodoItem
 from todo_tools._answers import answer_call, format_call
 from todo_tools._formatting import format_todos
@@ -29,18 +26,9 @@ from todo_tools.rendering._lines import (
     result_lines,
 )
 
-TRACES = Path(__file__).parent / "traces" / "til_done_traces.jsonl.gz"
-MIXED = [
-    *items("Write database schema"),
-    *items("Implement migration script", status="in_progress"),
-    *items("Add API endpoints", status="completed"),
-    *items("Ask Bob", status="abandoned"),
-]
-
 
 def recorded_calls() -> list[dict[str, Any]]:
-    with gzip.open(TRACES, "rt", encoding="utf-8") as lines:
-        steps = [step for line in lines for step in json.loads(line)["steps"]]
+    steps = [step for scenario in recorded_scenarios() for step in scenario["steps"]]
     return [step for step in steps if step["op"] == "call"]
 
 
@@ -61,12 +49,12 @@ def recorded_result(step: dict[str, Any]) -> ToolMessage:
 
 class TestRecordedRenderings:
     def test_every_call_is_themed_token_by_token(self) -> None:
-        """Title, mode or action, count or indices."""
+        """The title, the mode or action and the count or indices have their tokens."""
         for step in recorded_calls():
             assert marked(call_lines(step["name"], step["args"])) == step["render_call"]
 
     def test_every_change_and_error_is_themed_token_by_token(self) -> None:
-        """Icons, indices, struck-through texts; errors in short."""
+        """Icons, indices and struck-through texts have their tokens; errors are shortened."""
         for step in recorded_calls():
             if step["name"] != "list_todos":
                 shown = marked(result_lines(recorded_result(step)))
@@ -89,15 +77,13 @@ class TestProgress:
         assert progress_of(MIXED).finished == 2
 
     def test_the_status_names_the_items_in_progress(self) -> None:
-        """Below the status line, with their index."""
+        """They follow the status line, with their index."""
         assert str(show_status(MIXED)) == "📋 2/4\n[1] Implement migration script"
 
     def test_a_finished_list_is_done(self) -> None:
-        """And nothing is in progress."""
         assert str(show_status(items("a", status="completed"))) == "✓ Done (1 items)"
 
     def test_without_todos_there_is_nothing_to_show(self) -> None:
-        """No status line."""
         assert str(show_status([])) == ""
 
 
@@ -111,7 +97,7 @@ class TestCalls:
             assert len(str(view).splitlines()) == 1
 
     def test_arguments_that_make_no_sense_are_shown_as_they_are(self) -> None:
-        """Without the colours of a mode or of indices."""
+        """They do not get the colours of a mode or of indices."""
         assert marked(call_lines("write_todos", {"todos": "junk"})) == (
             "<toolTitle><bold>write_todos </bold></toolTitle><muted>junk</muted>"
         )
@@ -119,23 +105,23 @@ class TestCalls:
 
 class TestResults:
     def test_another_tool_s_text_is_shown_line_by_line(self) -> None:
-        """Each line made harmless."""
+        """Control characters in each line are made visible."""
         result = ToolMessage("ok\r\n\x1b[2J[red]b", name="shell", tool_call_id="1")
         assert str(show_result(result)) == "ok\n␛[2J[red]b"
 
     def test_another_tool_s_error_looks_like_one(self) -> None:
-        """In each of its lines."""
+        """Each of its lines has the colour of an error."""
         result = ToolMessage("no\nfile", name="shell", tool_call_id="1", status="error")
         assert [line.body[0].token for line in show_result(result).lines] == ["error", "error"]
 
     def test_an_artifact_that_is_no_list_is_not_drawn(self) -> None:
-        """The text is."""
+        """The text of the result is shown instead."""
         damaged: Any = {"action": "write", "todos": [{"content": "a"}]}
         result = ToolMessage("text", name="write_todos", tool_call_id="1", artifact=damaged)
         assert str(show_result(result)) == "text"
 
     def test_a_listing_that_was_replaced_is_shown_as_it_is(self) -> None:
-        """It may have been cleared to save tokens."""
+        """Other middleware may have cleared it to save tokens."""
         result = ToolMessage(
             "[cleared]",
             name="list_todos",
@@ -145,13 +131,12 @@ class TestResults:
         assert marked(result_lines(result)) == "[cleared]"
 
     def test_other_messages_are_refused(self) -> None:
-        """With what was given."""
+        """The error says what was given."""
         with pytest.raises(TypeError, match="AIMessage"):
             show_result(AIMessage("a"))  # type: ignore[arg-type]
 
     @given(todo_lists)
     def test_a_listing_looks_like_the_list(self, todos: list[TodoItem]) -> None:
-        """Whatever the texts are."""
         answer = answer_call("list_todos", {}, todos, DEFAULT_LIMITS)
         result = ToolMessage(
             answer.content, name="list_todos", tool_call_id="1", artifact=answer.details
@@ -162,18 +147,18 @@ class TestResults:
 class TestTexts:
     @given(todo_lists)
     def test_the_plain_text_of_a_list_is_that_of_the_tools(self, todos: list[TodoItem]) -> None:
-        """Line for line; no text can add one."""
+        """No text can add a line to it."""
         view = show_todos(todos)
         assert str(view) == repr(view) == format_todos(todos)
 
     def test_what_is_no_list_of_todos_is_refused(self) -> None:
-        """With the item that is wrong."""
+        """The error names the item that is wrong."""
         with pytest.raises(ValueError, match=r"todos\[0\]"):
             show_todos([{"content": "a"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
 
     @given(todo_lists, st.sampled_from(["ascii", "cp437", "cp1252", "gbk", "latin-1", "utf-8"]))
     def test_every_list_can_be_encoded(self, todos: list[TodoItem], encoding: str) -> None:
-        """With substitutes for what the encoding lacks; all of it where it lacks nothing."""
+        """What the encoding lacks is replaced, and nothing else is."""
         for line in list_lines(todos):
             shown = "".join(encodable(span, encoding) for span in line.spans)
             shown.encode(encoding)

@@ -3,8 +3,6 @@
 import io
 import re
 import sys
-from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -13,64 +11,30 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from langchain_core.messages import ToolMessage
 
-from tests.conftest import items
+from tests.pages import ELEMENTS, page
+from tests.shelf import FINAL
 from tests.strategies import todo_lists
+from tests.support import ROOT, items
 from todo_tools import TodoItem, format_todos
 from todo_tools._formatting import one_line
 from todo_tools.events import countdown_event, todos_event
-from todo_tools.rendering import View, follow_in_notebook, show_call, show_result, show_todos
-
-ROOT = Path(__file__).parent.parent
-OURS = {"style", "div", "span", "bdi", "s", "b", "progress", "ul", "li"}
-
-
-class Page(HTMLParser):
-    """What a browser reads: the elements and the text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: set[str] = set()
-        self.pieces: list[str] = []
-        self._in_style = False
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes |= {name for name, _ in attrs}
-        self._in_style = tag == "style"
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_style = False
-
-    def handle_data(self, data: str) -> None:
-        if not self._in_style:
-            self.pieces.append(data)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-
-def page(view: View) -> Page:
-    return Page(view._repr_html_())
+from todo_tools.rendering import follow_in_notebook, show_call, show_result, show_todos
 
 
 class TestHtml:
     def test_a_list_shows_its_items_and_a_bar(self) -> None:
-        """Finished texts are struck through by an element, not by a style that may be lost."""
+        """Finished texts are struck through by an element, since a style may be lost."""
         todos = [*items("a"), *items("b", status="completed")]
         html = show_todos(todos)._repr_html_()
         assert "<s>b</s>" in html
         assert "<s>a</s>" not in html
         assert '<progress value="1" max="2"' in html
 
-    def test_a_call_and_a_result_show_themselves_too(self) -> None:
-        """By the lines that the terminal draws."""
+    def test_a_call_is_shown_as_in_the_terminal(self) -> None:
         assert page(show_call("list_todos", {})).text == "list_todos"
 
     def test_the_text_takes_the_colour_of_the_page(self) -> None:
-        """No background and no colour of text is fixed, so light and dark both read."""
+        """No colour of text or background is fixed, so light and dark pages are readable."""
         style = re.findall(r"<style>(.*?)</style>", show_todos(items("a"))._repr_html_(), re.DOTALL)
         assert "color: inherit" in style[0]
         assert "background: #" not in style[0]
@@ -88,14 +52,14 @@ class TestHostileTexts:
 
     @pytest.mark.parametrize("text", TEXTS)
     def test_a_text_is_only_text(self, text: str) -> None:
-        """No element or attribute of it comes into being, and all of it can be read."""
+        """It creates no element or attribute, and all of it can be read."""
         read = page(show_todos(items(text)))
-        assert set(read.tags) <= OURS
+        assert set(read.tags) <= ELEMENTS
         assert read.attributes <= {"class", "role", "value", "max", "aria-label", "title"}
         assert read.text == f"– [0] {one_line(text)}"  # noqa: RUF001
 
     @pytest.mark.parametrize("text", TEXTS)
-    def test_so_is_a_call_and_an_error(self, text: str) -> None:
+    def test_a_call_and_an_error_are_only_text(self, text: str) -> None:
         """Both repeat what a model wrote."""
         details = {"action": "edit", "todos": [], "error": text}
         result = ToolMessage("x", name="edit_todos", tool_call_id="1", artifact=details)
@@ -104,14 +68,13 @@ class TestHostileTexts:
 
     @given(todo_lists)
     def test_every_list_reads_as_in_the_terminal(self, todos: list[TodoItem]) -> None:
-        """Whatever its texts are."""
         read = page(show_todos(todos))
-        assert set(read.tags) <= OURS
+        assert set(read.tags) <= ELEMENTS
         assert read.text == format_todos(todos).replace("\n", "")
 
     @pytest.mark.parametrize("formula", [r"$\href{x}{y}$", r"\(x\)", r"\[x\]", "$$x$$"])
-    def test_no_formula_is_set(self, formula: str) -> None:
-        """Each of its delimiters stands in an element of its own."""
+    def test_no_formula_is_rendered(self, formula: str) -> None:
+        """Each delimiter of a formula is in an element of its own."""
         html = show_todos(items(formula))._repr_html_().split("</style>")[1]
         assert "mathjax_ignore" in html
         assert not re.search(r"[^>][$\\]|[$\\][^<]", html)
@@ -146,14 +109,13 @@ class TestFollowing:
         assert len(ids) == 1
 
     def test_html_has_plain_text_beside_it(self, notebook: Any) -> None:
-        """In the last state, for viewers without HTML."""
+        """Viewers without HTML show the last state, too."""
         list(follow_in_notebook(iter(self.CHUNKS)))
         last = notebook[-1]["data"]
         assert last["text/plain"] == "✓ [0] a\n✓ Done (1 items)"
         assert "<s>a</s>" in last["text/html"]
 
     async def test_an_asynchronous_stream_is_followed_too(self, notebook: Any) -> None:
-        """By the same name."""
 
         async def stream() -> Any:
             for chunk in self.CHUNKS:
@@ -163,7 +125,6 @@ class TestFollowing:
         assert "✓ Done" in notebook[-1]["data"]["text/plain"]
 
     def test_without_a_list_nothing_is_displayed(self, notebook: Any) -> None:
-        """No empty box."""
         list(follow_in_notebook(iter([("updates", {})])))
         assert notebook == []
 
@@ -179,7 +140,6 @@ class TestFollowing:
     def test_a_script_s_output_without_unicode_gets_boxes(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And no error."""
         written = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
         list(follow_in_notebook(iter(self.CHUNKS[:1])))
@@ -188,14 +148,14 @@ class TestFollowing:
 
 @pytest.mark.slow
 def test_a_saved_notebook_has_the_last_state() -> None:
-    """Executed by a real kernel: one output, the finished list, as HTML and as text."""
+    """A real kernel leaves one output, the finished list, as HTML and as text."""
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
     program = (
-        "from tests.test_rendering_terminal import MODES, REQUEST, graph\n"
+        "from tests.shelf import MODES, REQUEST, shelf_graph\n"
         "from todo_tools.rendering import follow_in_notebook, show_branches\n"
         "config = {'configurable': {'thread_id': '1'}}\n"
-        "built = graph()\n"
+        "built = shelf_graph()\n"
         "stream = built.astream(REQUEST, config, stream_mode=MODES)\n"
         "async for _ in follow_in_notebook(stream):\n"
         "    pass\n"
@@ -209,7 +169,7 @@ def test_a_saved_notebook_has_the_last_state() -> None:
     nbclient.NotebookClient(saved, timeout=120, resources=resources).execute()
     live, picture = (cell.outputs for cell in saved.cells)
     assert len(live) == len(picture) == 1
-    assert live[0].data["text/plain"] == "✓ [0] Measure\n✗ [1] Cut\n✓ Done (2 items)"
+    assert live[0].data["text/plain"] == FINAL
     assert "<s>Cut</s>" in live[0].data["text/html"]
     assert "newest" in picture[0].data["text/plain"]
     assert "todo-tree" in picture[0].data["text/html"]

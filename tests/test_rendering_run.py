@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Interrupt
 
-from tests.conftest import items
 from tests.strategies import json_values
+from tests.support import items
 from todo_tools import TodoItem
 from todo_tools.events import continue_question, countdown_event, todos_event
 from todo_tools.rendering._run import Followed, advance, changes, status_part
@@ -59,11 +59,11 @@ class TestModes:
         ],
     )
     def test_a_list_is_found_in_every_form_of_a_chunk(self, chunk: object) -> None:
-        """One mode or several, with or without subgraphs, both versions."""
+        """Streams have one mode or several, with or without subgraphs, in two versions."""
         assert after(chunk).todos == A
 
-    def test_a_list_in_the_words_of_langchains_clients_is_read(self) -> None:
-        """A graph of ours may keep it so."""
+    def test_a_list_in_client_format_is_read(self) -> None:
+        """A graph may keep its list in that format."""
         theirs = [{"content": todo["text"], "status": "pending"} for todo in A]
         assert after(("values", {"todos": theirs})).todos == A
 
@@ -84,18 +84,18 @@ class TestModes:
         ],
     )
     def test_what_is_not_the_list_of_this_graph_changes_nothing(self, chunk: object) -> None:
-        """Other libraries' lists, subgraphs' lists, errors, other modes."""
+        """Lists of other libraries and of subgraphs, errors and other modes are ignored."""
         assert after(("custom", todos_event(B)), chunk).todos == B
 
     @given(json_values | st.tuples(json_values, json_values))
     def test_no_chunk_breaks_it(self, chunk: object) -> None:
-        """Whatever an application writes to its stream."""
+        """An application may write anything to its stream."""
         assert isinstance(after(("custom", chunk), ("updates", chunk), chunk), Followed)
 
 
 class TestOrder:
-    def test_the_last_call_of_a_turn_wins_whatever_arrives_last(self) -> None:
-        """Calls of one turn run at the same time."""
+    def test_the_last_call_of_a_message_wins_whatever_arrives_last(self) -> None:
+        """The calls of one message run at the same time."""
         chunks: list[object] = [
             ("updates", {"agent": {"messages": [PLANNED]}}),
             ("custom", todos_event(B)),
@@ -105,8 +105,7 @@ class TestOrder:
         ]
         assert after(*chunks).todos == B
 
-    def test_a_new_turn_starts_anew(self) -> None:
-        """The first call of the next turn comes after all of this one."""
+    def test_the_calls_of_the_next_message_come_after_all_of_this_one(self) -> None:
         chunks: list[object] = [
             ("updates", {"agent": {"messages": [PLANNED]}}),
             ("updates", result("second", B)),
@@ -116,46 +115,44 @@ class TestOrder:
         assert after(*chunks).todos == A
 
 
-class TestWordsOfTheLoop:
-    def test_the_countdown_is_shown_until_the_agent_goes_on(self) -> None:
-        """Second by second."""
+class TestNotices:
+    def test_the_countdown_is_shown_until_the_agent_continues(self) -> None:
         counting = after(("custom", countdown_event(2)), ("custom", countdown_event(1)))
         assert "in 1s" in counting.shown[1]
         assert advance(counting, ("custom", loop_event(None))).shown[1] == ""
 
     def test_a_notice_stays_until_the_list_changes(self) -> None:
-        """It says why the agent was let go."""
+        """It says why the loop stopped."""
         stopped = after(("custom", loop_event("limit_in_turn", "⚠ Stopped")))
         assert list(map(str, status_part(stopped))) == ["⚠ Stopped"]
         assert advance(stopped, ("custom", todos_event(A))).shown == (A, "")
 
     def test_a_question_is_shown(self) -> None:
-        """The one that the loop asks before it continues."""
+        """The loop asks it before it continues."""
         asked = ("updates", {"__interrupt__": (Interrupt(value=continue_question(A)),)})
         assert "Continue?" in after(asked).shown[1]
 
 
 class TestChanges:
     def test_only_what_changed_is_printed_again(self) -> None:
-        """With the status line."""
+        """The status line follows it."""
         done = [*items("a", status="completed"), *items("b")]
         assert list(map(str, changes(Followed(B), Followed(done)))) == ["✓ [0] a", "📋 1/2"]
 
     def test_added_items_are_printed_alone(self) -> None:
-        """Where they were added at the end."""
+        """This holds where they were added at the end."""
         assert list(map(str, changes(Followed(A), Followed(B)))) == [
             "– [1] b",  # noqa: RUF001
             "📋 0/2",
         ]
 
     def test_a_list_that_moved_is_printed_whole(self) -> None:
-        """Every index has another meaning now."""
+        """Every index has another meaning then."""
         moved = items("b", "a")
         lines = changes(Followed(B), Followed(moved))
         assert list(map(str, lines)) == ["– [0] b", "– [1] a", "📋 0/2"]  # noqa: RUF001
 
     def test_an_emptied_list_says_so(self) -> None:
-        """In two words."""
         assert list(map(str, changes(Followed(A), Followed([])))) == ["No todos"]
 
     def test_a_second_of_the_countdown_is_one_line(self) -> None:

@@ -1,7 +1,6 @@
 """Drawing in a terminal: widths, encodings, colours, pipes, and a run that is followed."""
 
 import asyncio
-import io
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -11,17 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.memory import InMemorySaver
 from rich.cells import cell_len
-from rich.console import Console
 from rich.theme import Theme
 
-from graphs.until_done import build_graph
-from tests.conftest import items
+from tests.consoles import RecordingConsole
+from tests.shelf import FINAL, MODES, REQUEST, shelf_graph
 from tests.strategies import todo_lists
-from todo_tools import AutoContinue, TodoItem, format_todos
+from tests.support import MIXED, items
+from todo_tools import TodoItem, format_todos
 from todo_tools.events import countdown_event, todos_event
 from todo_tools.rendering import (
     View,
@@ -31,7 +29,6 @@ from todo_tools.rendering import (
     show_status,
     show_todos,
 )
-from todo_tools.testing import ScriptedChatModel, call, turn
 
 HOSTILE = [
     "\x1b[2J\x1b]0;title\x07gone",
@@ -41,98 +38,45 @@ HOSTILE = [
     "tab\tbell\a\b\b\b\r",
     "部署 👩‍💻 שלום",
 ]
-MIXED = [
-    *items("plain"),
-    *items("working", status="in_progress"),
-    *items("done", status="completed"),
-    *items("dropped", status="abandoned"),
-]
-ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-
-
-class Terminal:
-    """A console that keeps what is printed on it."""
-
-    def __init__(self, *, encoding: str = "utf-8", terminal: bool = True, **settings: Any) -> None:
-        self.bytes = io.BytesIO()
-        file = io.TextIOWrapper(self.bytes, encoding=encoding, newline="", write_through=True)
-        self.console = Console(
-            file=file, force_terminal=terminal, _environ={"TERM": "xterm-256color"}, **settings
-        )
-        self.encoding = encoding
-
-    @property
-    def output(self) -> str:
-        return self.bytes.getvalue().decode(self.encoding)
-
-    @property
-    def text(self) -> str:
-        """Without colours and cursor movements."""
-        return ANSI.sub("", self.output)
 
 
 def drawn(view: View, **settings: Any) -> str:
-    terminal = Terminal(**settings)
-    terminal.console.print(view)
-    return terminal.output
-
-
-def script() -> list[AIMessage | str]:
-    return [
-        turn(
-            "",
-            call("write_todos", mode="replace", todos=["Measure", "Cut"]),
-            call("edit_todos", action="start", indices=[0]),
-        ),
-        turn("", call("edit_todos", action="complete", indices=[0])),
-        "Enough.",
-        turn("", call("edit_todos", action="abandon", indices=[1])),
-        "Done.",
-    ]
-
-
-def graph() -> Any:
-    policy = AutoContinue(max_in_a_row=1)
-    builder = build_graph(ScriptedChatModel(script=script()), policy=policy)
-    return builder.compile(checkpointer=InMemorySaver())
-
-
-REQUEST: Any = {"messages": [("user", "Make a shelf.")]}
-MODES: Any = ["updates", "custom"]
+    console = RecordingConsole(**settings)
+    console.print(view)
+    return console.written
 
 
 class TestColours:
     def test_each_status_has_its_own(self) -> None:
-        """Icon, index and text as the specification themes them; finished texts struck through."""
+        """The specification gives the colours; finished texts are struck through."""
         assert drawn(show_todos(MIXED), color_system="standard").splitlines() == [
-            "\x1b[2m–\x1b[0m \x1b[36m[0]\x1b[0m plain",  # noqa: RUF001
-            "\x1b[33m●\x1b[0m \x1b[36m[1]\x1b[0m working",
-            "\x1b[32m✓\x1b[0m \x1b[36m[2]\x1b[0m \x1b[2;9mdone\x1b[0m",
-            "\x1b[31m✗\x1b[0m \x1b[36m[3]\x1b[0m \x1b[2;9mdropped\x1b[0m",
+            "\x1b[2m–\x1b[0m \x1b[36m[0]\x1b[0m Write database schema",  # noqa: RUF001
+            "\x1b[33m●\x1b[0m \x1b[36m[1]\x1b[0m Implement migration script",
+            "\x1b[32m✓\x1b[0m \x1b[36m[2]\x1b[0m \x1b[2;9mAdd API endpoints\x1b[0m",
+            "\x1b[31m✗\x1b[0m \x1b[36m[3]\x1b[0m \x1b[2;9mAsk Bob\x1b[0m",
         ]
 
     def test_a_call_is_a_title_with_its_mode_and_count(self) -> None:
-        """Bold, warning, muted."""
+        """The title is bold, the mode has the colour of a warning, and the count is muted."""
         view = show_call("write_todos", {"mode": "append", "todos": ["a"]})
         assert drawn(view, color_system="standard") == (
             "\x1b[1mwrite_todos \x1b[0m\x1b[33mappend \x1b[0m\x1b[2m(1 items)\x1b[0m\n"
         )
 
     def test_the_theme_of_the_console_wins(self) -> None:
-        """Under the names of the tokens."""
+        """It uses the names of the tokens."""
         theme = Theme({"todo.warning": "magenta"})
         shown = drawn(show_todos(MIXED), color_system="standard", theme=theme)
         assert "\x1b[35m●" in shown
 
-    def test_without_colour_the_icons_tell_the_statuses_apart(self) -> None:
-        """Nothing is told by colour alone."""
+    def test_without_colour_the_icons_show_the_statuses(self) -> None:
         assert drawn(show_todos(MIXED), color_system=None) == f"{format_todos(MIXED)}\n"
 
 
 class TestWidths:
     @given(todo_lists, st.integers(20, 100))
     def test_no_line_is_wider_than_the_terminal(self, todos: list[TodoItem], width: int) -> None:
-        """Wide characters and emoji counted as the columns they take."""
+        """Wide characters and emoji are counted as the columns that they take."""
         shown = drawn(show_todos(todos), width=width, color_system=None)
         assert max(map(cell_len, shown.splitlines())) <= width
 
@@ -146,7 +90,7 @@ class TestWidths:
             assert letters == re.sub(r"\s", "", format_todos(todos))
 
     def test_a_broken_text_is_indented_by_its_icon_and_index(self) -> None:
-        """So that only items begin at the left edge."""
+        """Only items begin at the left edge."""
         shown = drawn(show_todos(items("Write the database schema")), width=20, color_system=None)
         assert shown.splitlines() == [
             "– [0] Write the",  # noqa: RUF001
@@ -162,19 +106,19 @@ class TestWidths:
 
 class TestEncodings:
     def test_without_unicode_icons_are_boxes(self) -> None:
-        """All of them the same width."""
+        """All of them have the same width."""
         shown = drawn(show_todos(MIXED), encoding="ascii", color_system=None)
         assert shown.splitlines() == [
-            "[ ] [0] plain",
-            "[>] [1] working",
-            "[x] [2] done",
-            "[-] [3] dropped",
+            "[ ] [0] Write database schema",
+            "[>] [1] Implement migration script",
+            "[x] [2] Add API endpoints",
+            "[-] [3] Ask Bob",
         ]
 
     def test_the_status_line_loses_its_icon(self) -> None:
-        """But not its numbers."""
+        """It keeps its numbers."""
         assert drawn(show_status(MIXED), encoding="cp1252", color_system=None) == (
-            "Todos 2/4\n[1] working\n"
+            "Todos 2/4\n[1] Implement migration script\n"
         )
 
     @pytest.mark.parametrize("encoding", ["ascii", "cp437", "cp1252", "latin-1", "gbk"])
@@ -188,14 +132,14 @@ class TestHostileTexts:
     @pytest.mark.parametrize("text", HOSTILE)
     @pytest.mark.parametrize("terminal", [True, False])
     def test_nothing_but_line_ends_controls_the_terminal(self, text: str, terminal: bool) -> None:
-        """No escape sequence, no override, no line break of a text reaches it."""
+        """No escape sequence, override or line break of a text reaches it."""
         view = show_todos(items(text))
         shown = drawn(view, terminal=terminal, width=500, color_system=None)
         assert shown.count("\n") == 1
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
 
     def test_markup_of_rich_is_text(self) -> None:
-        """Tags, links and emoji codes."""
+        """Tags, links and emoji codes are shown as they are written."""
         shown = drawn(show_todos(items(HOSTILE[3])), width=500)
         assert HOSTILE[3] in shown
 
@@ -207,29 +151,28 @@ class TestHostileTexts:
 
 
 class TestFollowing:
-    def test_chunks_pass_through_and_the_final_list_stands(self, config: RunnableConfig) -> None:
-        """In a terminal, in place."""
-        terminal = Terminal(width=60)
-        stream = graph().stream(REQUEST, config, stream_mode=MODES)
-        chunks = list(follow_in_terminal(stream, console=terminal.console))
+    def test_chunks_pass_through_and_the_final_list_stays(self, config: RunnableConfig) -> None:
+        """In a terminal the list changes in place."""
+        console = RecordingConsole(width=60)
+        stream = shelf_graph().stream(REQUEST, config, stream_mode=MODES)
+        chunks = list(follow_in_terminal(stream, console=console))
         assert {mode for mode, _ in chunks} == set(MODES)
-        assert terminal.text.rstrip().endswith("✓ [0] Measure\n✗ [1] Cut\n✓ Done (2 items)")
-        assert terminal.output.count("\x1b[1A")  # it moved up to change a line
+        assert console.text.rstrip().endswith(FINAL)
+        assert console.written.count("\x1b[1A")  # it moved up to change a line
 
     async def test_an_asynchronous_stream_is_followed_too(self, config: RunnableConfig) -> None:
-        """By the same name."""
-        terminal = Terminal(width=60)
-        stream = graph().astream(REQUEST, config, stream_mode=MODES)
-        modes = [mode async for mode, _ in follow_in_terminal(stream, console=terminal.console)]
+        console = RecordingConsole(width=60)
+        stream = shelf_graph().astream(REQUEST, config, stream_mode=MODES)
+        modes = [mode async for mode, _ in follow_in_terminal(stream, console=console)]
         assert set(modes) == set(MODES)
-        assert terminal.text.rstrip().endswith("✓ [0] Measure\n✗ [1] Cut\n✓ Done (2 items)")
+        assert console.text.rstrip().endswith(FINAL)
 
     def test_a_pipe_gets_plain_lines(self, config: RunnableConfig) -> None:
-        """Each change, then the whole list; no control codes, and no line is broken."""
-        terminal = Terminal(terminal=False, width=10)
-        stream = graph().stream(REQUEST, config, stream_mode="updates")
-        list(follow_in_terminal(stream, console=terminal.console))
-        assert terminal.output.splitlines() == [
+        """It gets each change and then the whole list, without control codes or broken lines."""
+        console = RecordingConsole(terminal=False, width=10)
+        stream = shelf_graph().stream(REQUEST, config, stream_mode="updates")
+        list(follow_in_terminal(stream, console=console))
+        assert console.written.splitlines() == [
             "● [0] Measure",
             "– [1] Cut",  # noqa: RUF001
             "📋 0/2",
@@ -243,57 +186,54 @@ class TestFollowing:
         ]
 
     def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(self) -> None:
-        """It calls itself dumb."""
-        terminal = Terminal()
-        terminal.console = Console(
-            file=terminal.console.file, force_terminal=True, _environ={"TERM": "dumb"}
-        )
-        steps = follow_in_terminal(iter([todos_event(MIXED)]), console=terminal.console)
+        """Such a terminal calls itself dumb."""
+        console = RecordingConsole(term="dumb")
+        steps = follow_in_terminal(iter([todos_event(MIXED)]), console=console)
         next(steps)
-        assert terminal.output == f"{format_todos(MIXED)}\n📋 2/4\n"
+        assert console.written == f"{format_todos(MIXED)}\n📋 2/4\n"
 
     def test_without_a_list_nothing_is_shown(self) -> None:
-        """Not even a cursor is moved."""
-        terminal = Terminal()
-        list(follow_in_terminal(iter([("updates", {})]), console=terminal.console))
-        assert terminal.output == ""
+        """The cursor is not moved either."""
+        console = RecordingConsole()
+        list(follow_in_terminal(iter([("updates", {})]), console=console))
+        assert console.written == ""
 
     def test_a_list_that_is_known_is_shown_at_once(self) -> None:
-        """That of a thread that is resumed."""
-        terminal = Terminal(terminal=False)
-        list(follow_in_terminal(iter([]), console=terminal.console, todos=items("a")))
-        assert terminal.output == "– [0] a\n📋 0/1\n"  # noqa: RUF001
+        """A thread that is resumed has one."""
+        console = RecordingConsole(terminal=False)
+        list(follow_in_terminal(iter([]), console=console, todos=items("a")))
+        assert console.written == "– [0] a\n📋 0/1\n"  # noqa: RUF001
 
     def test_a_long_list_shows_the_part_in_progress_until_it_is_final(self) -> None:
-        """No more lines than the terminal has; the whole list in the end."""
-        terminal = Terminal(width=40, height=8)
+        """It is never higher than the terminal; the whole list is shown at the end."""
+        console = RecordingConsole(width=40, height=8)
         todos = [*items(*"abcdefghij", status="completed"), *items("now", status="in_progress")]
         todos += items(*"klmnopqrst")
-        steps = follow_in_terminal(iter([todos_event(todos)]), console=terminal.console)
+        steps = follow_in_terminal(iter([todos_event(todos)]), console=console)
         next(steps)
-        running = terminal.text
+        running = console.text
         assert len(running.splitlines()) < 8
         assert "● [10] now" in running
         assert "more)" in running
         assert list(steps) == []
-        assert format_todos(todos) in terminal.text.replace("\r", "")
+        assert format_todos(todos) in console.text.replace("\r", "")
 
-    def test_an_error_leaves_the_list_standing(self) -> None:
-        """And goes on to the caller; the countdown is over."""
+    def test_an_error_leaves_the_list_on_the_screen(self) -> None:
+        """The error is raised to the caller, and the countdown is gone."""
 
         def broken() -> Iterator[Any]:
             yield ("custom", todos_event(MIXED))
             yield ("custom", countdown_event(3))
             raise RuntimeError("boom")
 
-        terminal = Terminal()
+        console = RecordingConsole()
         with pytest.raises(RuntimeError, match="boom"):
-            list(follow_in_terminal(broken(), console=terminal.console))
-        assert "in 3s" in terminal.text
-        assert terminal.text.replace("\r", "").endswith(f"{format_todos(MIXED)}\n📋 2/4\n")
+            list(follow_in_terminal(broken(), console=console))
+        assert "in 3s" in console.text
+        assert console.text.replace("\r", "").endswith(f"{format_todos(MIXED)}\n📋 2/4\n")
 
     def test_leaving_early_ends_the_run_and_the_view(self) -> None:
-        """The stream is closed, the cursor shown again."""
+        """The stream is closed, and the cursor is shown again."""
         closed: list[bool] = []
 
         def endless() -> Iterator[Any]:
@@ -303,15 +243,14 @@ class TestFollowing:
             finally:
                 closed.append(True)
 
-        terminal = Terminal()
+        console = RecordingConsole()
         stream = endless()  # held here, so that only closing it ends it
-        for _ in follow_in_terminal(stream, console=terminal.console):
+        for _ in follow_in_terminal(stream, console=console):
             break
         assert closed
-        assert "\x1b[?25h" in terminal.output
+        assert "\x1b[?25h" in console.written
 
     async def test_closing_an_asynchronous_view_ends_its_run(self) -> None:
-        """The stream is closed with it."""
         closed: list[bool] = []
 
         async def endless() -> AsyncIterator[Any]:
@@ -322,41 +261,43 @@ class TestFollowing:
                 closed.append(True)
 
         stream = endless()
-        async with aclosing(follow_in_terminal(stream, console=Terminal().console)) as chunks:
+        async with aclosing(follow_in_terminal(stream, console=RecordingConsole())) as chunks:
             async for _ in chunks:
                 break
         assert closed
 
     async def test_a_cancelled_run_ends_the_view(self) -> None:
-        """As any other end does."""
+        """The cursor is shown again."""
 
-        async def slow() -> AsyncIterator[Any]:
+        watched = asyncio.Event()
+
+        async def endless() -> AsyncIterator[Any]:
             yield ("custom", todos_event(MIXED))
-            await asyncio.sleep(60)
+            watched.set()
+            await asyncio.Event().wait()
 
-        terminal = Terminal()
+        console = RecordingConsole()
 
         async def watch() -> None:
-            async with aclosing(follow_in_terminal(slow(), console=terminal.console)) as chunks:
+            async with aclosing(follow_in_terminal(endless(), console=console)) as chunks:
                 async for _ in chunks:
                     pass
 
         task = asyncio.create_task(watch())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await watched.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert "\x1b[?25h" in terminal.output
+        assert "\x1b[?25h" in console.written
 
     @pytest.mark.parametrize("stream", [None, "text", [("custom", {})], {"type": "todos"}])
     def test_what_is_no_stream_is_refused(self, stream: Any) -> None:
-        """With what to give."""
+        """The error says what to give."""
         with pytest.raises(TypeError, match=r"graph\.stream"):
             follow_in_terminal(stream)
 
     def test_without_rich_the_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """When it is used, not when it is imported."""
+        """The error comes when the function is used, not when it is imported."""
         monkeypatch.setitem(sys.modules, "rich.console", None)
         with pytest.raises(ImportError, match=re.escape('"langgraph-todo-tools[rich]"')):
             follow_in_terminal(iter([]))

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from graphs.programs.run_lines import RunLines
-from tests.conftest import items
+from tests.support import items
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import View
 from todo_tools.testing import ScriptedChatModel, call, turn

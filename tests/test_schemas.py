@@ -46,7 +46,7 @@ def without_strictness(schema: Any) -> Any:
 
 class TestSchemas:
     def test_write_todos_takes_mode_index_and_todos(self) -> None:
-        """As specified; limits stand in the descriptions."""
+        """The descriptions name the limits."""
         schema = parameters(TOOLS[0])
         assert list(schema["properties"]) == ["mode", "index", "todos"]
         assert schema["required"] == ["mode", "todos"]
@@ -58,11 +58,11 @@ class TestSchemas:
         assert "at most 100" in schema["properties"]["todos"]["description"]
 
     def test_list_todos_takes_nothing(self) -> None:
-        """The runtime that it is given stays hidden."""
+        """The runtime that it is given is hidden from the model."""
         assert parameters(TOOLS[1]) == {"type": "object", "properties": {}}
 
     def test_edit_todos_takes_action_and_indices(self) -> None:
-        """As specified; limits stand in the descriptions."""
+        """The descriptions name the limits."""
         schema = parameters(TOOLS[2])
         assert schema["required"] == ["action", "indices"]
         assert schema["properties"]["action"]["enum"] == ["start", "complete", "abandon"]
@@ -70,7 +70,6 @@ class TestSchemas:
         assert "1 to 50" in schema["properties"]["indices"]["description"]
 
     def test_descriptions_name_the_limits_in_force(self) -> None:
-        """Not the defaults."""
         write, _, edit = create_todo_tools(
             TodoLimits(max_todos=7, max_text_length=80, max_indices=3)
         )
@@ -78,7 +77,7 @@ class TestSchemas:
         assert all(limit in text for limit in ("at most 7", "at most 80 ", "1 to 3"))
 
     def test_they_are_small(self) -> None:
-        """Under 700 tokens for all three, the system prompt under 300."""
+        """The three need less than 700 tokens, and the system prompt less than 300."""
         schemas = json.dumps([convert_to_openai_tool(tool) for tool in TOOLS])
         assert count_tokens_approximately([HumanMessage(schemas)]) < 700
         assert count_tokens_approximately([HumanMessage(TODO_SYSTEM_PROMPT)]) < 300
@@ -87,7 +86,7 @@ class TestSchemas:
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 class TestStrict:
     def test_strict_openai_schemas_have_only_what_is_supported(self, tool: BaseTool) -> None:
-        """Every object closed, every property required, no keyword beyond the simple ones."""
+        """Every object is closed, every property required, and every keyword a simple one."""
         function = convert_to_openai_tool(tool, strict=True)["function"]
         schema = function["parameters"]
         assert function["strict"] is True
@@ -102,7 +101,7 @@ class TestProviders:
     expected: ClassVar = {tool.name: parameters(tool) for tool in TOOLS}
 
     def test_openai(self) -> None:
-        """Strict or not."""
+        """A strict schema has the same properties."""
         model = ChatOpenAI(model="gpt-5", api_key="none")  # type: ignore[arg-type]
         for tool in bound(model):
             assert tool["function"]["parameters"] == self.expected[tool["function"]["name"]]
@@ -112,12 +111,11 @@ class TestProviders:
             assert relaxed["properties"] == self.expected[name]["properties"]
 
     def test_anthropic(self) -> None:
-        """As `input_schema`."""
         for tool in TOOLS:
             assert convert_to_anthropic_tool(tool)["input_schema"] == self.expected[tool.name]
 
     def test_google(self) -> None:
-        """As function declarations, with their own names of the types."""
+        """Google has its own names for the types."""
         model = ChatGoogleGenerativeAI(model="gemini-2.5-pro", google_api_key="none")
         (tools,) = convert_to_genai_function_declarations(bound(model))
         declarations = tools.model_dump(mode="json", exclude_none=True)["function_declarations"]
@@ -129,13 +127,11 @@ class TestProviders:
             assert schema.get("required", []) == expected.get("required", [])
 
     def test_mistral(self) -> None:
-        """OpenAI's form."""
         model = ChatMistralAI(api_key="none")  # type: ignore[arg-type]
         for tool in bound(model):
             assert tool["function"]["parameters"] == self.expected[tool["function"]["name"]]
 
     def test_bedrock(self) -> None:
-        """As tool specifications."""
         model = ChatBedrockConverse(
             model="anthropic.claude-sonnet-4-5",
             region_name="us-east-1",
@@ -148,14 +144,14 @@ class TestProviders:
             assert schema == self.expected[name]
 
     def test_ollama(self) -> None:
-        """OpenAI's form, then the client's own model of it."""
+        """The client's own model of a tool keeps the properties."""
         for tool in bound(ChatOllama(model="qwen3")):
             sent = Tool.model_validate(tool).model_dump(exclude_none=True)["function"]
             assert sent["parameters"]["properties"] == self.expected[sent["name"]]["properties"]
 
 
 def lowered(schema: Any) -> Any:
-    """A Google schema in JSON schema's words: types in lower case, without titles."""
+    """A Google schema as JSON schema: types in lower case, without titles."""
     if not isinstance(schema, dict):
         return schema
     return {

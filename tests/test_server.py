@@ -16,8 +16,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from tests.conftest import items
 from tests.server import ROOT, Server, serving
+from tests.support import items
 from todo_tools import todos_from_messages
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import Overwrite
 
-from tests.conftest import items
 from tests.strategies import operations, todo_lists
+from tests.support import items
 from todo_tools import TodoItem, TodoState
 from todo_tools.state import (
     DeltaTodoState,
@@ -42,17 +42,15 @@ class TestFold:
     def test_it_does_not_matter_how_updates_are_batched(
         self, todos: list[TodoItem], xs: list[Any], ys: list[Any]
     ) -> None:
-        """What DeltaChannel requires of its reducer."""
+        """`DeltaChannel` requires this of its reducer."""
         apart = fold_todos_batch(fold_todos_batch(todos, xs), ys)
         assert apart == fold_todos_batch(todos, xs + ys)
 
     def test_none_changes_nothing_and_an_empty_list_empties(self) -> None:
-        """The two are easily mixed up."""
         assert fold_todos(items("a"), None) == items("a")
         assert fold_todos(items("a"), []) == []
 
     def test_an_operation_is_applied(self) -> None:
-        """What the tools write."""
         assert fold_todos(items("a"), {"op": "append", "texts": ["b"]}) == items("a", "b")
 
     def test_a_list_in_the_format_of_langchain_clients_is_read(self) -> None:
@@ -63,7 +61,7 @@ class TestFold:
         assert todos_in({"todos": stored}) == items("a")
 
     def test_loop_counters_are_merged_key_by_key(self) -> None:
-        """So the tools can reset one without knowing the others."""
+        """The tools can reset one counter without knowing the others."""
         assert merge_loop({"in_a_row": 3, "in_turn": 5}, {"in_a_row": 0}) == {
             "in_a_row": 0,
             "in_turn": 5,
@@ -78,18 +76,17 @@ def _config() -> RunnableConfig:
 @STATES
 class TestChannel:
     def test_a_list_can_be_seeded_and_edited(self, state: type[Any]) -> None:
-        """Through the input and with `update_state`."""
+        """Both the input of a run and `update_state` can set it."""
         graph, config = graph_of(state), _config()
         assert graph.invoke({"todos": items("a")}, config)["todos"] == items("a")
         graph.update_state(config, {"todos": items("b")})
         assert graph.get_state(config).values["todos"] == items("b")
 
     def test_a_thread_starts_with_an_empty_list(self, state: type[Any]) -> None:
-        """No input needed."""
         assert graph_of(state).invoke({"messages": []}, _config())["todos"] == []
 
     def test_an_invalid_list_is_refused_and_the_thread_lives_on(self, state: type[Any]) -> None:
-        """With the reason; the next valid update is taken."""
+        """The error gives the reason, and the next valid update is accepted."""
         graph, config = graph_of(state), _config()
         graph.invoke({"todos": items("a")}, config)
         with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
@@ -100,7 +97,7 @@ class TestChannel:
         assert graph.invoke({"todos": items("c")}, config)["todos"] == items("c")
 
     def test_overwrite_is_honoured_in_all_its_forms(self, state: type[Any]) -> None:
-        """LangGraph's way past a reducer."""
+        """`Overwrite` is LangGraph's way past a reducer."""
         graph, config = graph_of(state), _config()
         for form in (
             Overwrite(items("a")),
@@ -112,7 +109,7 @@ class TestChannel:
             assert graph.get_state(config).values["todos"] == items("a")
 
     def test_what_an_overwrite_broke_is_named_when_it_is_read(self, state: type[Any]) -> None:
-        """It goes past the validation of the channel."""
+        """An overwrite goes past the validation of the channel."""
         graph, config = graph_of(state), _config()
         graph.update_state(config, {"todos": Overwrite("junk")})
         with pytest.raises(ValueError, match="todos must be a list of todo items, got str"):
@@ -128,7 +125,6 @@ class TestChannel:
 
 class TestMessagesBatch:
     def test_it_adds_replaces_and_removes_like_add_messages(self) -> None:
-        """Batched or not."""
         first, second = HumanMessage("a", id="1"), HumanMessage("b", id="2")
         writes = [[first], [second], [HumanMessage("c", id="1")], [RemoveMessage(id="2")]]
         expected: Any = []
@@ -143,7 +139,7 @@ class TestMessagesBatch:
 
     @given(st.lists(st.lists(st.tuples(st.just("user"), st.sampled_from("ab")), max_size=3)))
     def test_raw_messages_get_the_same_ids_on_every_replay(self, writes: list[Any]) -> None:
-        """However checkpoints batch them; and no two messages share one."""
+        """It does not matter how checkpoints batch them, and no two messages share an id."""
         at_once = add_messages_batch([], writes)
         one_by_one: list[AnyMessage] = []
         for write in writes:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from tests.conftest import items
+from tests.support import items
 from todo_tools import create_todo_tools, format_todos, model_view
 from todo_tools.checklist import command_in, read_checklist
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
@@ -13,32 +13,32 @@ from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 class TestScriptedChatModel:
     def test_it_answers_in_order(self) -> None:
-        """Strings are answers without calls."""
+        """A string is an answer without calls."""
         model = ScriptedChatModel(script=[turn("", call("list_todos")), "Done."])
         assert model.invoke("a").tool_calls[0]["name"] == "list_todos"
         assert model.invoke("b").text == "Done."
 
     def test_it_remembers_what_it_was_sent(self) -> None:
-        """Prompts and tools, for assertions."""
+        """It keeps the prompts and the tools."""
         model = ScriptedChatModel(script=["Hi."])
         model.bind_tools(create_todo_tools()).invoke([HumanMessage("Hello.")])
         assert model.prompts == [[HumanMessage("Hello.")]]
         assert model.tools[0]["function"]["name"] == "write_todos"
 
     def test_a_function_may_answer(self) -> None:
-        """For models that never run out."""
+        """Such a model never runs out of answers."""
         model = ScriptedChatModel(script=lambda prompt: prompt[-1].text.upper())
         assert [model.invoke(text).text for text in ("a", "b")] == ["A", "B"]
 
     def test_an_exhausted_script_says_so(self) -> None:
-        """With the message that nobody has an answer to."""
+        """The error quotes the message that it has no answer to."""
         model = ScriptedChatModel(script=["Hi."])
         model.invoke("a")
         with pytest.raises(ValueError, match=r"has 1 answer\(s\) .* last message: 'b'"):
             model.invoke("b")
 
     async def test_it_answers_asynchronously_and_in_streams(self) -> None:
-        """Tool calls are not lost on the way."""
+        """Tool calls are kept in both."""
         model = ScriptedChatModel(script=[turn("", call("list_todos"))] * 2)
         assert (await model.ainvoke("a")).tool_calls
         assert [chunk.tool_calls[0]["name"] for chunk in model.stream("b")] == ["list_todos"]
@@ -53,7 +53,7 @@ class TestScriptedChatModel:
 
 class TestChecklists:
     def test_open_steps_are_read(self) -> None:
-        """In every form of list; ticked ones and other lines are not."""
+        """Every form of list is read; ticked steps and other lines are not."""
         markdown = (
             "# Plan\n- [ ] One\n* [x] Two\n  + [ ] Three  \n1. [ ] Four: `make`\n- Five\n- [ ]\n"
         )
@@ -70,19 +70,19 @@ class TestChecklists:
             "~~~\n```\n- [ ] an example\n~~~",
         ],
     )
-    def test_what_is_no_step_is_passed_over(self, markdown: str) -> None:
-        """Empty boxes, comments, code: nothing of it may be run."""
+    def test_what_is_no_step_is_ignored(self, markdown: str) -> None:
+        """Nothing in empty boxes, comments and code may be run."""
         assert read_checklist(markdown) == []
 
-    def test_a_command_stands_in_backticks(self) -> None:
-        """The first, if there are several."""
+    def test_a_command_is_written_in_backticks(self) -> None:
+        """The first one counts if there are several."""
         assert command_in("Build: `make all` then `make test`") == "make all"
         assert command_in("Print: ``echo `date` ``") == "echo `date`"
         assert command_in("Think") is None
 
 
 class TestChecklistModel:
-    """What the stand-in does next, by what it reads in the prompt."""
+    """What the stand-in does next follows from what it reads in the prompt."""
 
     def next_calls(self, *history: Any, todos: Any = ()) -> list[tuple[str, Any]]:
         prompt = model_view({"messages": list(history), "todos": list(todos)})
@@ -90,25 +90,23 @@ class TestChecklistModel:
         return [(made["name"], made["args"]) for made in answer.tool_calls]
 
     def test_it_plans_the_users_checklist(self) -> None:
-        """And starts the first item in the same turn."""
+        """It starts the first item in the same message."""
         assert self.next_calls(HumanMessage("- [ ] One\n- [ ] Two")) == [
             ("write_todos", {"mode": "replace", "todos": [{"text": "One"}, {"text": "Two"}]}),
             ("edit_todos", {"action": "start", "indices": [0]}),
         ]
 
     def test_without_a_checklist_it_says_what_it_is(self) -> None:
-        """It does not pretend."""
         assert "stand-in" in checklist_model().invoke("Hello.").text
 
     def test_it_runs_the_command_of_the_item_in_progress(self) -> None:
-        """With the shell tool."""
         assert self.next_calls(
             HumanMessage("Begin."), todos=items("Build: `make`", status="in_progress")
         ) == [("shell", {"command": "make"})]
 
     @pytest.mark.parametrize(("code", "action"), [(0, "complete"), (3, "abandon")])
-    def test_the_exit_code_decides(self, code: int, action: str) -> None:
-        """Then the next item is started."""
+    def test_the_exit_code_completes_or_abandons_an_item(self, code: int, action: str) -> None:
+        """The next item is started in the same message."""
         result = ToolMessage(f"…\nexit code {code}", name="shell", tool_call_id="1")
         todos = [*items("Build: `make`", status="in_progress"), *items("Ship")]
         assert self.next_calls(HumanMessage("Begin."), result, todos=todos) == [
@@ -117,7 +115,7 @@ class TestChecklistModel:
         ]
 
     def test_a_finished_list_is_reported(self) -> None:
-        """How many were completed."""
+        """The answer counts the completed items."""
         todos = [*items("a", status="completed"), *items("b", status="abandoned")]
         listed = ToolMessage(format_todos(todos), name="list_todos", tool_call_id="1")
         prompt = model_view({"messages": [HumanMessage("Begin."), listed], "todos": todos})

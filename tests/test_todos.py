@@ -5,15 +5,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.conftest import items
 from tests.strategies import todo_lists
+from tests.support import items
 from todo_tools import TodoItem, TodoLimits
 from todo_tools._todos import incomplete, validate_todos
 
 
 class TestLimits:
     def test_defaults_are_those_of_the_specification(self) -> None:
-        """100 items, 1,000 characters, 50 indices."""
         limits = TodoLimits()
         assert (limits.max_todos, limits.max_text_length, limits.max_indices) == (100, 1000, 50)
 
@@ -25,7 +24,7 @@ class TestLimits:
 
     @pytest.mark.parametrize("value", ["10", 1.5, True, None])
     def test_a_limit_that_is_no_whole_number_is_refused(self, value: Any) -> None:
-        """Also booleans, which Python takes for numbers."""
+        """Booleans are refused as well, although Python takes them for numbers."""
         with pytest.raises(TypeError, match="max_todos must be a whole number"):
             TodoLimits(max_todos=value)
 
@@ -33,7 +32,7 @@ class TestLimits:
 class TestValidation:
     @given(todo_lists)
     def test_a_valid_list_comes_back_as_a_copy(self, todos: list[TodoItem]) -> None:
-        """Equal, and nothing of it shared with the caller."""
+        """The copy is equal and shares nothing with the caller's list."""
         validated = validate_todos(todos)
         assert validated == todos
         assert validated is not todos
@@ -58,7 +57,7 @@ class TestValidation:
             validate_todos(value)
 
     def test_the_limits_of_the_model_do_not_bind_the_application(self) -> None:
-        """A list of 10,000 items is accepted, a longer one is not."""
+        """A list of 10,000 items is accepted, and a longer one is not."""
         todos = items(*"a" * 10_000)
         assert validate_todos(todos) == todos
         with pytest.raises(ValueError, match="10001 items, at most 10000 are allowed"):
@@ -66,7 +65,7 @@ class TestValidation:
 
 
 def test_incomplete_items_keep_their_index() -> None:
-    """Completed and abandoned items are finished, the other two are not."""
+    """Completed and abandoned items are finished; the other two are not."""
     todos = [
         *items("a", status="completed"),
         *items("b", status="in_progress"),

@@ -5,31 +5,24 @@ from typing import Annotated, Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
-from tests.conftest import items
+from tests.support import BEGIN, Graph, items, results_in, tool_graph
 from todo_tools import TodoItem, TodoLimits, TodoState, create_todo_tools, todos_from_messages
 from todo_tools._prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
 from todo_tools.state import DeltaTodoState, fold_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
 
-Graph = CompiledStateGraph[Any, Any, Any, Any]
 
-
-def tool_graph(state: Any = TodoState, limits: TodoLimits = TodoLimits()) -> Graph:
-    """A graph that runs the calls of the last message and nothing else."""
-    builder = StateGraph(state)
-    builder.add_node("tools", ToolNode(create_todo_tools(limits)))
-    builder.add_edge(START, "tools")
-    return builder.compile()
+def todo_graph(state: Any = TodoState, limits: TodoLimits = TodoLimits()) -> Graph:
+    return tool_graph(create_todo_tools(limits), state)
 
 
 def agent_graph(*calls: ToolCall, **options: Any) -> Graph:
@@ -37,10 +30,6 @@ def agent_graph(*calls: ToolCall, **options: Any) -> Graph:
     model = ScriptedChatModel(script=[turn("", *calls), "Done."])
     state: Any = TodoState  # it need not derive from AgentState, whatever the annotation says
     return create_agent(model, create_todo_tools(), state_schema=state, **options)
-
-
-def results(state: dict[str, Any]) -> list[ToolMessage]:
-    return [message for message in state["messages"] if isinstance(message, ToolMessage)]
 
 
 SIBLINGS = (
@@ -62,70 +51,69 @@ ANSWERS = [
 AFTER = [*items("first"), *items("a", status="completed"), *items("b")]
 
 
-class TestSeveralCallsInOneTurn:
-    """They act in call order, each answering with the list after itself."""
+class TestSeveralCallsInOneMessage:
+    """They act in call order, and each answers with the list after itself."""
 
     def check(self, final: dict[str, Any]) -> None:
-        assert [message.text for message in results(final)] == ANSWERS
+        assert [message.text for message in results_in(final)] == ANSWERS
         assert final["todos"] == AFTER == todos_from_messages(final["messages"])
 
     @pytest.mark.parametrize("state", [TodoState, DeltaTodoState])
     def test_in_a_tool_node(self, state: Any) -> None:
         """One task runs all of them in threads."""
-        self.check(tool_graph(state).invoke({"messages": [turn("", *SIBLINGS)]}))
+        self.check(todo_graph(state).invoke({"messages": [turn("", *SIBLINGS)]}))
 
     async def test_in_a_tool_node_asynchronously(self) -> None:
         """One task gathers all of them."""
-        self.check(await tool_graph().ainvoke({"messages": [turn("", *SIBLINGS)]}))
+        self.check(await todo_graph().ainvoke({"messages": [turn("", *SIBLINGS)]}))
 
     def test_in_create_agent(self) -> None:
-        """One task for each."""
-        self.check(agent_graph(*SIBLINGS).invoke({"messages": [("user", "Begin.")]}))
+        """Each call has a task of its own."""
+        self.check(agent_graph(*SIBLINGS).invoke(BEGIN))
 
     async def test_in_create_agent_asynchronously(self) -> None:
-        """One task for each."""
-        self.check(await agent_graph(*SIBLINGS).ainvoke({"messages": [("user", "Begin.")]}))
+        """Each call has a task of its own."""
+        self.check(await agent_graph(*SIBLINGS).ainvoke(BEGIN))
 
     def test_a_rejected_sibling_does_not_count(self, config: RunnableConfig) -> None:
-        """A person rejected the insertion: indices mean what they mean without it."""
+        """Where a person rejects an insertion, later indices mean what they mean without it."""
         agent = agent_graph(
             *SIBLINGS,
             middleware=[HumanInTheLoopMiddleware({"write_todos": True})],
             checkpointer=InMemorySaver(),
         )
-        agent.invoke({"messages": [("user", "Begin.")]}, config)
+        agent.invoke(BEGIN, config)
         decisions = [{"type": "approve"}, {"type": "reject", "message": "Not that one."}]
         final = agent.invoke(Command(resume={"decisions": decisions}), config)
         assert final["todos"] == [
             *items("a", status="in_progress"),
             *items("b", status="completed"),
         ]
-        completed = next(m for m in results(final) if m.tool_call_id == SIBLINGS[3]["id"])
+        completed = next(m for m in results_in(final) if m.tool_call_id == SIBLINGS[3]["id"])
         assert (
             completed.artifact["todos"] == final["todos"] == todos_from_messages(final["messages"])
         )
 
     def test_many_at_once_lose_nothing(self) -> None:
-        """Twelve appends."""
         calls = [call("write_todos", mode="append", todos=[str(n)]) for n in range(12)]
-        final = agent_graph(*calls).invoke({"messages": [("user", "Begin.")]})
+        final = agent_graph(*calls).invoke(BEGIN)
         assert final["todos"] == items(*map(str, range(12)))
 
 
 class TestResults:
     def run(self, *calls: ToolCall, **state: Any) -> dict[str, Any]:
-        return tool_graph().invoke({"messages": [turn("", *calls)], **state})
+        return todo_graph().invoke({"messages": [turn("", *calls)], **state})
 
     def test_details_are_the_artifact(self) -> None:
-        """Beside the text, which is the content."""
-        (message,) = results(self.run(call("write_todos", mode="append", todos=["a"])))
+        """The content of the message is the text."""
+        (message,) = results_in(self.run(call("write_todos", mode="append", todos=["a"])))
         assert message.artifact == {"action": "write", "todos": items("a")}
         assert (message.status, message.name) == ("success", "write_todos")
 
     def test_an_error_is_flagged_and_leaves_the_list_alone(self) -> None:
-        """For the model to read and the application to see."""
+        """The model reads its text, and the application sees its status."""
         final = self.run(call("edit_todos", action="start", indices=[3]), todos=items("a"))
-        (message,) = results(final)
+        (message,) = results_in(final)
         assert message.status == "error"
         assert message.artifact["error"] == "indices [3] out of range (0 to 0)"
         assert final["todos"] == items("a")
@@ -143,8 +131,8 @@ class TestResults:
     def test_bad_arguments_never_raise_and_are_never_echoed(
         self, name: str, args: dict[str, Any]
     ) -> None:
-        """A short error each."""
-        (message,) = results(self.run(call(name, **args)))
+        """Each gets a short error."""
+        (message,) = results_in(self.run(call(name, **args)))
         assert message.status == "error"
         assert message.text.startswith("Error: ")
         assert len(message.text) < 150
@@ -152,16 +140,15 @@ class TestResults:
     def test_a_forged_runtime_is_replaced(self) -> None:
         """The model cannot speak for the graph."""
         forged = call("list_todos", runtime={"state": {"todos": items("forged")}})
-        (message,) = results(self.run(forged, todos=items("real")))
+        (message,) = results_in(self.run(forged, todos=items("real")))
         assert message.text == "– [0] real"  # noqa: RUF001
 
-    def test_limits_are_the_tools_own(self) -> None:
-        """Each pack of tools has its own."""
-        graph = tool_graph(limits=TodoLimits(max_todos=1))
+    def test_each_pack_of_tools_has_limits_of_its_own(self) -> None:
+        graph = todo_graph(limits=TodoLimits(max_todos=1))
         final = graph.invoke(
             {"messages": [turn("", call("write_todos", mode="append", todos="[1]"))]}
         )
-        assert results(final)[0].status == "error"
+        assert results_in(final)[0].status == "error"
 
     def test_the_original_list_is_not_shared(self) -> None:
         """A caller that keeps its list sees no change in it."""
@@ -169,14 +156,14 @@ class TestResults:
         final = self.run(call("edit_todos", action="start", indices=[0]), todos=mine)
         assert mine == items("a")
         final["todos"][0]["text"] = "changed"
-        assert results(final)[0].artifact["todos"][0]["text"] == "a"
+        assert results_in(final)[0].artifact["todos"][0]["text"] == "a"
 
 
 class TestEvents:
     async def test_every_change_is_written_to_the_custom_stream(self) -> None:
-        """The list, the status line, the items in progress; reads and errors write nothing."""
+        """Calls that only read, and refused calls, write nothing."""
         state: dict[str, Any] = {"messages": [turn("", *SIBLINGS)]}
-        events = [event async for event in tool_graph().astream(state, stream_mode="custom")]
+        events = [event async for event in todo_graph().astream(state, stream_mode="custom")]
         assert len(events) == 4
         assert events[1] == {
             "type": "todos",
@@ -186,12 +173,10 @@ class TestEvents:
             "position": 1,
         }
 
-    def test_the_last_event_of_a_turn_is_known_by_its_position(self) -> None:
+    def test_the_last_event_of_a_message_is_known_by_its_position(self) -> None:
         """Where calls run in threads, events may overtake each other."""
         for _ in range(20):
-            stream = agent_graph(*SIBLINGS).stream(
-                {"messages": [("user", "Begin.")]}, stream_mode="custom"
-            )
+            stream = agent_graph(*SIBLINGS).stream(BEGIN, stream_mode="custom")
             events = sorted(stream, key=lambda event: event["position"])
             assert [event["position"] for event in events] == [0, 1, 2, 3]
             assert events[-1]["todos"] == AFTER
@@ -200,23 +185,23 @@ class TestEvents:
 class TestMisuse:
     @pytest.mark.parametrize("tool", create_todo_tools(), ids=lambda tool: tool.name)
     async def test_outside_a_graph_a_tool_answers_with_an_error(self, tool: BaseTool) -> None:
-        """For a tool call as well as for bare arguments."""
+        """This holds for a tool call as well as for bare arguments."""
         tool_call = {"type": "tool_call", "name": tool.name, "args": {}, "id": "1"}
         for message in (tool.invoke(tool_call), await tool.ainvoke(tool_call)):
             assert message.status == "error"
             assert "only inside a LangGraph graph" in message.text
         assert "nothing was changed" in tool.invoke({})
 
-    def test_a_graph_without_the_channel_is_told_so(self) -> None:
-        """Rather than a success that is stored nowhere."""
-        (message,) = results(
-            tool_graph(MessagesState).invoke({"messages": [turn("", SIBLINGS[0])]})
+    def test_a_state_without_the_channel_is_an_error(self) -> None:
+        """The tool does not report a success that is stored nowhere."""
+        (message,) = results_in(
+            todo_graph(MessagesState).invoke({"messages": [turn("", SIBLINGS[0])]})
         )
         assert message.status == "error"
         assert "todo_tools.TodoState" in message.text
 
-    def test_a_state_of_messages_alone_is_told_so(self) -> None:
-        """A ToolNode can also be run on a list."""
+    def test_a_list_of_messages_as_the_state_is_an_error(self) -> None:
+        """A `ToolNode` can be run on a list, too."""
         node = ToolNode(create_todo_tools())
         builder = StateGraph(MessagesState)
         builder.add_node("tools", lambda state: {"messages": node.invoke(state["messages"])})
@@ -231,19 +216,19 @@ class TestMisuse:
         class OwnState(MessagesState):
             todos: Annotated[list[TodoItem], fold_todos]
 
-        final = tool_graph(OwnState).invoke({"messages": [turn("", *SIBLINGS)]})
+        final = todo_graph(OwnState).invoke({"messages": [turn("", *SIBLINGS)]})
         assert final["todos"] == AFTER
         assert "todo_loop" not in final
 
     def test_limits_of_another_type_are_refused_at_build_time(self) -> None:
-        """With what was given."""
+        """The error says what was given."""
         with pytest.raises(TypeError, match="limits must be a TodoLimits, got 100"):
             create_todo_tools(100)  # type: ignore[arg-type]  # the mistake under test
 
 
 class TestMetadata:
     def test_label_snippet_and_guidelines_are_the_specifications(self) -> None:
-        """For interfaces that show tools, and for prompts."""
+        """Interfaces show the label, and prompts quote the other two."""
         write, listing, edit = create_todo_tools()
         assert [tool.name for tool in (write, listing, edit)] == [
             "write_todos",
@@ -262,8 +247,7 @@ class TestMetadata:
             assert tool.metadata["prompt_snippet"] == PROMPT_SNIPPET
 
 
-def test_an_ai_message_of_an_import_has_no_siblings() -> None:
-    """A call without its AI message in the history works on the list of the state."""
+def test_a_call_without_its_ai_message_uses_the_list_of_the_state() -> None:
     node = ToolNode(create_todo_tools())
     builder = StateGraph(TodoState)
     builder.add_node("tools", lambda state: node.invoke([call("list_todos")]) and {})

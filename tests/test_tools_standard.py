@@ -44,5 +44,4 @@ class TestEditTodosIntegration(ToolsIntegrationTests):
 
 @pytest.mark.parametrize("tool", [WRITE, LIST, EDIT])
 def test_each_is_a_structured_tool(tool: BaseTool) -> None:
-    """The three that the pack is made of."""
     assert type(tool).__name__ == "StructuredTool"

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from tests.conftest import items
 from tests.strategies import todo_lists
+from tests.support import items
 from todo_tools import TodoDetails, TodoItem, todos_from_messages
 from todo_tools.testing import call, turn
 from todo_tools.transcript import (
@@ -29,7 +29,6 @@ def snapshot(todos: list[TodoItem]) -> ToolMessage:
 class TestReconstruction:
     @given(todo_lists)
     def test_the_newest_change_counts(self, todos: list[TodoItem]) -> None:
-        """Older snapshots do not."""
         history: list[AnyMessage] = [snapshot(items("old")), snapshot(todos)]
         assert todos_from_messages(history) == todos
 
@@ -47,7 +46,7 @@ class TestReconstruction:
         assert todos_from_messages([snapshot(items("a")), snapshot([])]) == []
 
     def test_without_results_there_is_no_list(self) -> None:
-        """Nor with results of other tools that have the same name."""
+        """Results of other libraries' tools with the same name do not count."""
         history: list[AnyMessage] = [HumanMessage("hi"), result("write_todos", None)]
         assert todos_from_messages(history) == []
 
@@ -59,8 +58,8 @@ class TestReconstruction:
 
 
 class TestSpeakers:
-    def test_a_person_is_told_from_the_loop_and_from_middleware(self) -> None:
-        """By LangChain's tag for continuation_message messages."""
+    def test_a_person_is_distinguished_from_the_loop_and_from_middleware(self) -> None:
+        """Both tag their messages as LangChain does."""
         tagged = HumanMessage("Summary", additional_kwargs={"lc_source": "summarization"})
         assert is_from_user(HumanMessage("hi"))
         assert not is_from_user(continuation_message("Go on."))
@@ -72,8 +71,8 @@ class TestSpeakers:
         ours = continuation_message("Go on.")
         assert not is_from_user(HumanMessage(ours.text, id=ours.id))
 
-    def test_a_message_right_behind_a_result_is_the_tools(self) -> None:
-        """Tools hand images to the model in that way."""
+    def test_a_message_directly_after_a_result_is_the_tools(self) -> None:
+        """Tools hand images to the model in this way."""
         shown = ToolMessage("A picture:", tool_call_id="1")
         history = [HumanMessage("a"), turn("", call("look")), shown, HumanMessage("<image>")]
         assert last_user_message(history) == 0
@@ -81,7 +80,7 @@ class TestSpeakers:
         assert last_user_message([*history, AIMessage("b"), HumanMessage("c")]) == 5
 
     def test_the_last_message_of_the_user_is_found(self) -> None:
-        """Or none, where it was summarized away."""
+        """There is none where it was summarized away."""
         history = [HumanMessage("a"), HumanMessage("b"), AIMessage("c"), continuation_message("d")]
         assert last_user_message(history) == 1
         assert last_user_message(history[2:]) is None
@@ -89,7 +88,7 @@ class TestSpeakers:
 
 class TestPendingCalls:
     def test_earlier_siblings_without_a_result_are_pending(self) -> None:
-        """In the order of the model's turn; later ones are not."""
+        """They keep their order; later siblings are not pending."""
         first, second, third = (call("list_todos") for _ in range(3))
         history = [turn("", first, second, third)]
         assert pending_calls({"messages": history}, third["id"]) == [first, second]
@@ -118,7 +117,7 @@ class TestPendingCalls:
 
 
 def test_details_are_only_those_of_the_todo_tools() -> None:
-    """Neither of another tool, nor of another library's tool of the same name."""
+    """Results of other tools, and of other libraries' tools of the same name, have none."""
     details: TodoDetails = {"action": "list", "todos": []}
     assert details_of(result("list_todos", details)) == details
     assert details_of(result("search", details)) is None

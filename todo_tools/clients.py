@@ -57,6 +57,12 @@ def from_client_todos(todos: object) -> list[TodoItem]:
 
     Raises:
         ValueError: It is neither; says which item, what was given, what is allowed.
+
+    Example:
+        ```python
+        todos = from_client_todos([{"content": "Measure", "status": "pending"}])
+        assert todos == [{"text": "Measure", "status": "not_started"}]
+        ```
     """
     return validate_todos([_from_client(item) for item in todos] if is_list(todos) else todos)
 

@@ -59,6 +59,13 @@ def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
 
     Raises:
         ValueError: `update` is something else; says what, and what is allowed.
+
+    Example:
+        ```python
+        todos = fold_todos([], [{"text": "Measure", "status": "not_started"}])
+        assert fold_todos(todos, None) == todos
+        assert fold_todos(todos, []) == []
+        ```
     """
     if update is None:
         return todos
@@ -124,6 +131,14 @@ class TodoState(TypedDict):
 
     Seed or edit the list with plain dicts: `graph.invoke({"messages": [...], "todos": [...]})`,
     `graph.update_state(config, {"todos": [...]})`.
+
+    Example:
+        ```python
+        class ReportState(TodoState):
+            report: str
+
+        builder = StateGraph(ReportState)
+        ```
     """
 
     messages: Annotated[list[AnyMessage], add_messages]

@@ -134,6 +134,12 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
 
     Returns:
         The model; bind tools to it as to any other.
+
+    Example:
+        ```python
+        answer = checklist_model().invoke("- [ ] Measure: `wc README.md`")
+        assert [made["name"] for made in answer.tool_calls] == ["write_todos", "edit_todos"]
+        ```
     """
 
     def rule(prompt: list[BaseMessage]) -> AIMessage:

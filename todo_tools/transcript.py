@@ -169,6 +169,12 @@ def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
     Returns:
         The list after the newest `write_todos` or `edit_todos` result that is not an error, without
         damaged items; empty without such a result. `list_todos` results and errors never count.
+
+    Example:
+        ```python
+        state = graph.get_state(config).values
+        assert todos_from_messages(state["messages"]) == state["todos"]
+        ```
     """
     for message in reversed(messages):
         todos = list_after(message)

@@ -78,7 +78,7 @@ def show_status(todos: Sequence[TodoItem]) -> View:
     Example:
         ```python
         view = show_status([{"text": "Measure", "status": "in_progress"}])
-        assert str(view) == "📋 0/1\\n[0] Measure"
+        assert str(view) == "📋 0/1\n[0] Measure"
         ```
     """
     checked = _checked(todos)

@@ -1,0 +1,36 @@
+"""A console of rich that keeps what is printed on it."""
+
+import io
+import re
+from typing import Any
+
+from rich.console import Console
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+class RecordingConsole(Console):
+    """What a program sees as its terminal, or as the pipe that its output goes to."""
+
+    def __init__(
+        self,
+        *,
+        encoding: str = "utf-8",
+        terminal: bool = True,
+        term: str = "xterm-256color",
+        **settings: Any,
+    ) -> None:
+        self._bytes = io.BytesIO()
+        self._encoding_of_file = encoding
+        file = io.TextIOWrapper(self._bytes, encoding=encoding, newline="", write_through=True)
+        super().__init__(file=file, force_terminal=terminal, _environ={"TERM": term}, **settings)
+
+    @property
+    def written(self) -> str:
+        """All that was printed."""
+        return self._bytes.getvalue().decode(self._encoding_of_file)
+
+    @property
+    def text(self) -> str:
+        """The same without colours and cursor movements."""
+        return _ANSI.sub("", self.written)

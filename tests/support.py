@@ -1,0 +1,88 @@
+"""What several test modules share: short ways to write lists, answers, graphs and checklists."""
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.graph import START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+
+from todo_tools import TodoItem, TodoState, TodoStatus
+from todo_tools.testing import call, turn
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+BEGIN: dict[str, Any] = {"messages": [("user", "Begin.")]}
+"""The input of most runs."""
+
+ROOT = Path(__file__).parent.parent
+"""The checkout."""
+
+
+def items(*texts: str, status: TodoStatus = "not_started") -> list[TodoItem]:
+    """A list of todos that all have one status."""
+    return [{"text": text, "status": status} for text in texts]
+
+
+MIXED = [
+    *items("Write database schema"),
+    *items("Implement migration script", status="in_progress"),
+    *items("Add API endpoints", status="completed"),
+    *items("Ask Bob", status="abandoned"),
+]
+"""One item of each status."""
+
+
+def plan(*texts: str) -> AIMessage:
+    """An answer of a model that writes a new list."""
+    return turn("", call("write_todos", mode="replace", todos=list(texts)))
+
+
+def edit(action: str, *indices: int) -> AIMessage:
+    """An answer of a model that starts, completes or abandons items."""
+    return turn("", call("edit_todos", action=action, indices=list(indices)))
+
+
+def checklist(*steps: str) -> str:
+    """A user's message: open steps as Markdown."""
+    return "\n".join(f"- [ ] {step}" for step in steps)
+
+
+def write_checklist(*steps: str) -> str:
+    """The path of a checklist in the current directory, for the programs to read."""
+    path = Path("PLAN.md")
+    path.write_text(checklist(*steps), encoding="utf-8")
+    return str(path)
+
+
+def tool_graph(tools: Sequence[BaseTool], state: Any = TodoState) -> Graph:
+    """A graph that runs the tool calls of the last message and nothing else."""
+    builder = StateGraph(state)
+    builder.add_node("tools", ToolNode(list(tools)))
+    builder.add_edge(START, "tools")
+    return builder.compile()
+
+
+def results_in(values: Mapping[str, Any]) -> list[ToolMessage]:
+    """The results of tools in a state."""
+    return [message for message in values["messages"] if isinstance(message, ToolMessage)]
+
+
+def loop_of(graph: Graph, config: RunnableConfig) -> dict[str, Any]:
+    """The counters and the outcome that the loop has stored in a thread."""
+    loop: dict[str, Any] = graph.get_state(config).values["todo_loop"]
+    return loop
+
+
+def recorded_scenarios() -> list[dict[str, Any]]:
+    """The traces of the reference; `tests/traces/README.md` gives their format."""
+    path = ROOT / "tests" / "traces" / "til_done_traces.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]

@@ -1,0 +1,52 @@
+"""Waiting for a condition that another thread, task or process brings about."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_PAUSE = 0.02
+
+
+def wait_for(condition: Callable[[], object], what: str, *, within: float = 30) -> None:
+    """Return as soon as a condition is true.
+
+    Args:
+        condition: Asked again and again.
+        what: What is waited for, as the error is to name it: "the command to begin".
+        within: Seconds.
+
+    Raises:
+        AssertionError: It did not become true in time.
+    """
+    for pause in _pauses(condition, what, within):
+        time.sleep(pause)
+
+
+async def await_for(condition: Callable[[], object], what: str, *, within: float = 30) -> None:
+    """The same as `wait_for`, without blocking the event loop."""
+    for pause in _pauses(condition, what, within):
+        await asyncio.sleep(pause)
+
+
+def wait_for_file(path: Path, *, within: float = 30) -> None:
+    """Return as soon as a file exists."""
+    wait_for(path.exists, f"{path} to appear", within=within)
+
+
+def wait_for_line(path: Path, *, within: float = 30) -> str:
+    """Return the text of a file as soon as it ends with a line break."""
+    wait_for(
+        lambda: path.exists() and path.read_text().endswith("\n"),
+        f"a line in {path}",
+        within=within,
+    )
+    return path.read_text()
+
+
+def _pauses(condition: Callable[[], object], what: str, within: float) -> Iterator[float]:
+    """Both forms in one: yields the seconds to sleep until the condition is true."""
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, f"timed out after {within:g} s, waiting for {what}"
+        yield _PAUSE
