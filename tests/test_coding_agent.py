@@ -235,6 +235,7 @@ class TestFinding:
         (answer,) = await use(call("glob", pattern="*.ts", path="node_modules"))
         assert answer.text == str(["node_modules/lib/index.ts"])
 
+    @pytest.mark.slow
     async def test_what_is_found_can_be_passed_on(self, use: Use) -> None:
         """To file tools and to commands, without a change."""
         found, read, ran = await use(
@@ -302,6 +303,7 @@ class TestApproval:
         assert [path.name for path in tmp_path.iterdir()] == ["there"]
         assert (tmp_path / "there").read_text() == "old"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_an_approved_change_is_carried_out(
         self, form: str, agent: Any, config: RunnableConfig, tmp_path: Path
@@ -333,6 +335,7 @@ class TestApproval:
         assert (tmp_path / "there").read_text() == "old"
         assert state["messages"][-1].text == "Done."
 
+    @pytest.mark.slow
     def test_a_change_can_be_changed(
         self, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
@@ -359,6 +362,7 @@ class TestApproval:
         assert "__interrupt__" not in state
         assert all(answer.status == "success" for answer in answers_in(state))
 
+    @pytest.mark.slow
     def test_decisions_of_one_turn_are_independent(
         self, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
@@ -388,6 +392,7 @@ class TestApproval:
         assert request["args"] == {"command": "rm there"}
 
 
+@pytest.mark.slow
 class TestWorkingThroughAList:
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_the_stand_in_works_off_a_checklist(

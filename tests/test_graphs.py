@@ -45,6 +45,7 @@ def wait_for(path: Path) -> None:
     raise AssertionError(f"{path} did not appear")
 
 
+@pytest.mark.slow
 class TestShell:
     def test_output_and_exit_code_are_told(self, tmp_path: Path) -> None:
         """The code stands on the last line, success included."""
@@ -83,6 +84,7 @@ class TestShell:
         assert not (tmp_path / "late").exists()
 
 
+@pytest.mark.slow
 class TestUntilDone:
     def test_a_checklist_is_worked_off(self, tmp_path: Path, config: RunnableConfig) -> None:
         """By real commands, continued where the stand-in stops early."""
@@ -129,6 +131,7 @@ class TestUntilDone:
         assert final["todos"][0]["status"] == "completed"
 
 
+@pytest.mark.slow
 class TestPicture:
     def test_the_picture_of_the_readme_is_that_of_a_real_run(self) -> None:
         """The one in the repository says what a run says now, and fetches nothing."""
@@ -142,6 +145,7 @@ class TestPicture:
 
 
 class TestProgram:
+    @pytest.mark.slow
     def test_a_completed_checklist_exits_with_0(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
@@ -163,11 +167,13 @@ class TestProgram:
         ):
             assert expected in shown
 
+    @pytest.mark.slow
     def test_the_demonstration_works(self, capsys: pytest.CaptureFixture[str]) -> None:
         """It is what runs without a checklist."""
         assert main(["--grace", "0"]) == 0
         assert "site/index.html" in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_an_abandoned_step_exits_with_1(self, capsys: pytest.CaptureFixture[str]) -> None:
         """And names the exit code."""
         assert main([plan("Fail: `exit 7`")]) == 1
@@ -175,6 +181,7 @@ class TestProgram:
         assert "failed with exit code 7" in shown
         assert "✗ [0] Fail" in shown
 
+    @pytest.mark.slow
     def test_a_checklist_comes_from_standard_input(self) -> None:
         """As `-`."""
         run = subprocess.run(
@@ -249,6 +256,7 @@ class TestResuming:
             stderr=subprocess.PIPE,
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
     def test_a_killed_run_goes_on_where_it_was(
         self, kill: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -271,6 +279,7 @@ class TestResuming:
         assert log.count("one") == log.count("three") == 1
         assert "3 completed" in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_a_finished_thread_is_only_reported(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
