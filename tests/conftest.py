@@ -1,5 +1,6 @@
 """Fixtures and settings of every test."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,3 +52,25 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = get_server(tmp_path_factory.mktemp("postgres"))
     yield server.get_uri()
     server.cleanup()
+
+
+# Audit events of starting a process; pseudo-terminals are started by a fork.
+_STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
+_started: list[str] = []
+
+
+def _note(event: str, _: object) -> None:
+    if event in _STARTS:
+        _started.append(event)
+
+
+sys.addaudithook(_note)
+
+
+@pytest.fixture(autouse=True)
+def marked_slow_if_it_starts_a_process(request: pytest.FixtureRequest) -> Iterator[None]:
+    """`make test-fast` runs what starts no process, and so neither server, browser nor kernel."""
+    _started.clear()
+    yield
+    is_slow = request.node.get_closest_marker("slow") is not None
+    assert is_slow or not _started, "this test starts a process: mark it with pytest.mark.slow"

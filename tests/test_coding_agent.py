@@ -230,6 +230,7 @@ class TestFinding:
         (answer,) = await use(call("glob", pattern="*.ts", path="node_modules"))
         assert answer.text == str(["node_modules/lib/index.ts"])
 
+    @pytest.mark.slow
     async def test_what_is_found_can_be_passed_on(self, use: Use) -> None:
         """File tools and commands take the paths unchanged."""
         found, read, ran = await use(
@@ -296,6 +297,7 @@ class TestApproval:
         assert [path.name for path in tmp_path.iterdir()] == ["there"]
         assert (tmp_path / "there").read_text() == "old"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_an_approved_change_is_carried_out(
         self, form: str, agent: Any, config: RunnableConfig, tmp_path: Path
@@ -327,6 +329,7 @@ class TestApproval:
         assert (tmp_path / "there").read_text() == "old"
         assert state["messages"][-1].text == "Done."
 
+    @pytest.mark.slow
     def test_a_change_can_be_changed(
         self, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
@@ -353,6 +356,7 @@ class TestApproval:
         assert "__interrupt__" not in state
         assert all(answer.status == "success" for answer in answers_in(state))
 
+    @pytest.mark.slow
     def test_decisions_of_one_turn_are_independent(
         self, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
@@ -382,6 +386,7 @@ class TestApproval:
         assert request["args"] == {"command": "rm there"}
 
 
+@pytest.mark.slow
 class TestWorkingThroughAList:
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_the_stand_in_works_through_a_checklist(

@@ -69,6 +69,7 @@ def execute(request: pytest.FixtureRequest, tmp_path: Path) -> Execute:
     return execute
 
 
+@pytest.mark.slow
 class TestCommands:
     async def test_output_and_exit_code_are_reported(
         self, execute: Execute, tmp_path: Path
@@ -139,6 +140,7 @@ class TestCommands:
         assert answer.endswith("[Command failed with exit code 1]")
 
 
+@pytest.mark.slow
 class TestBackgroundTasks:
     @pytest.fixture
     def tasks(self, tmp_path: Path) -> Any:
@@ -216,6 +218,7 @@ class TestBackgroundTasks:
         assert tasks.show() == "No background tasks"
 
 
+@pytest.mark.slow
 class TestCleanup:
     """Nothing that was started in the background outlives its owner."""
 

@@ -52,6 +52,7 @@ CODING = ("--agent", "coding", "--workdir", "work", "--thread", "t", "--grace", 
 
 
 class TestProgram:
+    @pytest.mark.slow
     def test_yes_approves_everything(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
@@ -72,6 +73,7 @@ class TestProgram:
         assert "nobody could be asked: there is no terminal, and --yes was not given" in shown
         assert "Step [0] was not carried out; I abandon it." in shown
 
+    @pytest.mark.slow
     def test_a_thread_remembers_its_agent(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Resuming it needs no name, and another name is refused."""
         assert main([plan("One: `true`"), *CODING, "--yes"]) == 0
@@ -83,6 +85,7 @@ class TestProgram:
         assert main([plan("One"), "--agent", "nobody"]) == 2
         assert "nobody" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_what_runs_in_the_background_ends_with_the_program(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -120,6 +123,7 @@ class TestQuestion:
         assert shown[1] == "    command: rm -rf ~ ␛[2K␍ls<U+202E>"
 
 
+@pytest.mark.slow
 class TestTerminal:
     """Tests in a pseudo-terminal."""
 
@@ -206,6 +210,7 @@ class TestTerminal:
         assert (tmp_path / "work" / "one").exists()
 
 
+@pytest.mark.slow
 class TestStopping:
     @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
     def test_a_stopped_program_ends_the_command_it_was_at(

@@ -49,6 +49,7 @@ def wait_for(path: Path) -> None:
     raise AssertionError(f"{path} did not appear")
 
 
+@pytest.mark.slow
 class TestShell:
     def test_output_and_exit_code_are_reported(self, tmp_path: Path) -> None:
         """The exit code is on the last line, also after success."""
@@ -85,6 +86,7 @@ class TestShell:
         assert not (tmp_path / "late").exists()
 
 
+@pytest.mark.slow
 class TestUntilDone:
     def test_the_agent_works_through_a_checklist(
         self, tmp_path: Path, config: RunnableConfig
@@ -235,6 +237,7 @@ class TestServed:
         assert listed["messages"][-1].text.endswith("]: the key is blue")
 
 
+@pytest.mark.slow
 class TestPicture:
     def test_the_picture_of_the_readme_is_that_of_a_real_run(self) -> None:
         """The stored picture has the words of a run today, and it fetches nothing."""
@@ -248,6 +251,7 @@ class TestPicture:
 
 
 class TestProgram:
+    @pytest.mark.slow
     def test_a_completed_checklist_exits_with_0(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
@@ -269,11 +273,13 @@ class TestProgram:
         ):
             assert expected in shown
 
+    @pytest.mark.slow
     def test_the_demonstration_works(self, capsys: pytest.CaptureFixture[str]) -> None:
         """It is what runs without a checklist."""
         assert main(["--grace", "0"]) == 0
         assert "site/index.html" in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_an_abandoned_step_exits_with_1(self, capsys: pytest.CaptureFixture[str]) -> None:
         """The model names the exit code of the step."""
         assert main([plan("Fail: `exit 7`")]) == 1
@@ -281,6 +287,7 @@ class TestProgram:
         assert "failed with exit code 7" in shown
         assert "✗ [0] Fail" in shown
 
+    @pytest.mark.slow
     def test_a_checklist_comes_from_standard_input(self) -> None:
         run = subprocess.run(
             [sys.executable, "-m", "graphs", "-"],
@@ -353,6 +360,7 @@ class TestResuming:
             stderr=subprocess.PIPE,
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
     def test_a_killed_run_can_be_resumed(
         self, kill: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -375,6 +383,7 @@ class TestResuming:
         assert log.count("one") == log.count("three") == 1
         assert "3 completed" in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_a_finished_thread_is_only_reported(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
