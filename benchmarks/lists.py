@@ -7,13 +7,8 @@ from typing import Any
 from langchain.agents.middleware import TodoListMiddleware
 
 from benchmarks.scripts import TodoCalls, langchain_calls, no_calls, pack_calls
+from todo_tools import TODO_LIGHT_PROMPT
 from todo_tools.middleware import TodoMiddleware
-
-# Replace by `from todo_tools import TODO_LIGHT_PROMPT` as soon as the library has it.
-TODO_LIGHT_PROMPT = (
-    "For work of several steps you can keep a todo list with `write_todos` and `edit_todos`. "
-    "Make todo calls in the same turn as the next calls of the work."
-)
 
 
 @dataclass(frozen=True)

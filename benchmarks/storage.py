@@ -19,7 +19,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from benchmarks.lists import LANGCHAIN, NO_LIST, PACK, ListKind
 from benchmarks.scripts import REQUEST, SYSTEM_PROMPT, script
 from benchmarks.work import Case, working_tool
-from todo_tools.state import DeltaTodoState
+from todo_tools import DeltaTodoState
 from todo_tools.testing import ScriptedChatModel
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}

@@ -21,6 +21,8 @@ from graphs.tools.shell import LocalShell, shell_tool
 from tests.lifeline import BEGIN, Lifeline
 from todo_tools.testing import ScriptedChatModel, call, turn
 
+pytestmark = pytest.mark.slow  # every test runs commands
+
 ROOT = Path(__file__).parent.parent
 
 

@@ -18,6 +18,7 @@ LIBRARY = Path(todo_tools.__file__).parent
 
 PUBLIC = {
     "todo_tools": [
+        "TODO_LIGHT_PROMPT",
         "TODO_SYSTEM_PROMPT",
         "AutoContinue",
         "DeltaTodoState",

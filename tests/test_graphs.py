@@ -161,6 +161,7 @@ agent = build_coding_agent(model, Path.cwd())
 """
 
 
+@pytest.mark.slow
 class TestCopies:
     """The three examples that a visitor copies, each copied into an empty directory and run."""
 

@@ -6,7 +6,7 @@ from todo_tools._decision import AutoContinue
 from todo_tools._formatting import format_status, format_todos
 from todo_tools._loop import add_auto_continue
 from todo_tools._model_view import model_view
-from todo_tools._prompts import TODO_SYSTEM_PROMPT
+from todo_tools._prompts import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
 from todo_tools._todos import TodoDetails, TodoItem, TodoLimits, TodoStatus
 from todo_tools._tools import create_todo_tools
 from todo_tools.gate import TodoGate
@@ -14,6 +14,7 @@ from todo_tools.state import DeltaTodoState, TodoState
 from todo_tools.transcript import todos_from_messages
 
 __all__ = [
+    "TODO_LIGHT_PROMPT",
     "TODO_SYSTEM_PROMPT",
     "AutoContinue",
     "DeltaTodoState",

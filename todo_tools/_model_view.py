@@ -22,7 +22,7 @@ from todo_tools import _prompts as prompts
 from todo_tools._formatting import format_incomplete, format_todos, read_change
 from todo_tools._ids import stable_ids
 from todo_tools._records import TOOLS
-from todo_tools._shown_list import changed_list, due_block, known_after, turns
+from todo_tools._shown_list import changed_list, due_block, listed_list, same_list, turns
 from todo_tools._todos import TodoItem, incomplete, require_whole_number
 from todo_tools.state import TodoBlocks, blocks_in, messages_in
 from todo_tools.transcript import continuation_lines
@@ -77,31 +77,46 @@ def _viewed(
     """Each message as the model reads it; it follows from the messages up to it."""
     known: list[TodoItem] = []
     reminders = _reminder_places(messages, remind_every)
-    closings = _closing_places(messages)
+    changed = [changed_list(message) for message in messages]
+    closings = _closing_places(messages, changed)
     for at, place in enumerate(stable_ids(messages)):
         message, block = messages[at], blocks.get(place)
-        shown = _shortened(message, known, closes_turn=at in closings)
-        known = known_after(known, message, block)
+        todos = changed[at]
+        if todos is None:
+            viewed = _without_list(message, known)
+        else:
+            viewed = _shortened(message, todos, known, closes_turn=at in closings)
+        known = _known_after(known, message, todos if block is None else block)
         if block is not None:
-            shown = _extended(shown, prompts.list_block(format_todos(known)))
+            viewed = _extended(viewed, prompts.list_block(format_todos(known)))
         elif at in reminders and incomplete(known):
-            shown = _extended(shown, prompts.reminder(known))
-        yield shown
+            viewed = _extended(viewed, prompts.reminder(known))
+        yield viewed
 
 
-def _shortened(message: Message, known: list[TodoItem], *, closes_turn: bool) -> Message:
-    """A message without what the model has read before."""
-    todos = changed_list(message)
-    if todos is None:
-        return _without_list(message, known)
+def _known_after(
+    known: list[TodoItem], message: BaseMessage, shown: list[TodoItem] | None
+) -> list[TodoItem]:
+    """The list that the model knows after a message, which shows one or may be a listing."""
+    if shown is not None:
+        return shown
+    listed = listed_list(message)
+    # A listing has control characters made visible; the known list has the texts themselves.
+    return known if listed is None or same_list(known, listed) else listed
+
+
+def _shortened(
+    message: Message, todos: list[TodoItem], known: list[TodoItem], *, closes_turn: bool
+) -> Message:
+    """A result that changed the list, without what the model has read before."""
     text = message.text
     summary = text.partition("\n")[0]
     is_told = _after_summary(known, summary) == todos
     lines = [summary if is_told else text]
     if closes_turn and todos and (is_told or not incomplete(todos)):
         lines.append(prompts.progress(todos))
-    shown = "\n".join(lines) if is_told else "\n\n".join(lines)
-    return message.model_copy(update={"content": shown})
+    content = "\n".join(lines) if is_told else "\n\n".join(lines)
+    return message.model_copy(update={"content": content})
 
 
 def _after_summary(known: list[TodoItem], summary: str) -> list[TodoItem] | None:
@@ -135,11 +150,13 @@ def _extended(message: Message, text: str) -> Message:
     return message.model_copy(update={"content": content})
 
 
-def _closing_places(messages: Sequence[BaseMessage]) -> set[int]:
+def _closing_places(
+    messages: Sequence[BaseMessage], changed: Sequence[list[TodoItem] | None]
+) -> set[int]:
     """The last result of each turn that changed the list."""
     places: set[int] = set()
     for _, results in turns(messages):
-        changes = [at for at in results if changed_list(messages[at]) is not None]
+        changes = [at for at in results if changed[at] is not None]
         places.update(changes[-1:])
     return places
 

@@ -32,27 +32,41 @@ PROMPT_GUIDELINES = (
     "`'complete'` when done.",
 )
 
-_WHEN_TO_USE = "For work of three or more steps; a simple request is better done directly."
-_ANSWER_LAST = "The user's answer belongs in a message after your last todo call."
+# A todo call in a turn of its own costs ten times what it costs beside a call of the work.
+_TOGETHER = (
+    "Call the todo tools in one turn with the tools of the work: complete an item, start the next "
+    "one and begin on it."
+)
+_ANSWER_LAST = "Answer the user after your last todo call."
 
 TODO_SYSTEM_PROMPT = "\n".join(
     [
-        f"{PROMPT_SNIPPET}. {_WHEN_TO_USE}",
+        f"{PROMPT_SNIPPET}.",
         "",
-        *(f"- {guideline}" for guideline in PROMPT_GUIDELINES),
-        f"- {_ANSWER_LAST}",
+        *(f"- {guideline}" for guideline in (*PROMPT_GUIDELINES, _TOGETHER, _ANSWER_LAST)),
     ]
 )
 """A system prompt for an agent with the three tools; put your own before or after it."""
 
-WRITE_DESCRIPTION = (
-    "Write the todo list. New items are not started; with 'append' and 'insert' the others keep "
-    "their status. For work of three or more steps, not for simple requests."
+TODO_LIGHT_PROMPT = (
+    "For work of three or more steps you can keep a todo list with `write_todos` and mark its "
+    "items with `edit_todos`. Make these calls in the same turn as calls of the work. A simple "
+    "request needs no list."
 )
-LIST_DESCRIPTION = "Show the todo list: status icon, 0-based index and text of each item."
+"""A shorter system prompt that leaves more to the model, for models that plan well by themselves.
+
+With strong models much of what a list costs is turns that only keep the list. This prompt does not
+ask for a status change at every step. The loop works with it as with the longer one.
+"""
+
+WRITE_DESCRIPTION = (
+    "Write the todo list; new items are not started. For work of three or more steps, not for "
+    "simple requests."
+)
+LIST_DESCRIPTION = "Show the todo list: status, 0-based index and text of each item."
 EDIT_DESCRIPTION = (
-    "Set the status of todo items by index: 'start' before working on one, 'complete' when it is "
-    "done, 'abandon' when it is no longer needed. All indices must exist, or nothing changes."
+    "Set the status of todo items: 'start' before working on one, 'complete' when it is done, "
+    "'abandon' when it is not needed. Call it in one turn with the next calls of the work."
 )
 
 OUTSIDE_GRAPH = (

@@ -17,23 +17,21 @@ from todo_tools.transcript import details_of, last_user_message, list_after
 
 
 def known_list(messages: Sequence[BaseMessage], blocks: TodoBlocks) -> list[TodoItem]:
-    """The list that a reader of these messages knows."""
-    known: list[TodoItem] = []
-    for message, place in zip(messages, stable_ids(messages), strict=True):
-        known = known_after(known, message, blocks.get(place))
-    return known
+    """The list that a reader of these messages knows: the one that was shown last."""
+    places = list(stable_ids(messages))
+    for at in reversed(range(len(messages))):
+        shown = shown_list(messages[at], blocks.get(places[at]))
+        if shown is not None:
+            return shown
+    return []
 
 
-def known_after(
-    known: list[TodoItem], message: BaseMessage, block: list[TodoItem] | None
-) -> list[TodoItem]:
-    """The list that a reader knows after one more message and the block appended to it."""
+def shown_list(message: BaseMessage, block: list[TodoItem] | None) -> list[TodoItem] | None:
+    """The list that a message or the block appended to it shows; `None` for most messages."""
     if block is not None:
         return block
     changed = changed_list(message)
-    if changed is not None:
-        return changed
-    return known if (listed := _listing(message, known)) is None else listed
+    return listed_list(message) if changed is None else changed
 
 
 def changed_list(message: BaseMessage) -> list[TodoItem] | None:
@@ -48,13 +46,13 @@ def changed_list(message: BaseMessage) -> list[TodoItem] | None:
     return todos if message.content.count("\n") == max(len(todos), 1) + 1 else None
 
 
-def _listing(message: BaseMessage, known: list[TodoItem]) -> list[TodoItem] | None:
+def listed_list(message: BaseMessage) -> list[TodoItem] | None:
     """The list that a `list_todos` result shows."""
     details = details_of(message)
     if details is None or "error" in details or details["action"] != "list":
         return None
-    if message.text == format_todos(known):
-        return known
+    if message.text == format_todos([]):
+        return []
     items = list(read_lines(message.text))
     return [item[1] for item in items if item] if all(items) else None
 
@@ -67,7 +65,7 @@ def due_block(state: object, *, at_newest: bool) -> TodoBlocks:
         at_newest: Append it to the newest message: right where each call of the model is seen and
             the block is recorded at once. Otherwise it goes where it was at every call of the model
             since the list changed: to the newest message of the user, or to the last tool result of
-            the newest change of the list, whichever is later.
+            the newest turn that showed the list, whichever is later.
 
     Returns:
         The list under the id of a message; empty where no block is needed, or none can be.
@@ -76,7 +74,7 @@ def due_block(state: object, *, at_newest: bool) -> TodoBlocks:
     if not has_todos(state):
         return {}
     todos, blocks = todos_in(state), blocks_in(state)
-    if _same(known_list(messages, blocks), todos) or _is_over(todos, messages):
+    if same_list(known_list(messages, blocks), todos) or _is_over(todos, messages):
         return {}
     at = _newest(messages) if at_newest else _stable_place(messages)
     return {} if at is None else {list(stable_ids(messages))[at]: todos}
@@ -106,7 +104,7 @@ def record_block(state: object, answer_at: int) -> dict[str, TodoBlocks]:
     return {"todo_blocks": due} if due else {}
 
 
-def _same(known: list[TodoItem], todos: list[TodoItem]) -> bool:
+def same_list(known: list[TodoItem], todos: list[TodoItem]) -> bool:
     """Whether a reader knows the list, as far as characters can be shown."""
     if known == todos:
         return True
@@ -133,12 +131,12 @@ def _newest(messages: Sequence[AnyMessage]) -> int | None:
 
 
 def _stable_place(messages: Sequence[AnyMessage]) -> int | None:
-    changed = -1
+    shown = -1
     for _, results in turns(messages):
-        if any(changed_list(messages[at]) is not None for at in results):
-            changed = results[-1]
+        if any(shown_list(messages[at], None) is not None for at in results):
+            shown = results[-1]
     spoken = last_user_message(messages)
-    at = max(changed, -1 if spoken is None else spoken)
+    at = max(shown, -1 if spoken is None else spoken)
     return at if at >= 0 else _newest(messages)
 
 

@@ -160,11 +160,10 @@ def _list_in(prompt: list[BaseMessage]) -> list[_Item]:
     """The list as the texts of the prompt tell it."""
     items: list[_Item] = []
     for message in prompt:
-        summary, _, rest = message.text.partition("\n")
         is_result = isinstance(message, ToolMessage) and message.name in TOOLS
-        shown = message.text.partition(NOTE)[2] or (rest if is_result else "")
+        shown = message.text.partition(NOTE)[2] or (message.text if is_result else "")
         listed = [entry[1] for entry in read_lines(shown) if entry]
-        change = read_change(summary) if is_result else None
+        change = read_change(message.text.partition("\n")[0]) if is_result else None
         if listed:
             items = [(item["status"], item["text"]) for item in listed]
         elif change:
