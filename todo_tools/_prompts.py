@@ -37,13 +37,12 @@ _TOGETHER = (
     "Call the todo tools in one turn with the tools of the work: complete an item, start the next "
     "one and begin on it."
 )
-_ANSWER_LAST = "Answer the user after your last todo call."
 
 TODO_SYSTEM_PROMPT = "\n".join(
     [
         f"{PROMPT_SNIPPET}.",
         "",
-        *(f"- {guideline}" for guideline in (*PROMPT_GUIDELINES, _TOGETHER, _ANSWER_LAST)),
+        *(f"- {guideline}" for guideline in (*PROMPT_GUIDELINES, _TOGETHER)),
     ]
 )
 """A system prompt for an agent with the three tools; put your own before or after it."""
@@ -63,7 +62,7 @@ WRITE_DESCRIPTION = (
     "Write the todo list; new items are not started. For work of three or more steps, not for "
     "simple requests."
 )
-LIST_DESCRIPTION = "Show the todo list: status, 0-based index and text of each item."
+LIST_DESCRIPTION = "Show the todo list: status, index and text of each item."
 EDIT_DESCRIPTION = (
     "Set the status of todo items: 'start' before working on one, 'complete' when it is done, "
     "'abandon' when it is not needed. Call it in one turn with the next calls of the work."
@@ -94,13 +93,13 @@ def progress(todos: Sequence[TodoItem]) -> str:
     open_items = incomplete(todos)
     if not open_items:
         return "Every item is finished. Now answer the user."
-    finished = f"{len(todos) - len(open_items)}/{len(todos)} finished."
+    finished = f"{len(todos) - len(open_items)}/{len(todos)} done."
     started = [entry for entry in open_items if entry[1]["status"] == "in_progress"]
     if not started:
         return f"{finished} Next: {_brief(*open_items[0])}"
     shown = "; ".join(_brief(*entry) for entry in started[:_SHOWN_ITEMS])
     more = len(started) - _SHOWN_ITEMS
-    return f"{finished} In progress: {shown}{f'; {more} more' if more > 0 else ''}"
+    return f"{finished} Now: {shown}{f'; {more} more' if more > 0 else ''}"
 
 
 def reminder(todos: Sequence[TodoItem]) -> str:
@@ -116,7 +115,7 @@ def _brief(index: int, todo: TodoItem) -> str:
 
 _SHOWN_ITEMS = 3
 # The whole text is in the list that the model was shown; this is enough to know the item by.
-_SHOWN_CHARACTERS = 60
+_SHOWN_CHARACTERS = 40
 
 
 CONTINUE = (

@@ -165,7 +165,7 @@ def _edit_parameters(limits: TodoLimits) -> dict[str, Parameter]:
             schema={
                 "type": "string",
                 "enum": list(_actions()),
-                "description": f"Action to apply to the todo items: {_actions_in_words()}",
+                "description": "Action to apply to the todo items",
             }
         ),
         "indices": Parameter(
@@ -181,11 +181,6 @@ def _edit_parameters(limits: TodoLimits) -> dict[str, Parameter]:
 def _actions() -> dict[str, TodoStatus]:
     """The actions of `edit_todos`, each with the status that it sets."""
     return {row.action: status for status, row in STATUSES.items() if row.action}
-
-
-def _actions_in_words() -> str:
-    *others, last = map(repr, _actions())
-    return f"{', '.join(others)} or {last}"
 
 
 def _check_edit(args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimits) -> Checked:

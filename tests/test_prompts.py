@@ -1,0 +1,46 @@
+"""What models read: its size, and what it does not ask for."""
+
+import json
+
+from langchain.agents.middleware import TodoListMiddleware
+from langchain_core.messages import HumanMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from todo_tools import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT, create_todo_tools
+
+
+def tokens(text: str) -> int:
+    return count_tokens_approximately([HumanMessage(text)])
+
+
+SCHEMAS = tokens(json.dumps([convert_to_openai_tool(tool) for tool in create_todo_tools()]))
+
+
+class TestSize:
+    def test_schemas_and_system_prompt_stay_under_680_tokens(self) -> None:
+        assert SCHEMAS + tokens(TODO_SYSTEM_PROMPT) < 680
+
+    def test_with_the_light_prompt_they_stay_under_500_tokens(self) -> None:
+        assert tokens(TODO_LIGHT_PROMPT) <= 80
+        assert SCHEMAS + tokens(TODO_LIGHT_PROMPT) < 500
+
+    def test_they_are_less_than_half_of_what_langchains_list_takes(self) -> None:
+        """LangChain describes its one tool twice: in the schema and in the system prompt."""
+        stock = TodoListMiddleware()
+        schema = json.dumps([convert_to_openai_tool(tool) for tool in stock.tools])
+        assert (
+            SCHEMAS + tokens(TODO_SYSTEM_PROMPT)
+            < (tokens(schema) + tokens(stock.system_prompt)) / 2
+        )
+
+
+class TestLightPrompt:
+    def test_it_obliges_the_model_to_nothing(self) -> None:
+        """Such words make strong models spend turns on the list alone."""
+        words = TODO_LIGHT_PROMPT.lower().split()
+        assert not {"always", "must", "verify", "every"} & set(words)
+
+    def test_both_prompts_ask_for_todo_calls_beside_the_work(self) -> None:
+        assert "in one turn with" in TODO_SYSTEM_PROMPT
+        assert "in the same turn as" in TODO_LIGHT_PROMPT
