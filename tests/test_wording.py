@@ -1,0 +1,65 @@
+"""Other words for the model: descriptions of the tools, and the instruction of the loop."""
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graphs.until_done import build_graph
+from tests.support import BEGIN, plan
+from todo_tools import AutoContinue, create_todo_tools
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel
+
+
+class TestDescriptions:
+    def test_a_named_tool_has_the_given_description(self) -> None:
+        """Tools that are not named keep theirs."""
+        stock = create_todo_tools()
+        other = create_todo_tools(descriptions={"edit_todos": "Tick."})
+        assert [tool.description for tool in other] == [
+            stock[0].description,
+            stock[1].description,
+            "Tick.",
+        ]
+
+    def test_the_middleware_takes_them_too(self) -> None:
+        model = ScriptedChatModel(script=["Hello."])
+        middleware = TodoMiddleware(descriptions={"list_todos": "Look."})
+        create_agent(model, middleware=[middleware]).invoke(BEGIN)
+        assert model.tools[1]["function"]["description"] == "Look."
+
+    def test_an_unknown_tool_is_refused(self) -> None:
+        with pytest.raises(
+            ValueError, match=r"names 'edit'; the tools are write_todos, list_todos"
+        ):
+            create_todo_tools(descriptions={"edit": "Tick."})
+
+    def test_what_is_no_text_is_refused(self) -> None:
+        wrong: Any = {"edit_todos": 5}
+        with pytest.raises(
+            TypeError, match=r"descriptions\['edit_todos'\] must be a string, got 5"
+        ):
+            create_todo_tools(descriptions=wrong)
+
+
+class TestInstruction:
+    def test_a_continuation_begins_with_the_given_instruction(self, config: RunnableConfig) -> None:
+        """The incomplete items and the next call follow it as before."""
+        model = ScriptedChatModel(script=[plan("a"), "I stop.", "I stop again."])
+        policy = AutoContinue(prompt="Weiter so.", max_in_turn=1)
+        graph = build_graph(model, policy=policy).compile(checkpointer=InMemorySaver())
+        stored = graph.invoke(BEGIN, config)["messages"][-2].text
+        assert stored.startswith("Weiter so.\n\n– [0] a\n\nNext: call edit_todos")  # noqa: RUF001
+        assert model.prompts[-1][-1].text.startswith("Weiter so.\n\nNext: call edit_todos")
+
+    @pytest.mark.parametrize(
+        ("prompt", "error"), [("  ", ValueError), (5, TypeError), (None, TypeError)]
+    )
+    def test_an_instruction_that_says_nothing_is_refused(
+        self, prompt: Any, error: type[Exception]
+    ) -> None:
+        with pytest.raises(error, match="prompt must"):
+            AutoContinue(prompt=prompt)
