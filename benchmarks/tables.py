@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from benchmarks.compare import IN_DEEPAGENTS, Comparison
-from benchmarks.goals import goals, times_less
+from benchmarks.goals import CACHES, MOST_ADDED, goals, times_less
 from benchmarks.lists import LANGCHAIN, LISTS
 from benchmarks.prices import PRICE_LISTS
 from benchmarks.results import Results
 from benchmarks.work import Case
 
 PRICES = tuple(PRICE_LISTS)
+BESIDE = "beside"
 
 
 def report(results: Results) -> str:
@@ -17,6 +18,8 @@ def report(results: Results) -> str:
     usual = {case: seen for case, seen in results.work.items() if case.chars == Case(1).chars}
     deep = {IN_DEEPAGENTS: results.in_deepagents}
     sections = [
+        ("In short: added with the todo calls beside the work", summary(results)),
+        ("In short: bytes in a SQLite file", stored_summary(results)),
         ("Goals", goals_table(results)),
         ("Added to the same work without a list: results of 2,000 characters", added(usual)),
         ("Added in deepagents' default stack", added(deep)),
@@ -27,6 +30,40 @@ def report(results: Results) -> str:
         ("All figures", details(results)),
     ]
     return "\n\n".join(f"## {title}\n\n{body}" for title, body in sections) + "\n"
+
+
+def summary(results: Results) -> str:
+    """The cases that the goals name, under the prices that most providers have."""
+    return table(
+        ["items", "list", "tokens sent", "automatic prefix cache", "marked cache"],
+        [
+            [
+                str(case.items),
+                kind.name,
+                f"+{_percents([comparison.added_sent(kind.name, BESIDE)])}",
+                *(
+                    f"+{_percents([comparison.added(kind.name, BESIDE, cache)])}"
+                    for cache in CACHES
+                ),
+            ]
+            for case, comparison in results.work.items()
+            if case in MOST_ADDED
+            for kind in LISTS
+        ],
+    )
+
+
+def stored_summary(results: Results) -> str:
+    """What the checkpointer keeps of a run, for the cases that the goals name."""
+    names = list(next(iter(results.stored.values())))
+    return table(
+        ["items", *names],
+        [
+            [str(case.items), *(f"{variants[name].size / 1e6:,.1f} MB" for name in names)]
+            for case, variants in results.stored.items()
+            if case in MOST_ADDED
+        ],
+    )
 
 
 def goals_table(results: Results) -> str:
