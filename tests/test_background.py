@@ -1,13 +1,11 @@
 """Background tasks: whose they are, how many there may be, and when they end."""
 
-import asyncio
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from graphs.coding_agent import build_coding_agent
 from graphs.tools.background import BackgroundTasks
 from graphs.tools.shell import LocalShell, shell_tool
 from tests.lifeline import BEGIN, Lifeline
+from tests.waiting import await_for
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow  # every test runs commands
@@ -62,7 +61,7 @@ class TestThreads:
             return str(final["messages"][-2].text)
 
         task_id = id_in(await use("one", call("run_in_background", command="pwd; sleep 60")))
-        await asyncio.to_thread(wait_until, lambda: str(tmp_path) in tasks.fetch(task_id, "one"))
+        await await_for(lambda: str(tmp_path) in tasks.fetch(task_id, "one"), "the output")
         fetch, show = call("get_background_task", task_id=task_id), call("list_background_tasks")
         assert await use("two", show) == "No background tasks"
         assert "no background task" in await use("two", fetch)
@@ -79,14 +78,6 @@ class TestThreads:
             tasks.fetch(other)
         with pytest.raises(ToolException, match="no background task"):
             tasks.fetch(mine, "a thread")
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(3_000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("timed out")
 
 
 class TestTheLimit:

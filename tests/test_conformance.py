@@ -1,9 +1,6 @@
 """Recorded traces of the reference, replayed through a compiled graph with its loop."""
 
-import gzip
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,20 +10,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
+from tests.support import recorded_scenarios
 from todo_tools import format_status, model_view, todos_from_messages
 from todo_tools._answers import format_call
 from todo_tools._formatting import format_in_progress
 from todo_tools.testing import ScriptedChatModel, call, turn
 
-TRACES = Path(__file__).parent / "traces" / "til_done_traces.jsonl.gz"
-
-
-def scenarios() -> list[Any]:
-    with gzip.open(TRACES, "rt", encoding="utf-8") as lines:
-        return [
-            pytest.param(scenario["steps"], id=f"seed-{scenario['seed']}")
-            for scenario in map(json.loads, lines)
-        ]
+SCENARIOS = [
+    pytest.param(scenario["steps"], id=f"seed-{scenario['seed']}")
+    for scenario in recorded_scenarios()
+]
 
 
 class Replay:
@@ -100,7 +93,7 @@ def differs_on_purpose(step: dict[str, Any]) -> bool:
     return step["op"] == "call" and not step["schema_ok"] and "error" not in step["details"]
 
 
-@pytest.mark.parametrize("steps", scenarios())
+@pytest.mark.parametrize("steps", SCENARIOS)
 def test_a_recorded_scenario_is_reproduced(steps: list[dict[str, Any]]) -> None:
     """Texts, details, lists, status, continuations and reconstruction are those recorded."""
     replay = Replay()

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -18,14 +17,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.prebuilt import ToolNode
 
 from graphs.notes import Notes, NotesState, answer_note, build_graph, fold_notes, notes_tool
-from tests.support import items
+from tests.support import Graph, items, results_in, tool_graph
 from todo_tools.testing import ScriptedChatModel, call, turn
 
-Graph = CompiledStateGraph[Any, Any, Any, Any]
 AT = "2025-01-15T14:30:00.000Z"
 LATER = "2025-01-15T14:31:00.000Z"
 
@@ -38,12 +34,9 @@ def noted(*texts: str, next_id: int | None = None) -> Notes:
     return notes
 
 
-def tool_graph(state: Any = NotesState) -> Graph:
-    """A graph that runs the calls of the last message and nothing else."""
-    builder = StateGraph(state)
-    builder.add_node("tools", ToolNode([notes_tool()]))
-    builder.add_edge(START, "tools")
-    return builder.compile()
+def notes_graph(state: Any = NotesState) -> Graph:
+    """A graph that runs the notes calls of the last message and nothing else."""
+    return tool_graph([notes_tool()], state)
 
 
 def agent_graph(*calls: ToolCall) -> Graph:
@@ -51,10 +44,6 @@ def agent_graph(*calls: ToolCall) -> Graph:
     model = ScriptedChatModel(script=[turn("", *calls), "Done."])
     state: Any = NotesState  # it need not derive from AgentState, whatever the annotation says
     return create_agent(model, [notes_tool()], state_schema=state)
-
-
-def results(values: Mapping[str, Any]) -> list[ToolMessage]:
-    return [message for message in values["messages"] if isinstance(message, ToolMessage)]
 
 
 def texts(values: Mapping[str, Any]) -> list[tuple[int, str]]:
@@ -253,7 +242,7 @@ class TestSeveralCallsInOneTurn:
     """They act in call order, and each sees the changes of those before it."""
 
     def check(self, final: dict[str, Any]) -> None:
-        *answers, listing = [message.text for message in results(final)]
+        *answers, listing = [message.text for message in results_in(final)]
         assert answers == [
             'Note #1 saved: "a"',
             'Note #2 saved: "b"',
@@ -266,15 +255,15 @@ class TestSeveralCallsInOneTurn:
         assert listing == "\n".join(
             f"#{note['id']} [{note['createdAt']}]: {note['text']}" for note in stored["notes"]
         )
-        assert results(final)[-1].artifact == {"action": "list", **stored}
+        assert results_in(final)[-1].artifact == {"action": "list", **stored}
 
     def test_in_a_tool_node(self) -> None:
         """One task runs all of them in threads."""
-        self.check(tool_graph().invoke({"messages": [turn("", *SIBLINGS)]}))
+        self.check(notes_graph().invoke({"messages": [turn("", *SIBLINGS)]}))
 
     async def test_in_a_tool_node_asynchronously(self) -> None:
         """One task gathers all of them."""
-        self.check(await tool_graph().ainvoke({"messages": [turn("", *SIBLINGS)]}))
+        self.check(await notes_graph().ainvoke({"messages": [turn("", *SIBLINGS)]}))
 
     def test_in_create_agent(self) -> None:
         """Each call is one task."""
@@ -290,7 +279,7 @@ class TestSeveralCallsInOneTurn:
         final = agent_graph(*calls).invoke({"messages": [("user", "Begin.")]})
         stored = final["notes"]["notes"]
         assert [note["id"] for note in stored] == list(range(1, 13))
-        for at, message in enumerate(results(final), start=1):
+        for at, message in enumerate(results_in(final), start=1):
             assert message.artifact["notes"] == stored[:at]
 
     def test_calls_of_other_tools_between_them_do_not_count(self) -> None:
@@ -315,7 +304,7 @@ class TestSeveralCallsInOneTurn:
 
 class TestResults:
     def run(self, *calls: ToolCall, **state: Any) -> dict[str, Any]:
-        return tool_graph().invoke({"messages": [turn("", *calls)], **state})
+        return notes_graph().invoke({"messages": [turn("", *calls)], **state})
 
     def test_the_time_is_that_of_the_call(self) -> None:
         """It is ISO 8601 in UTC, with milliseconds and `Z`."""
@@ -327,8 +316,8 @@ class TestResults:
     def test_an_error_is_flagged(self) -> None:
         """The model and the application both see it."""
         final = self.run(call("notes", action="get", id=3), call("notes", action="list"))
-        assert [message.status for message in results(final)] == ["error", "success"]
-        assert results(final)[0].artifact["error"] == "#3 not found"
+        assert [message.status for message in results_in(final)] == ["error", "success"]
+        assert results_in(final)[0].artifact["error"] == "#3 not found"
         assert final["notes"] == {}
 
     @pytest.mark.parametrize(
@@ -338,27 +327,27 @@ class TestResults:
         """Their names may be names that Python's own machinery uses."""
         bad = ToolCall(name="notes", args=args, id="1", type="tool_call")
         state = {"messages": [turn("", bad)]}
-        for final in (tool_graph().invoke(state), await tool_graph().ainvoke(state)):
-            (message,) = results(final)
+        for final in (notes_graph().invoke(state), await notes_graph().ainvoke(state)):
+            (message,) = results_in(final)
             assert message.status == "error"
             assert message.text.startswith("Unknown action: ")
 
     def test_a_forged_runtime_is_replaced(self) -> None:
         """The model cannot speak for the graph."""
         forged = call("notes", action="get", id=1, runtime={"state": {"notes": noted("forged")}})
-        (message,) = results(self.run(forged, notes=noted("real")))
+        (message,) = results_in(self.run(forged, notes=noted("real")))
         assert message.text == "#1: real"
 
     def test_details_share_nothing_with_the_state(self) -> None:
         """A reader that changes one changes nothing else."""
         final = self.run(call("notes", action="list"), notes=noted("a"))
         final["notes"]["notes"][0]["text"] = "changed"
-        assert results(final)[0].artifact["notes"] == noted("a")["notes"]
+        assert results_in(final)[0].artifact["notes"] == noted("a")["notes"]
 
     def test_changes_are_written_to_the_custom_stream(self) -> None:
         """Each has a status line; reads and errors write nothing."""
         state: dict[str, Any] = {"messages": [turn("", *SIBLINGS)]}
-        events = list(tool_graph().stream(state, stream_mode="custom"))
+        events = list(notes_graph().stream(state, stream_mode="custom"))
         assert sorted(event["status"] for event in events) == [
             "Notes: 1 saved",
             "Notes: 1 saved",
@@ -371,7 +360,7 @@ class TestResults:
         """This is so in another graph and outside any graph."""
         add = call("notes", action="add", text="a")
         if state:
-            (message,) = results(tool_graph(state).invoke({"messages": [turn("", add)]}))
+            (message,) = results_in(notes_graph(state).invoke({"messages": [turn("", add)]}))
         else:
             message = notes_tool().invoke(add)
         assert message.status == "error"

