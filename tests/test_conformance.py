@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
 from tests.support import recorded_scenarios
-from todo_tools import format_status, model_view, todos_from_messages
+from todo_tools import AutoContinue, format_status, model_view, todos_from_messages
 from todo_tools._answers import format_call
 from todo_tools._formatting import format_in_progress
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -28,7 +28,7 @@ class Replay:
     def __init__(self) -> None:
         self.answer = AIMessage("")
         model = ScriptedChatModel(script=lambda _: self.answer)
-        builder = build_graph(model)
+        builder = build_graph(model, policy=AutoContinue(max_idle=None))
         self.graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["agent"])
         self.config: RunnableConfig = {"configurable": {"thread_id": "replay"}}
         self.graph.invoke({"messages": [("user", "Begin.")]}, self.config)

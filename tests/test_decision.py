@@ -28,8 +28,8 @@ def at_end(
     return decide(state, policy)
 
 
-def counted(in_a_row: int, in_turn: int) -> LoopState:
-    return {"in_a_row": in_a_row, "in_turn": in_turn, "user_message": "u1"}
+def counted(in_a_row: int, in_turn: int, idle: int = 0) -> LoopState:
+    return {"in_a_row": in_a_row, "in_turn": in_turn, "idle": idle, "heard": ["u1"]}
 
 
 class TestOrder:
@@ -80,6 +80,14 @@ class TestOrder:
         """OpenAI's two APIs and Gemini report refusals in forms of their own."""
         assert at_end(messages=[USER, last]).outcome == "refused"
 
+    @pytest.mark.parametrize("own_answer", [True, False])
+    def test_a_message_after_an_aborted_answer_does_not_hide_it(self, own_answer: bool) -> None:
+        """A middleware may add one, also in the model's name."""
+        added = HumanMessage("The time is 12:00.") if own_answer else AIMessage("Stopped.")
+        aborted = AIMessage("I was…", response_metadata={"stop_reason": "aborted"})
+        state = {"messages": [USER, aborted, added], "todos": OPEN}
+        assert decide(state, AutoContinue(), own_answer=own_answer).outcome == "aborted"
+
     def test_a_run_that_something_else_ended_stops(self) -> None:
         """A limit on model calls does so; a finished list is still called finished."""
         state = {"messages": [USER, AIMessage("Limit reached.")], "todos": OPEN}
@@ -100,7 +108,7 @@ class TestOrder:
     def test_a_continuation_is_counted(self) -> None:
         decision = at_end(loop=counted(3, 7))
         assert decision.outcome is None
-        assert decision.next_loop == {**counted(4, 8), "outcome": None}
+        assert decision.next_loop == {**counted(4, 8, 1), "outcome": None}
 
 
 class TestLimits:
@@ -121,6 +129,14 @@ class TestLimits:
         assert decision.outcome == "limit_in_turn"
         assert "100 continuations for one message" in decision.notice
 
+    def test_three_idle_continuations_are_allowed(self) -> None:
+        """The next is refused, unless the model has called a tool or the limit is off."""
+        assert at_end(loop=counted(2, 2, 2)).outcome is None
+        decision = at_end(loop=counted(3, 3, 3))
+        assert decision.outcome == "stalled"
+        assert decision.notice.startswith("⚠ Stopped after 3 continuations without a tool call;")
+        assert at_end(loop=counted(3, 3, 3), policy=AutoContinue(max_idle=None)).outcome is None
+
     def test_a_new_message_of_the_user_resets_both(self) -> None:
         """It is recognised by its id."""
         history: list[AnyMessage] = [
@@ -133,7 +149,8 @@ class TestLimits:
         assert decision.next_loop == {
             "in_a_row": 1,
             "in_turn": 1,
-            "user_message": "u2",
+            "idle": 1,
+            "heard": ["u1", "u2"],
             "outcome": None,
         }
 
@@ -179,16 +196,17 @@ class TestPrompt:
 
 class TestPolicy:
     def test_defaults_are_safe(self) -> None:
-        """It allows 20 in a row and 100 for one message, and neither waits nor asks."""
+        """It allows 20 in a row, 100 for one message and 3 idle; it neither waits nor asks."""
         policy = AutoContinue()
-        assert (policy.max_in_a_row, policy.max_in_turn, policy.grace_seconds) == (20, 100, 0)
+        assert (policy.max_in_a_row, policy.max_in_turn, policy.max_idle) == (20, 100, 3)
+        assert policy.grace_seconds == 0
         assert not policy.ask
 
-    @pytest.mark.parametrize("name", ["max_in_a_row", "max_in_turn", "grace_seconds"])
+    @pytest.mark.parametrize("name", ["max_in_a_row", "max_in_turn", "max_idle", "grace_seconds"])
     def test_a_negative_count_is_refused(self, name: str) -> None:
         """The error names the setting and what was given."""
         with pytest.raises(ValueError, match=f"{name} must be 0 or more, got -1"):
-            AutoContinue(**{name: -1})  # type: ignore[arg-type]  # one of the three counts
+            AutoContinue(**{name: -1})  # type: ignore[arg-type]  # one of the counts
 
     def test_asking_and_waiting_exclude_each_other(self) -> None:
         """A question already waits for the user."""

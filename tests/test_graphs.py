@@ -102,11 +102,12 @@ class TestUntilDone:
             "abandoned",
             "completed",
         ]
-        assert final["todo_loop"] | {"user_message": ""} == {
+        assert final["todo_loop"] | {"heard": []} == {
             "in_a_row": 0,
             "in_turn": 2,
+            "idle": 0,
             "outcome": "finished",
-            "user_message": "",
+            "heard": [],
         }
 
     async def test_it_runs_asynchronously(self, tmp_path: Path) -> None:
@@ -406,7 +407,7 @@ class TestResuming:
         )
         monkeypatch.setattr("graphs.programs.agents.chat_model", lambda _: lazy)
         assert main([plan("a"), "--thread", "t", "--grace", "0"]) == 1
-        assert "⚠ Stopped after 20 continuations without progress" in capsys.readouterr().out
+        assert "⚠ Stopped after 3 continuations without a tool call" in capsys.readouterr().out
         assert main([plan("b"), "--thread", "t"]) == 2
         assert "still working on another checklist" in capsys.readouterr().err
         monkeypatch.undo()

@@ -119,8 +119,8 @@ class TestLimits:
     def test_twenty_continuations_happen_and_the_next_is_refused(
         self, config: RunnableConfig
     ) -> None:
-        """A notice is sent to the stream."""
-        graph = compiled()
+        """So it is without the limit on idle answers; a notice is sent to the stream."""
+        graph = compiled(policy=AutoContinue(max_idle=None))
         *_, last = graph.stream(begin("a"), config, stream_mode="custom")
         assert last["outcome"] == "limit_in_a_row"
         assert last["text"].startswith("⚠ Stopped after 20 continuations without progress")
@@ -142,7 +142,8 @@ class TestLimits:
         assert final["todo_loop"] == {
             "in_a_row": 0,
             "in_turn": 100,
-            "user_message": final["messages"][0].id,
+            "idle": 0,
+            "heard": [final["messages"][0].id],
             "outcome": "limit_in_turn",
         }
 
@@ -162,7 +163,7 @@ class TestLimits:
 
     def test_a_fork_has_the_counts_of_its_moment(self, config: RunnableConfig) -> None:
         """The counts are checkpointed with the list."""
-        graph = compiled(policy=AutoContinue(max_in_a_row=5))
+        graph = compiled(policy=AutoContinue(max_in_a_row=5, max_idle=None))
         graph.invoke(begin("a"), config)
         second = next(
             snapshot
@@ -250,7 +251,7 @@ class TestGracePeriod:
         assert events[0] == {
             "type": "todo_countdown",
             "seconds": 2,
-            "text": "⏳ Auto-continuing in 2s... (type anything to interrupt)",
+            "text": "⏳ Auto-continuing in 2s...",
         }
 
     def test_ctrl_c_sends_no_prompt(self, config: RunnableConfig) -> None:

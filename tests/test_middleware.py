@@ -256,17 +256,17 @@ class TestLimitsOfOthers:
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_limit_on_model_calls_ends_the_run(self, config: RunnableConfig, order: int) -> None:
         """The model is called exactly as often as it allows."""
-        limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="end")
+        limit = ModelCallLimitMiddleware(run_limit=4, exit_behavior="end")
         model = never_finished()
         graph = agent(model, *both_orders(limit)[order])
         final = graph.invoke(BEGIN, config)
-        assert len(model.prompts) == 5
+        assert len(model.prompts) == 4
         assert "Model call limits exceeded" in final["messages"][-1].text
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_limit_on_model_calls_may_raise(self, config: RunnableConfig, order: int) -> None:
-        limit = ModelCallLimitMiddleware(run_limit=5, exit_behavior="error")
+        limit = ModelCallLimitMiddleware(run_limit=4, exit_behavior="error")
         with pytest.raises(ModelCallLimitExceededError):
             agent(never_finished(), *both_orders(limit)[order]).invoke(BEGIN, config)
 
@@ -306,7 +306,7 @@ class TestOrder:
         graph = agent(never_finished(), Closing(), TodoMiddleware())
         final = graph.invoke(BEGIN, config)
         assert ended == [len(final["messages"])]
-        assert loop_of(graph, config)["in_turn"] == 20
+        assert loop_of(graph, config)["in_turn"] == 3
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_rewritten_answer_still_counts_as_the_models(
@@ -364,7 +364,9 @@ class TestHistoryOfOthers:
             keep=("messages", 2),
         )
         model = never_finished()
-        graph = agent(model, TodoMiddleware(policy=AutoContinue(max_in_turn=12)), summary)
+        graph = agent(
+            model, TodoMiddleware(policy=AutoContinue(max_in_turn=12, max_idle=None)), summary
+        )
         final = graph.invoke(BEGIN, config)
         assert not [m for m in final["messages"] if m.text == "Begin."]  # it was summarized away
         assert "– [0] a\n– [1] b" in model.prompts[-1][-1].text  # noqa: RUF001  specified icon

@@ -134,7 +134,7 @@ class TestFollowing:
         assert capsys.readouterr().out.splitlines()[:3] == [
             "– [0] a",  # noqa: RUF001
             "📋 0/1",
-            "⏳ Auto-continuing in 1s... (type anything to interrupt)",
+            "⏳ Auto-continuing in 1s...",
         ]
 
     def test_a_script_s_output_without_unicode_gets_boxes(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
@@ -71,13 +72,23 @@ class TestSpeakers:
         ours = continuation_message("Go on.")
         assert not is_from_user(HumanMessage(ours.text, id=ours.id))
 
-    def test_a_message_directly_after_a_result_is_the_tools(self) -> None:
-        """Tools hand images to the model in this way."""
+    def test_a_picture_directly_after_a_result_is_the_tools(self) -> None:
+        """Tools hand pictures and files to the model in this way, several at once too."""
         shown = ToolMessage("A picture:", tool_call_id="1")
-        history = [HumanMessage("a"), turn("", call("look")), shown, HumanMessage("<image>")]
+        picture = HumanMessage(
+            [{"type": "text", "text": "Look:"}, {"type": "image", "url": "https://a.b/c.png"}]
+        )
+        history = [HumanMessage("a"), turn("", call("look")), shown, picture]
         assert last_user_message(history) == 0
-        assert last_user_message([*history, HumanMessage("<another>")]) == 0
-        assert last_user_message([*history, AIMessage("b"), HumanMessage("c")]) == 5
+        assert last_user_message([*history, picture]) == 0
+        assert last_user_message([*history, AIMessage("b"), picture]) == 5
+
+    @pytest.mark.parametrize("content", ["Wait.", [{"type": "text", "text": "Wait."}]])
+    def test_a_text_directly_after_a_result_is_the_users(self, content: Any) -> None:
+        """The run before was cut off, or ended with a tool's result."""
+        result = ToolMessage("Done.", tool_call_id="1")
+        history = [HumanMessage("a"), turn("", call("look")), result, HumanMessage(content)]
+        assert last_user_message(history) == 3
 
     def test_the_last_message_of_the_user_is_found(self) -> None:
         """There is none where it was summarized away."""

@@ -7,6 +7,7 @@ from todo_tools._formatting import format_status, format_todos
 from todo_tools._loop import add_auto_continue
 from todo_tools._model_view import model_view
 from todo_tools._prompts import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
+from todo_tools._questions import asks_user
 from todo_tools._todos import TodoDetails, TodoItem, TodoLimits, TodoStatus
 from todo_tools._tools import create_todo_tools
 from todo_tools.gate import TodoGate
@@ -25,6 +26,7 @@ __all__ = [
     "TodoState",
     "TodoStatus",
     "add_auto_continue",
+    "asks_user",
     "create_todo_tools",
     "format_status",
     "format_todos",

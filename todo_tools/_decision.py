@@ -1,7 +1,7 @@
 """Whether an agent that stopped calling tools is sent back to work: one pure decision.
 
-The order of the checks, the two limits and what resets them are defined here and nowhere else; the
-conditional edge and the middleware only carry the decision out.
+The order of the checks and the three limits are defined here and nowhere else; the conditional edge
+and the middleware only carry the decision out.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,19 +12,18 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage
 
 from todo_tools import _prompts as prompts
-from todo_tools._finish_reasons import broken_off
+from todo_tools._finish_reasons import broken_off, only_broken_calls
 from todo_tools._formatting import format_incomplete
+from todo_tools._speaker import at_first_end, within_run
 from todo_tools._todos import STATUSES, TodoItem, incomplete, require_whole_number
 from todo_tools.events import LoopEvent, Outcome
 from todo_tools.state import LoopState, loop_in, messages_in, todos_in
-from todo_tools.transcript import last_user_message
+from todo_tools.transcript import is_injected
 
 PROGRESS: LoopState = {"in_a_row": 0, "outcome": None}
 """What a change of the list writes: it is progress, so it resets the limit in a row."""
 
-SPOKEN: LoopState = {"outcome": None}
-"""What the user's own message in place of a continuation writes; the message resets the limits."""
-
+_Limit = Literal["limit_in_turn", "limit_in_a_row", "stalled"]
 _ANSWERS = {"yes": True, "y": True, "no": False, "n": False}
 
 
@@ -37,13 +36,16 @@ class AutoContinue:
             message from the user in between; 0 never continues.
         max_in_turn: Continuations since the user's last message, whatever the list does; 0 never
             continues. This limit makes the loop end for every model.
+        max_idle: Continuations since the model last called any tool. An agent that was sent back so
+            often and only talks needs the user; 0 never continues, `None` sets no such limit.
         grace_seconds: Whole seconds to wait before a continuation, each announced by a
             `CountdownEvent`, so that the user can step in. If the run is cancelled meanwhile, the
             thread stays where the agent's last answer left it.
         ask: Ask a person with `interrupt()` before each continuation instead of waiting; needs a
             checkpointer. Resume with `True` or `"yes"`, with `False` or `"no"`, or with any other
             text, which becomes the user's next message; on anything else the question is repeated.
-        stop_when: Your own stop condition: a function of the state, true to stop the loop.
+        stop_when: Your own stop condition: a function of the state, true to stop the loop, such as
+            `asks_user`.
         prompt: The instruction that a continuation message begins with. The incomplete items and
             the suggested call follow it.
 
@@ -61,6 +63,7 @@ class AutoContinue:
 
     max_in_a_row: int = 20
     max_in_turn: int = 100
+    max_idle: int | None = 3
     grace_seconds: int = 0
     ask: bool = False
     stop_when: Callable[[Any], bool] | None = None
@@ -69,6 +72,8 @@ class AutoContinue:
     def __post_init__(self) -> None:
         for name in ("max_in_a_row", "max_in_turn", "grace_seconds"):
             require_whole_number(name, getattr(self, name), minimum=0)
+        if self.max_idle is not None:
+            require_whole_number("max_idle", self.max_idle, minimum=0)
         if self.ask and self.grace_seconds:
             raise ValueError(
                 f"ask=True already waits for a person, got grace_seconds={self.grace_seconds}; "
@@ -99,7 +104,8 @@ class Decision:
     outcome: Outcome | None = None
     """Why the loop stops; `None` sends the agent back to work."""
     prompt: str = ""
-    """The continuation message, when the agent is sent back to work."""
+    """The continuation message, when the agent is sent back to work; empty where the answers to its
+    broken tool calls say enough."""
     lines: str = ""
     """The part of it that lists the incomplete items."""
     notice: str = ""
@@ -114,6 +120,7 @@ class Decision:
             **self.loop,
             "in_a_row": self.loop.get("in_a_row", 0) + 1,
             "in_turn": self.loop.get("in_turn", 0) + 1,
+            "idle": self.loop.get("idle", 0) + 1,
             "outcome": None,
         }
 
@@ -130,35 +137,86 @@ class Decision:
         }
 
 
-def decide(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> Decision:
+def decide(
+    state: Any, policy: AutoContinue, *, own_answer: bool = True, in_run: bool = False
+) -> Decision:
     """Decide after an answer without a tool call; changes nothing.
 
     Args:
         state: The graph state with `messages`, `todos` and `todo_loop`.
         policy: The limits and the application's own stop condition.
         own_answer: Whether the run ends because of the model's own answer.
+        in_run: Whether it is known already who has spoken in this run.
 
     Returns:
         The decision.
     """
-    todos = todos_in(state)
-    messages = messages_in(state)
-    loop = _reset_by_user(loop_in(state), messages)
-    if not todos:
+    todos, messages = todos_in(state), messages_in(state)
+    look = within_run if in_run else at_first_end
+    loop = _after_work(look(loop_in(state), messages), messages)
+    answers = _last_answers(messages)
+    # Where it is not the model's own, the model's is one of those before it.
+    reason = _broken_off(answers[:1] if own_answer else answers)
+    retries = reason is None and any(map(only_broken_calls, answers[:1]))
+    if not todos and not retries:
         return Decision(loop, "no_todos")
-    if not incomplete(todos):
+    if not incomplete(todos) and not retries:
         return Decision(loop, "finished")
-    last = messages[-1] if messages else None
-    if isinstance(last, AIMessage) and (reason := broken_off(last)):
-        return Decision(loop, reason)
-    if not own_answer:
-        return Decision(loop, "ended_elsewhere")
-    if policy.stop_when and policy.stop_when(state):
-        return Decision(loop, "stop_condition")
+    if outcome := reason or _stop_outside(state, policy, own_answer=own_answer):
+        return Decision(loop, outcome)
     if limit := _limit_reached(loop, policy):
         return Decision(loop, limit, notice=_notice(limit, todos, loop))
+    if retries:
+        return Decision(loop)
     lines = format_incomplete(todos)
     return Decision(loop, prompt=_prompt(todos, lines, policy.prompt), lines=lines)
+
+
+def _stop_outside(
+    state: Any, policy: AutoContinue, *, own_answer: bool
+) -> Literal["ended_elsewhere", "stop_condition"] | None:
+    """Why somebody else stops the loop: another middleware or the application."""
+    if not own_answer:
+        return "ended_elsewhere"
+    return "stop_condition" if policy.stop_when and policy.stop_when(state) else None
+
+
+def _last_answers(messages: Sequence[BaseMessage]) -> list[AIMessage]:
+    """The last answer, with those directly before it, newest first.
+
+    A middleware may have added a message of any kind after it.
+    """
+    answers: list[AIMessage] = []
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            answers.append(message)
+        elif answers:
+            break
+    return answers
+
+
+def _broken_off(answers: Sequence[AIMessage]) -> Literal["aborted", "refused"] | None:
+    for answer in answers:
+        if reason := broken_off(answer):
+            return reason
+    return None
+
+
+def _after_work(loop: LoopState, messages: Sequence[BaseMessage]) -> LoopState:
+    """The counters, with the idle one at zero if the model has called a tool since it stopped."""
+    return {**loop, "idle": 0} if _has_worked(messages) else loop
+
+
+def _has_worked(messages: Sequence[BaseMessage]) -> bool:
+    """Whether the answer before the last one called a tool, and nobody was sent back since."""
+    newest = reversed(messages)
+    next((message for message in newest if isinstance(message, AIMessage)), None)
+    for message in newest:
+        if isinstance(message, AIMessage):
+            return bool(message.tool_calls)
+        if is_injected(message):
+            return False
+    return False
 
 
 def read_answer(answer: object) -> bool | str | None:
@@ -174,39 +232,25 @@ def read_answer(answer: object) -> bool | str | None:
     return None
 
 
-def _reset_by_user(loop: LoopState, messages: Sequence[BaseMessage]) -> LoopState:
-    """The counters, set to zero if the user has spoken since.
-
-    The user's message may have been summarized away; then nobody has spoken since.
-    """
-    at = last_user_message(messages)
-    if at is None:
-        return loop
-    spoken = messages[at].id or f"message {at}"
-    if spoken == loop.get("user_message"):
-        return loop
-    return {"in_a_row": 0, "in_turn": 0, "user_message": spoken}
-
-
-def _limit_reached(
-    loop: LoopState, policy: AutoContinue
-) -> Literal["limit_in_turn", "limit_in_a_row"] | None:
+def _limit_reached(loop: LoopState, policy: AutoContinue) -> _Limit | None:
     if loop.get("in_turn", 0) >= policy.max_in_turn:
         return "limit_in_turn"
     if loop.get("in_a_row", 0) >= policy.max_in_a_row:
         return "limit_in_a_row"
+    if policy.max_idle is not None and loop.get("idle", 0) >= policy.max_idle:
+        return "stalled"
     return None
 
 
-def _notice(
-    limit: Literal["limit_in_turn", "limit_in_a_row"], todos: list[TodoItem], loop: LoopState
-) -> str:
-    if limit == "limit_in_turn":
-        reached = f"{loop.get('in_turn', 0)} continuations for one message"
-    else:
-        reached = f"{loop.get('in_a_row', 0)} continuations without progress"
+def _notice(limit: _Limit, todos: list[TodoItem], loop: LoopState) -> str:
+    reached = {
+        "limit_in_turn": f"{loop.get('in_turn', 0)} continuations for one message",
+        "limit_in_a_row": f"{loop.get('in_a_row', 0)} continuations without progress",
+        "stalled": f"{loop.get('idle', 0)} continuations without a tool call",
+    }[limit]
     remaining = len(incomplete(todos))
-    return f"⚠ Stopped after {reached}; {remaining} todo(s) remain. Send a message to go on."
+    rest = f"; {remaining} todo(s) remain" if remaining else ""
+    return f"⚠ Stopped after {reached}{rest}. Send a message to go on."
 
 
 def _prompt(todos: list[TodoItem], lines: str, instruction: str) -> str:

@@ -1,4 +1,4 @@
-"""How providers and applications report that an answer was cut off or refused."""
+"""How an answer ended: cut off, refused, or with tool calls that cannot be read."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -39,6 +39,14 @@ def broken_off(answer: AIMessage) -> Literal["aborted", "refused"] | None:
     if reasons & _ABORTED:
         return "aborted"
     return "refused" if reasons & _REFUSED or _is_refusal(answer) else None
+
+
+def only_broken_calls(answer: AIMessage) -> bool:
+    """Whether an answer called tools, but none with arguments that are valid JSON.
+
+    A call without an id cannot be answered, so it does not count.
+    """
+    return not answer.tool_calls and any(call["id"] for call in answer.invalid_tool_calls)
 
 
 def _reasons(metadata: Mapping[str, Any]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
@@ -18,11 +19,12 @@ from langgraph.graph import END, StateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
-from todo_tools._decision import SPOKEN, AutoContinue, Decision, decide, read_answer
+from todo_tools._decision import AutoContinue, Decision, decide, read_answer
 from todo_tools._shown_list import record_block
+from todo_tools._speaker import after_message
 from todo_tools._todos import TodoItem
 from todo_tools.events import continue_question, countdown_event
-from todo_tools.state import loop_in, messages_in, todos_in
+from todo_tools.state import loop_in, messages_in, run_in, todos_in
 from todo_tools.transcript import continuation_message
 
 # How often a drain request is noticed during the grace period.
@@ -38,7 +40,9 @@ class Ending(NamedTuple):
     """What to write to the state."""
 
 
-def end_answer(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> Ending:
+def end_answer(
+    state: Any, policy: AutoContinue, *, own_answer: bool = True, in_run: bool
+) -> Ending:
     """Carry out what follows an answer without a tool call. Call it inside a node.
 
     Args:
@@ -46,6 +50,7 @@ def end_answer(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> 
         policy: Limits, grace period, asking, the application's stop condition.
         own_answer: Whether the run ends because of the model's own answer, and not because of
             another limit.
+        in_run: Whether it is known already who has spoken in this run.
 
     Returns:
         Whether the agent goes on, and the state update.
@@ -53,7 +58,7 @@ def end_answer(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> 
     Raises:
         GraphDrained: The run was asked to drain during the grace period.
     """
-    steps = _steps(state, policy, own_answer=own_answer)
+    steps = _steps(decide(state, policy, own_answer=own_answer, in_run=in_run), state, policy)
     while True:
         try:
             pause = next(steps)
@@ -62,9 +67,11 @@ def end_answer(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> 
         time.sleep(pause)
 
 
-async def aend_answer(state: Any, policy: AutoContinue, *, own_answer: bool = True) -> Ending:
+async def aend_answer(
+    state: Any, policy: AutoContinue, *, own_answer: bool = True, in_run: bool
+) -> Ending:
     """The same as `end_answer`, without blocking the event loop."""
-    steps = _steps(state, policy, own_answer=own_answer)
+    steps = _steps(decide(state, policy, own_answer=own_answer, in_run=in_run), state, policy)
     while True:
         try:
             pause = next(steps)
@@ -73,10 +80,10 @@ async def aend_answer(state: Any, policy: AutoContinue, *, own_answer: bool = Tr
         await asyncio.sleep(pause)
 
 
-def _steps(state: Any, policy: AutoContinue, *, own_answer: bool) -> Generator[float, None, Ending]:
+def _steps(decision: Decision, state: Any, policy: AutoContinue) -> Generator[float, None, Ending]:
     """Both forms in one: yields the seconds to sleep, returns the ending."""
-    decision = decide(state, policy, own_answer=own_answer)
-    if decision.outcome:
+    # Without a prompt the model only gets the answers to its broken calls, as after any tool call.
+    if decision.outcome or not decision.prompt:
         return _carry_out(decision)
     if policy.ask:
         return _ask(decision, todos_in(state))
@@ -105,8 +112,10 @@ def _ask(decision: Decision, todos: list[TodoItem]) -> Ending:
     while (answer := read_answer(interrupt(question))) is None:
         question = continue_question(todos, repeated=True)
     if isinstance(answer, str):
-        update = {"messages": [HumanMessage(answer)], "todo_loop": SPOKEN}
-        return Ending(continues=True, update=update)
+        message_id = str(uuid4())
+        loop = {**after_message(decision.loop, message_id), "outcome": None}
+        messages = [HumanMessage(answer, id=message_id)]
+        return Ending(continues=True, update={"messages": messages, "todo_loop": loop})
     return _carry_out(decision if answer else replace(decision, outcome="declined"))
 
 
@@ -115,10 +124,9 @@ def _carry_out(decision: Decision) -> Ending:
     update: dict[str, Any] = {"todo_loop": decision.next_loop}
     if decision.outcome:
         return Ending(continues=False, update=update)
-    return Ending(
-        continues=True,
-        update={**update, "messages": [continuation_message(decision.prompt, decision.lines)]},
-    )
+    if decision.prompt:
+        update["messages"] = [continuation_message(decision.prompt, decision.lines)]
+    return Ending(continues=True, update=update)
 
 
 def add_auto_continue(
@@ -192,16 +200,21 @@ def add_auto_continue(
 
 def _node(policy: AutoContinue) -> Callable[[Any], dict[str, Any]]:
     def node(state: Any) -> dict[str, Any]:
-        return {**end_answer(state, policy).update, **_record(state)}
+        return _update(state, end_answer(state, policy, in_run=run_in(state)))
 
     return node
 
 
 def _async_node(policy: AutoContinue) -> Callable[[Any], Awaitable[dict[str, Any]]]:
     async def node(state: Any) -> dict[str, Any]:
-        return {**(await aend_answer(state, policy)).update, **_record(state)}
+        return _update(state, await aend_answer(state, policy, in_run=run_in(state)))
 
     return node
+
+
+def _update(state: Any, ending: Ending) -> dict[str, Any]:
+    # False at the end, since callers without a checkpointer hand a result in again.
+    return {**ending.update, **_record(state), "todo_run": ending.continues}
 
 
 def _record(state: Any) -> dict[str, Any]:

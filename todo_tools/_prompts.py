@@ -120,7 +120,8 @@ _SHOWN_CHARACTERS = 40
 
 CONTINUE = (
     "[Automatic note] The todo list has incomplete items. Go on working; complete each item when "
-    "it is done, abandon what cannot or need not be done."
+    "it is done, abandon what cannot or need not be done. If you need an answer from the user, "
+    "or something blocks you, say so without calling a tool, and simply stop."
 )
 
 

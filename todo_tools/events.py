@@ -27,12 +27,14 @@ Outcome = Literal[
     "stop_condition",
     "limit_in_a_row",
     "limit_in_turn",
+    "stalled",
     "declined",
 ]
 """Why the loop stopped.
 
-`ended_elsewhere`: another middleware ended the run, for example a limit on model calls; `declined`:
-a person answered no when asked whether to continue.
+`ended_elsewhere`: another middleware ended the run, for example a limit on model calls; `stalled`:
+the agent was sent back several times and called no tool; `declined`: a person answered no when
+asked whether to continue.
 """
 
 
@@ -58,7 +60,8 @@ class CountdownEvent(TypedDict):
     seconds: int
     """Seconds left, counted down to 1."""
     text: str
-    """The countdown as a line for the user."""
+    """The countdown as a line for the user, without what the user can do about it: that depends on
+    where it is shown."""
 
 
 class LoopEvent(TypedDict):
@@ -100,7 +103,7 @@ def todos_event(todos: list[TodoItem], position: int = 0) -> TodosEvent:
 
 def countdown_event(seconds: int) -> CountdownEvent:
     """Describe a second of the grace period."""
-    text = f"⏳ Auto-continuing in {seconds}s... (type anything to interrupt)"
+    text = f"⏳ Auto-continuing in {seconds}s..."
     return {"type": "todo_countdown", "seconds": seconds, "text": text}
 
 

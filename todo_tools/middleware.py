@@ -13,6 +13,7 @@ from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
 from todo_tools._prompts import TODO_SYSTEM_PROMPT
 from todo_tools._shown_list import due_block
+from todo_tools._speaker import at_start
 from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
 from todo_tools._tools import build_tools
 from todo_tools.clients import ClientTodo
@@ -133,6 +134,21 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return "TodoListMiddleware"
 
     @override
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Reset the limits if the user has spoken.
+
+        This is where it can be known: it runs once, and only in a run that begins with an input.
+        """
+        loop = loop_in(state)
+        begun = at_start(loop, messages_in(state))
+        return None if self.policy is None or begun is loop else {"todo_loop": begun}
+
+    @override
+    async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """The same as `before_agent`."""
+        return self.before_agent(state, runtime)
+
+    @override
     def wrap_model_call(
         self,
         request: ModelRequest[Any],
@@ -158,7 +174,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Send the agent back to work while items are incomplete."""
         if self.policy is None:
             return None
-        return _hook_update(end_answer(state, self.policy, own_answer=_is_own_answer(state)))
+        own_answer = _is_own_answer(state)
+        return _hook_update(end_answer(state, self.policy, own_answer=own_answer, in_run=True))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -166,7 +183,9 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """The same as `after_agent`."""
         if self.policy is None:
             return None
-        return _hook_update(await aend_answer(state, self.policy, own_answer=_is_own_answer(state)))
+        own_answer = _is_own_answer(state)
+        ending = await aend_answer(state, self.policy, own_answer=own_answer, in_run=True)
+        return _hook_update(ending)
 
     @override
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:

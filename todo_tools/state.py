@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Annotated, Any, NotRequired, cast
 
 from langchain_core.messages import AnyMessage, convert_to_messages
+from langgraph.channels import UntrackedValue
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
@@ -38,6 +39,7 @@ __all__ = [
     "merge_blocks",
     "merge_loop",
     "messages_in",
+    "run_in",
     "todos_in",
     "validate_todos",
 ]
@@ -95,8 +97,12 @@ class LoopState(TypedDict, total=False):
     """Continuations since the list last changed or the user last spoke."""
     in_turn: int
     """Continuations since the user's last message."""
+    idle: int
+    """Continuations since the model last called a tool."""
+    heard: list[str]
+    """The ids of the newest messages that are not new any more, whoever wrote them."""
     user_message: str
-    """The id of the user's message that these counts belong to."""
+    """Written by version 0.1.0 instead of `heard`: the id of the user's last message."""
     answers: int
     """Number of AI messages before the model's latest answer; set by the middleware."""
     outcome: Outcome | None
@@ -150,6 +156,8 @@ class TodoState(TypedDict):
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     """Lists that prompts show besides the results of the tools; written by the loop and the
     tools."""
+    todo_run: NotRequired[Annotated[bool, UntrackedValue]]
+    """Whether the loop has sent the agent back to work in this run; never checkpointed."""
 
 
 class ClientTodoState(TypedDict):
@@ -163,6 +171,7 @@ class ClientTodoState(TypedDict):
     todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
+    todo_run: NotRequired[Annotated[bool, UntrackedValue]]
 
 
 def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
@@ -193,6 +202,12 @@ class DeltaTodoState(TypedDict):
     todos: NotRequired[Annotated[list[TodoItem], DeltaChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
+    todo_run: NotRequired[Annotated[bool, UntrackedValue]]
+
+
+def run_in(state: object) -> bool:
+    """Whether the loop has sent the agent back to work in the run of a state."""
+    return bool(_value(state, "todo_run"))
 
 
 def has_todos(state: object) -> bool:

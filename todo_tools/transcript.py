@@ -90,18 +90,27 @@ def list_after(message: BaseMessage) -> list[TodoItem] | None:
 def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
     """The index of the user's last message; `None` without one.
 
-    A human message right after a tool's result counts as the tool's: tools return images this way,
-    and counting them would let a model reset the loop's limits.
+    A human message with a picture or a file right after a tool's result counts as the tool's, since
+    tools return these in this way. A text there is the user's: the run before was cut off, or ended
+    with that result.
     """
     spoken = None
     from_tool = False
     for at, message in enumerate(messages):
+        after_tool = from_tool
         from_tool = isinstance(message, ToolMessage) or (
-            from_tool and isinstance(message, HumanMessage)
+            after_tool and isinstance(message, HumanMessage) and _holds_media(message)
         )
         if is_from_user(message) and not from_tool:
             spoken = at
     return spoken
+
+
+def _holds_media(message: HumanMessage) -> bool:
+    """Whether a message has a part that is not text, such as a picture."""
+    if isinstance(message.content, str):
+        return False
+    return any(is_mapping(part) and part.get("type") != "text" for part in message.content)
 
 
 def find_call(messages: Sequence[BaseMessage], call_id: str | None) -> tuple[int, int] | None:

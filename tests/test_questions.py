@@ -1,0 +1,116 @@
+"""Whether an answer ends in a question to the user."""
+
+import sys
+import time
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+
+from tests.strategies import json_values
+from todo_tools import asks_user
+from todo_tools.transcript import continuation_message
+
+NO_END = {
+    "APL FUNCTIONAL SYMBOL QUAD QUESTION",
+    "ADLAM INITIAL QUESTION MARK",
+    "ARMENIAN QUESTION MARK",
+    "CIRCLED IDEOGRAPH QUESTION",
+    "GREATER-THAN WITH QUESTION MARK ABOVE",
+    "INVERTED INTERROBANG",
+    "INVERTED QUESTION MARK",
+    "LESS-THAN WITH QUESTION MARK ABOVE",
+    "QUESTIONED EQUAL TO",
+    "TAG QUESTION MARK",
+}
+"""Characters with such a name that end no sentence."""
+
+
+def asks(content: Any) -> bool:
+    return asks_user({"messages": [HumanMessage("Begin."), AIMessage(content)]})
+
+
+def question_marks() -> list[str]:
+    names = {chr(code): unicodedata.name(chr(code), "") for code in range(sys.maxunicode + 1)}
+    return [
+        character
+        for character, name in names.items()
+        if ("QUESTION" in name or "INTERROBANG" in name) and name not in NO_END
+    ]
+
+
+@pytest.mark.parametrize("mark", question_marks(), ids=unicodedata.name)
+def test_every_question_mark_of_unicode_ends_a_question(mark: str) -> None:
+    assert asks(f"Which colour{mark}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ποιο χρώμα θέλετε;",  # typed as a semicolon
+        "**Ποιο χρώμα;**",
+        "Ո՞ր գույնն եք ուզում։",  # noqa: RUF001  the mark is inside the sentence
+        "«Какой цвет?»",
+        "「どの色ですか？」",  # noqa: RUF001
+        "“Which colour?”",
+        "(Which colour?)",
+        "***Which colour?***",
+        "`Which colour?`",
+        "Which colour? 😊",
+        "Which colour?!",
+        "Which colour?\n\n1. Red\n2. Blue",
+        "Which colour?\r\n\r\n- Red\r\n- Blue\r\n",
+        "**Which colour?**\n\n**A)** Red\n**B)** Blue",
+        "Which colour?\n\na) Red,\n   as before\n\nb) Blue",
+        "1. Which colour?\n   - Red\n   - Blue",
+        "哪个颜色？\n1、红\n2、蓝",  # noqa: RUF001
+        "Which colour?\n| name | code |\n| --- | --- |\n| red | f00 |",
+    ],
+)
+def test_signs_and_choices_may_follow_the_mark(text: str) -> None:
+    assert asks(text)
+    assert asks([{"type": "text", "text": text}])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Done.",
+        "What was wrong? The path. I corrected it.",
+        "x = 1;",
+        "Done:\n- Red\n- Blue",
+        "You asked which colour?\nIt is red.",
+    ],
+)
+def test_other_answers_are_no_questions(text: str) -> None:
+    assert not asks(text)
+
+
+def test_the_models_last_answer_is_the_one_that_counts() -> None:
+    """Messages after it do not hide it, and earlier answers do not count."""
+    asked, told = AIMessage("Which colour?"), AIMessage("Red it is.")
+    assert asks_user({"messages": [told, asked, continuation_message("Go on.")]})
+    assert not asks_user({"messages": [asked, told]})
+    assert not asks_user({"messages": [HumanMessage("Which colour?")]})
+    assert not asks_user({})
+
+
+@given(text=st.text(), state=json_values)
+def test_nothing_makes_it_raise(text: str, state: Any) -> None:
+    asks(text)
+    asks([text, {"type": "text", "text": text}])
+    asks_user(state)
+    asks_user({"messages": state})
+
+
+@pytest.mark.parametrize("part", ["a", " ", "?", ")", "**", "😊", "- a\n", "\n", "ώ;", "՞"])
+def test_a_megabyte_takes_no_time(part: str) -> None:
+    """Only the end of the text is read."""
+    text = part * (1_000_000 // len(part))
+    began = time.process_time()
+    asks(text)
+    assert time.process_time() - began < 0.1
