@@ -1,6 +1,6 @@
 """A coding agent: a list to work through, files, a shell, and a person to ask."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,7 @@ def build_coding_agent(
     limits: TodoLimits = TodoLimits(),
     tasks: BackgroundTasks | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the agent.
 
@@ -92,6 +93,7 @@ def build_coding_agent(
         tasks: The background tasks, to end them yourself; without it they end when the agent is no
             longer used, at the latest with the program.
         checkpointer: Where threads are kept.
+        env: Variables that commands get, besides those that they always get.
 
     Returns:
         The compiled graph; its nodes are `model` and `tools`, and those of the middleware.
@@ -103,7 +105,7 @@ def build_coding_agent(
         agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
         ```
     """
-    workspace = Workspace(workdir, timeout=timeout)
+    workspace = Workspace(workdir, timeout=timeout, env=env)
     files = FilesystemMiddleware(
         backend=workspace,
         tools=_FILE_TOOLS,
