@@ -57,6 +57,7 @@ async def _converse(options: argparse.Namespace) -> int:
             session = await choose_session(options, saver)
             try:
                 await _talk(options, session, saver)
+                session.forget_endings()
             finally:
                 show(open_console(), *said(session.workdir.leave()))
     return EXIT_DONE

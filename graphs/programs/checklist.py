@@ -83,7 +83,9 @@ async def _work_through(options: argparse.Namespace) -> int:
         with claimed(options.db, options.thread):
             session = await choose_session(options, saver)
             try:
-                return await _run(options, session, plan, saver)
+                code = await _run(options, session, plan, saver)
+                session.forget_endings()
+                return code
             finally:
                 show(open_console(), *said(session.workdir.leave()))
 

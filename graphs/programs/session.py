@@ -2,12 +2,14 @@
 
 import os
 import shlex
+import shutil
 import sqlite3
 import tempfile
 from argparse import Namespace
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -18,6 +20,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.model import STAND_IN
 from graphs.programs.options import DEFAULT_GRACE, UnusableInputError
+from graphs.tools.endings import FOLDER
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Session:
     model: str
     workdir: Workdir
     env: Mapping[str, str]
+    endings: Path
+    """Where its commands leave their exit codes until their results are stored."""
     resume_command: str
     """A complete command that resumes the thread, quoted for the shell."""
 
@@ -62,7 +67,14 @@ class Session:
             "workdir": str(self.workdir.path),
             "temporary": self.workdir.temporary,
         }
-        return {"configurable": {"thread_id": self.thread}, "metadata": kept}
+        configurable = {"thread_id": self.thread, FOLDER: str(self.endings)}
+        return {"configurable": configurable, "metadata": kept}
+
+    def forget_endings(self) -> None:
+        """Remove the exit codes of commands, once all their results are stored."""
+        shutil.rmtree(self.endings, ignore_errors=True)
+        with suppress(OSError):  # another thread has some there
+            self.endings.parent.rmdir()
 
     def opening(self, db: str) -> Iterator[str]:
         """What a program says before it begins."""
@@ -104,7 +116,7 @@ async def choose_session(options: Namespace, saver: BaseCheckpointSaver[Any]) ->
     """
     thread = options.thread or uuid4().hex[:8]
     saved = await saver.aget_tuple({"configurable": {"thread_id": thread}})
-    kept = cast("Mapping[str, Any]", saved.metadata) if saved else {}
+    kept = cast("Mapping[str, Any]", saved.metadata if saved else {})
     agent = _choose_agent(options.agent, kept.get("agent"), thread)
     env = _read_environment(options.env)
     return Session(
@@ -113,6 +125,7 @@ async def choose_session(options: Namespace, saver: BaseCheckpointSaver[Any]) ->
         options.model or kept.get("model") or STAND_IN,
         _choose_workdir(options.workdir, kept, thread, create=options.create),
         env,
+        _endings_folder(options.db, thread),
         _resume_command(options, thread),
     )
 
@@ -155,6 +168,10 @@ def _check_directory(path: Path, what: str, hint: str, *, create: bool) -> None:
         raise UnusableInputError(f"{what} does not exist; {hint}") from None
     except OSError as error:
         raise UnusableInputError(f"{what} cannot be used: {error.strerror}") from None
+
+
+def _endings_folder(db: str, thread: str) -> Path:
+    return Path(f"{db}-endings", sha256(thread.encode()).hexdigest()[:16]).resolve()
 
 
 def _resume_command(options: Namespace, thread: str) -> str:
