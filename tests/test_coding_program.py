@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from graphs.programs.approval import approval_lines
+from graphs.programs.approval import Answer, Approved, approval_lines, read_answer
 from graphs.programs.checklist import main
 from tests.support import ROOT, write_checklist
 from tests.waiting import wait_for_line
@@ -93,7 +93,95 @@ class TestProgram:
             os.kill(pid, 0)
 
 
+class TestAnswers:
+    @pytest.mark.parametrize(
+        "word",
+        [
+            "yes",
+            "y",
+            "ok",
+            "okay",
+            "sure",
+            "yes please",
+            "yep",
+            "go",
+            "do it",
+            "YES",
+            " Ok ",
+            "yes.",
+            "Do it!",
+            "sure!!",
+            "Yes  please.",
+        ],
+    )
+    def test_a_word_of_approval_approves(self, word: str) -> None:
+        answer = read_answer(word)
+        assert answer == Answer(approved=True)
+        assert answer.decision == {"type": "approve"}
+        assert str(answer.line) == "approved"
+
+    @pytest.mark.parametrize("word", ["no", "n", "nope", "stop", "No.", "STOP!"])
+    def test_a_word_of_rejection_rejects(self, word: str) -> None:
+        answer = read_answer(word)
+        assert answer == Answer(approved=False)
+        assert answer.decision == {"type": "reject"}
+        assert str(answer.line) == "rejected"
+
+    @pytest.mark.parametrize("word", ["a", "always", "Always!"])
+    def test_always_approves_the_tool_until_the_program_ends(self, word: str) -> None:
+        """A line says so, and how to take it back; other tools are still asked about."""
+        answer = read_answer(word)
+        assert answer == Answer(approved=True, always=True)
+        approved = Approved()
+        lines = [str(line) for line in approved.after(answer, "execute", "/ask asks again")]
+        assert lines == [
+            "approved",
+            "execute is approved without asking until the program ends; /ask asks again",
+        ]
+        assert "execute" in approved
+        assert "write_file" not in approved
+
+    @pytest.mark.parametrize(
+        "text", ["yes, but not there", "go away", "ok?", "use the other one.", "don't!"]
+    )
+    def test_anything_else_is_the_reason_of_a_rejection(self, text: str) -> None:
+        answer = read_answer(f" {text} ")
+        assert answer == Answer(approved=False, reason=text)
+        assert answer.decision == {"type": "reject", "message": text}
+        assert str(answer.line) == f"rejected: {text}"
+
+    def test_an_empty_line_is_no_answer(self) -> None:
+        assert read_answer(" \n") is None
+
+
 class TestQuestion:
+    def test_an_edit_is_shown_as_a_coloured_difference(self) -> None:
+        """The unchanged lines are shown too, and no line is left out."""
+        args = {"file_path": "a.py", "old_string": "a\nb\nc", "new_string": "a\nB\nc\n"}
+        lines = list(approval_lines({"name": "edit_file", "args": args}))
+        assert [str(line) for line in lines[2:]] == [
+            "    file_path: a.py",
+            "      a",
+            "    - b",
+            "    + B",
+            "      c",
+            "    + ",
+        ]
+        colours = [line.body[0].token for line in lines[3:]]
+        assert colours == ["dim", "error", "success", "dim", "success"]
+
+    def test_a_command_is_shown_in_full_and_bright(self) -> None:
+        command = "echo " + "x" * 5_000
+        action = {"name": "execute", "args": {"command": command, "timeout": 5}}
+        _, _, line, _ = approval_lines(action)
+        assert str(line) == f"    command: {command}"
+        assert line.body[0].bold
+
+    def test_an_edit_that_changes_nothing_says_so(self) -> None:
+        args = {"file_path": "a", "old_string": "b", "new_string": "b"}
+        lines = list(approval_lines({"name": "edit_file", "args": args}))
+        assert str(lines[-1]) == "    (the two texts are the same)"
+
     def test_a_person_sees_all_of_a_call(self) -> None:
         content = "\n".join(f"line {n}" for n in range(500))
         action = {"name": "write_file", "args": {"file_path": "a", "content": content}}
@@ -126,7 +214,13 @@ class TestTerminal:
             child = pexpect.spawn(
                 sys.executable,
                 ["-m", "graphs", *argv],
-                env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "TERM": "dumb"},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(ROOT),
+                    "PYTHONUTF8": "1",
+                    "TERM": "dumb",
+                    "COLUMNS": "200",
+                },
                 encoding="utf-8",
                 dimensions=(40, 200),  # so that no line is broken
                 timeout=60,
@@ -161,9 +255,22 @@ class TestTerminal:
         child.expect(QUESTION)
         child.sendline("three is a crowd")
         child.expect_exact("rejected: three is a crowd")
+        assert "with reason" not in child.before
         child.expect_exact("✓ 1 completed, ✗ 2 abandoned")
         assert self.ended(child) == 1
         assert [path.name for path in (tmp_path / "work").iterdir()] == ["one"]
+
+    def test_always_asks_no_more_about_a_tool(self, started: Any, tmp_path: Path) -> None:
+        """What was answered is shown, and how to be asked again."""
+        child = started(write_checklist("One: `touch one`", "Two: `touch two`"), *CODING)
+        child.expect(QUESTION)
+        child.sendline("always")
+        child.expect_exact("approved\r\nexecute is approved without asking until the program ends")
+        child.expect_exact("to be asked again, press Ctrl-C and resume")
+        child.expect_exact("✓ Done (2 items)")
+        assert "Do it?" not in child.before
+        assert self.ended(child) == 0
+        assert (tmp_path / "work" / "two").exists()
 
     @pytest.mark.parametrize("way", ["Ctrl-C", "Ctrl-D", "SIGTERM", "SIGKILL"])
     def test_a_question_is_asked_again_after_an_interruption(

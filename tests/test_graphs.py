@@ -361,12 +361,16 @@ class TestResuming:
         process.send_signal(kill)
         _, errors = process.communicate(timeout=30)
         assert process.returncode == (130 if kill == signal.SIGINT else -kill)
-        assert ("--thread t" in errors) == (kill == signal.SIGINT)
+        resume = "interrupted; resume with: python -m graphs --db todo-threads.sqlite --thread t\n"
+        assert (resume in errors) == (kill == signal.SIGINT)
         (tmp_path / "work" / "go").touch()
         assert main(["--thread", "t"]) == 0
         log = (tmp_path / "work" / "log").read_text().split()
         assert log.count("one") == log.count("three") == 1
-        assert "✓ Done (3 items)" in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert "⚠ cut off, and run again: shell touch waiting; until" in shown
+        assert "run again: shell echo" not in shown
+        assert "✓ Done (3 items)" in shown
 
     @pytest.mark.slow
     def test_a_finished_thread_is_only_reported(
