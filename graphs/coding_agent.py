@@ -17,6 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from graphs.tools.background import BackgroundTasks
+from graphs.tools.refusal import RefuseImpossible, is_open
 from graphs.tools.shell import MAX_OUTPUT_BYTES
 from graphs.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
 from todo_tools import AutoContinue, TodoLimits
@@ -114,7 +115,7 @@ def build_coding_agent(
         human_message_token_limit_before_evict=None,
     )
     todos = TodoMiddleware(limits=limits, policy=policy)
-    middleware: list[AgentMiddleware[Any, Any, Any]] = [todos, files, *_approval(ask)]
+    middleware: list[AgentMiddleware[Any, Any, Any]] = [todos, files, *_approval(ask, workspace)]
     return agents.create_agent(
         model,
         (tasks or BackgroundTasks(workspace)).tools,
@@ -124,10 +125,14 @@ def build_coding_agent(
     )
 
 
-def _approval(ask: Ask) -> list[HumanInTheLoopMiddleware[Any, Any, Any]]:
+def _approval(ask: Ask, workspace: Workspace) -> list[AgentMiddleware[Any, Any, Any]]:
+    """What asks a person, after what answers the calls that cannot succeed."""
     if ask is False:
         return []
-    config = InterruptOnConfig(allowed_decisions=["approve", "edit", "reject"])
-    if callable(ask):
-        config["when"] = ask
-    return [HumanInTheLoopMiddleware(dict.fromkeys(ASKED_ABOUT, config))]
+
+    def is_asked_about(request: ToolCallRequest) -> bool:
+        return is_open(request) and (ask(request) if callable(ask) else True)
+
+    config = InterruptOnConfig(allowed_decisions=["approve", "edit", "reject"], when=is_asked_about)
+    asking = HumanInTheLoopMiddleware[Any, Any, Any](dict.fromkeys(ASKED_ABOUT, config))
+    return [asking, RefuseImpossible(workspace)]
