@@ -1,6 +1,6 @@
 """A coding agent: a list to work through, files, a shell, and a person to ask."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from graphs.tools.background import BackgroundTasks
+from graphs.tools.refusal import RefuseImpossible, is_open
 from graphs.tools.shell import MAX_OUTPUT_BYTES
 from graphs.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
 from todo_tools import AutoContinue, TodoLimits
@@ -74,6 +75,7 @@ def build_coding_agent(
     limits: TodoLimits = TodoLimits(),
     tasks: BackgroundTasks | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the agent.
 
@@ -92,6 +94,7 @@ def build_coding_agent(
         tasks: The background tasks, to end them yourself; without it they end when the agent is no
             longer used, at the latest with the program.
         checkpointer: Where threads are kept.
+        env: Variables that commands get, besides those that they always get.
 
     Returns:
         The compiled graph; its nodes are `model` and `tools`, and those of the middleware.
@@ -103,7 +106,7 @@ def build_coding_agent(
         agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
         ```
     """
-    workspace = Workspace(workdir, timeout=timeout)
+    workspace = Workspace(workdir, timeout=timeout, env=env)
     files = FilesystemMiddleware(
         backend=workspace,
         tools=_FILE_TOOLS,
@@ -112,7 +115,7 @@ def build_coding_agent(
         human_message_token_limit_before_evict=None,
     )
     todos = TodoMiddleware(limits=limits, policy=policy)
-    middleware: list[AgentMiddleware[Any, Any, Any]] = [todos, files, *_approval(ask)]
+    middleware: list[AgentMiddleware[Any, Any, Any]] = [todos, files, *_approval(ask, workspace)]
     return agents.create_agent(
         model,
         (tasks or BackgroundTasks(workspace)).tools,
@@ -122,10 +125,14 @@ def build_coding_agent(
     )
 
 
-def _approval(ask: Ask) -> list[HumanInTheLoopMiddleware[Any, Any, Any]]:
+def _approval(ask: Ask, workspace: Workspace) -> list[AgentMiddleware[Any, Any, Any]]:
+    """What asks a person, after what answers the calls that cannot succeed."""
     if ask is False:
         return []
-    config = InterruptOnConfig(allowed_decisions=["approve", "edit", "reject"])
-    if callable(ask):
-        config["when"] = ask
-    return [HumanInTheLoopMiddleware(dict.fromkeys(ASKED_ABOUT, config))]
+
+    def is_asked_about(request: ToolCallRequest) -> bool:
+        return is_open(request) and (ask(request) if callable(ask) else True)
+
+    config = InterruptOnConfig(allowed_decisions=["approve", "edit", "reject"], when=is_asked_about)
+    asking = HumanInTheLoopMiddleware[Any, Any, Any](dict.fromkeys(ASKED_ABOUT, config))
+    return [asking, RefuseImpossible(workspace)]

@@ -5,11 +5,14 @@ from langchain_core.language_models import BaseChatModel
 
 from todo_tools.testing import checklist_model
 
+STAND_IN = "stand-in"
+"""The name of the model that needs neither a key nor a network."""
+
 
 class ModelError(Exception):
     """The chat model cannot be made or does not answer; the message is one line."""
 
-    def __init__(self, name: str | None, error: BaseException) -> None:
+    def __init__(self, name: str, error: BaseException) -> None:
         reason = " ".join(str(error).split())
         super().__init__(f"model {name!r}: {reason[:_REASON_CHARACTERS]}")
 
@@ -18,7 +21,7 @@ def chat_model(name: str | None, *, command_tool: str = "shell") -> BaseChatMode
     """Make the chat model.
 
     Args:
-        name: `provider:name` as for `init_chat_model`; `None` or empty for the stand-in.
+        name: `provider:name` as for `init_chat_model`, or `stand-in`, which `None` means too.
         command_tool: The tool that the stand-in runs commands with.
 
     Returns:
@@ -27,12 +30,17 @@ def chat_model(name: str | None, *, command_tool: str = "shell") -> BaseChatMode
     Raises:
         ModelError: The model cannot be made, for example without its provider package or key.
     """
-    if not name:
+    if name is None or is_stand_in(name):
         return checklist_model(shell=command_tool)
     try:
         return init_chat_model(name)
     except Exception as error:  # each provider package has its own for a missing key
         raise ModelError(name, error) from error
+
+
+def is_stand_in(name: str | None) -> bool:
+    """Whether a name means the stand-in."""
+    return not name or name == STAND_IN
 
 
 _REASON_CHARACTERS = 300

@@ -23,7 +23,7 @@ from langgraph.graph.state import CompiledStateGraph
 from graphs import notes as notes_example
 from graphs import until_done as until_done_example
 from graphs.coding_agent import build_coding_agent
-from graphs.model import chat_model
+from graphs.model import chat_model, is_stand_in
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -47,7 +47,7 @@ _CODING_MODEL = chat_model(_MODEL, command_tool="execute")
 _building = Lock()
 
 notes = notes_example.build_graph(
-    chat_model(_MODEL) if _MODEL else notes_example.notes_model()
+    notes_example.notes_model() if is_stand_in(_MODEL) else chat_model(_MODEL)
 ).compile()
 until_done = until_done_example.build_graph(chat_model(_MODEL)).compile()
 

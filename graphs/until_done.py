@@ -24,10 +24,10 @@ from todo_tools import (
 )
 
 CHECKLIST_PROMPT = (
-    "You work through checklists. Write each open step as one todo, unchanged and in order. If a "
-    "step has a command in backticks, run it once, exactly as written. Complete a step whose "
-    "command ends with exit code 0. Abandon a step that fails or that you have no tool for, name "
-    "the exit code or the reason, and continue with the next one."
+    "You work through checklists. Each open step is one todo, unchanged and in order; write the "
+    "steps that the list does not have. If a step has a command in backticks, run it once, exactly "
+    "as written. Complete a step whose command ends with exit code 0. Abandon a step that fails or "
+    "that you have no tool for, name the exit code or the reason, and continue with the next one."
 )
 
 

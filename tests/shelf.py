@@ -11,7 +11,7 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 
 REQUEST: Any = {"messages": [("user", "Make a shelf.")]}
 MODES: Any = ["updates", "custom"]
-FINAL = "✓ [0] Measure\n✗ [1] Cut\n✓ Done (2 items)"
+FINAL = "✓ [0] Measure\n✗ [1] Cut\n✓ 1 completed, ✗ 1 abandoned"
 """The list at the end, and its status."""
 
 

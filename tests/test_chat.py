@@ -19,7 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Interrupt, StateSnapshot
 
-from graphs.programs.approval import Approval
+from graphs.programs.approval import Answer, Approval
 from graphs.programs.chat import main
 from graphs.programs.commands import (
     Add,
@@ -39,13 +39,12 @@ from graphs.programs.thread import Thread, branch_numbers, current_branch, momen
 from graphs.programs.thread_views import branches_view, history_view, threads_view
 from graphs.until_done import build_graph
 from tests.strategies import todo_lists
-from tests.support import items
+from tests.support import ROOT, checklist, items
+from tests.waiting import wait_for_file
 from todo_tools._todos import validate_todos
 from todo_tools.rendering._lines import list_lines
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
-
-ROOT = Path(__file__).parent.parent
 
 
 class TestLines:
@@ -364,7 +363,7 @@ class Terminal:
         }
         self.child = pexpect.spawn(
             sys.executable,
-            ["-m", "graphs", "chat", "--workdir", "work", *argv],
+            ["-m", "graphs", "chat", "--workdir", "work", "--create", *argv],
             env=environment,
             dimensions=(40, 80),
             encoding="utf-8",
@@ -431,7 +430,7 @@ def begin_asked(terminals: list[Terminal], *argv: str) -> Terminal:
     """Start a program whose thread waits for an answer."""
     terminal = Terminal(*argv)
     terminals.append(terminal)
-    terminal.see("yes, no, or why not")
+    terminal.see("· yes, no, always, or why not")
     return terminal
 
 
@@ -443,12 +442,8 @@ def messages(thread: str) -> list[BaseMessage]:
     return found
 
 
-def plan(*steps: str) -> str:
-    return "\n".join(f"- [ ] {step}" for step in steps)
-
-
 HELD = "`until test -e go; do sleep 0.1; done`"
-FIVE = plan(*(f"Step {n}: `echo {n} >> log`" for n in range(5)))
+FIVE = checklist(*(f"Step {n}: `echo {n} >> log`" for n in range(5)))
 
 
 @pytest.mark.slow
@@ -459,7 +454,7 @@ class TestTerminal:
     ) -> None:
         """The list, the status and the countdown change below; nobody needs to type."""
         terminal = begin(terminals, "--thread", "t", "--grace", "2")
-        terminal.say(plan("One: `echo 1 >> log`", f"Two: {HELD}", "Three", "Four", "Five"))
+        terminal.say(checklist("One: `echo 1 >> log`", f"Two: {HELD}", "Three", "Four", "Five"))
         terminal.see("→ shell echo 1 >> log", "✓ [0] One", "● [1] Two", "– [2] Three")  # noqa: RUF001
         terminal.see("📋 1/5 · the agent is working, Ctrl-C stops it")
         (tmp_path / "work" / "go").touch()
@@ -504,10 +499,9 @@ class TestTerminal:
     ) -> None:
         """Its command ends too, and the next message is answered."""
         terminal = begin(terminals, "--thread", "t")
-        terminal.say(plan("Wait: `touch began; sleep 600; touch late`"))
+        terminal.say(checklist("Wait: `touch began; sleep 600; touch late`"))
         terminal.see("→ shell touch began")
-        while not (tmp_path / "work" / "began").exists():
-            time.sleep(0.05)
+        wait_for_file(tmp_path / "work" / "began")
         terminal.press("\x03")
         terminal.see("Stopped. Send a message, or /go", "📋 0/1 · your turn", within=10)
         terminal.press("/edit 0 Wait no longer\r")
@@ -522,7 +516,7 @@ class TestTerminal:
     ) -> None:
         """It replaces a continuation; commands that move the thread are refused meanwhile."""
         terminal = begin(terminals, "--thread", "t", "--grace", "3")
-        terminal.say(plan(f"Wait: {HELD}", "a", "b", "c"))
+        terminal.say(checklist(f"Wait: {HELD}", "a", "b", "c"))
         terminal.see("→ shell until test -e go")
         terminal.press("Faster, please.\r")
         terminal.see("kept: Faster, please.")
@@ -548,7 +542,7 @@ class TestTerminal:
     def test_ctrl_c_gives_back_what_was_kept(self, terminals: list[Terminal]) -> None:
         """It was meant for a later moment, so it is not sent without another Enter."""
         terminal = begin(terminals, "--thread", "t")
-        terminal.say(plan("Wait: `sleep 600`"))
+        terminal.say(checklist("Wait: `sleep 600`"))
         terminal.see("→ shell sleep 600")
         terminal.press("Faster, please.\r")
         terminal.see("kept: Faster, please.")
@@ -594,7 +588,7 @@ class TestTerminal:
     def test_a_thread_can_fork_switch_and_restart(self, terminals: list[Terminal]) -> None:
         """Each branch keeps its own list, also after a restart."""
         terminal = begin(terminals, "--thread", "first")
-        terminal.say(plan("Measure", "Cut"))
+        terminal.say(checklist("Measure", "Cut"))
         terminal.see("✓ Done (2 items) · your turn")
         terminal.press("/history\r")
         terminal.see("   1  the beginning", "   4  │ edit_todos: Started [0]", "stopped: finished")
@@ -635,8 +629,8 @@ class TestTerminal:
     ) -> None:
         """The answer is yes or a reason; an open question is asked again after a restart."""
         terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
-        terminal.say(plan("Greet: `echo hi > greeting`", "Leave: `rm greeting`"))
-        terminal.see("? execute", "command: echo hi > greeting", "yes, no, or why not")
+        terminal.say(checklist("Greet: `echo hi > greeting`", "Leave: `rm greeting`"))
+        terminal.see("? execute", "command: echo hi > greeting", "yes, no, always, or why not")
         terminal.leave()
         again = begin_asked(terminals, "--thread", "c", "--grace", "0")
         again.press("/fork 1\r")
@@ -644,7 +638,7 @@ class TestTerminal:
         again.press("/switch 1\r")
         again.see("On branch 1.", "your turn")
         again.press("/go\r")
-        again.see("command: echo hi > greeting", "yes, no, or why not")
+        again.see("command: echo hi > greeting", "yes, no, always, or why not")
         again.press("yes\r")
         again.see("command: rm greeting")
         assert (tmp_path / "work" / "greeting").read_text() == "hi\n"
@@ -666,7 +660,9 @@ class TestApproval:
         for name, said in (("a", "yes"), ("b", "no"), ("c", "not now")):
             assert not approval.complete
             assert approval.next_call["name"] == name
-            approval = approval.decided(said)
+            approval = approval.decided(
+                Answer(said == "yes", reason="" if said in ("yes", "no") else said)
+            )
         assert approval.complete
         assert approval.command.resume == {
             "a-b": {"decisions": [{"type": "approve"}, {"type": "reject"}]},
@@ -675,7 +671,7 @@ class TestApproval:
 
     def test_decisions_last_as_long_as_the_question(self) -> None:
         """Another question starts without decisions."""
-        once = Approval().of([self.waiting("a", "b")]).decided("yes")
+        once = Approval().of([self.waiting("a", "b")]).decided(Answer(approved=True))
         assert once.of([self.waiting("a", "b")]) == once
         assert once.of([self.waiting("c")]).decisions == ()
         assert once.of([]).calls == []

@@ -5,21 +5,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphs.programs.approval import approval_lines
+from graphs.programs.approval import Answer, Approved, approval_lines, read_answer
 from graphs.programs.checklist import main
+from tests.support import ROOT, write_checklist
+from tests.waiting import wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pexpect: Any = importlib.import_module("pexpect")  # it has no types
 
-ROOT = Path(__file__).parent.parent
-QUESTION = "Do it\\? yes, no, or why not: "
+QUESTION = "Do it\\? yes, no, always, or why not: "
 
 
 @pytest.fixture(autouse=True)
@@ -29,26 +28,12 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def plan(*steps: str) -> str:
-    path = Path("PLAN.md")
-    path.write_text("\n".join(f"- [ ] {step}" for step in steps), encoding="utf-8")
-    return str(path)
-
-
 def scripted(monkeypatch: pytest.MonkeyPatch, *turns: Any) -> None:
     model = ScriptedChatModel(script=turns)
     monkeypatch.setattr("graphs.programs.agents.chat_model", lambda *_, **__: model)
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("timed out")
-
-
-CODING = ("--agent", "coding", "--workdir", "work", "--thread", "t", "--grace", "0")
+CODING = ("--agent", "coding", "--workdir", "work", "--create", "--thread", "t", "--grace", "0")
 
 
 class TestProgram:
@@ -56,18 +41,23 @@ class TestProgram:
     def test_yes_approves_everything(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
-        assert main([plan("One: `echo 1 >> log`", "Two: `echo 2 >> log`"), *CODING, "--yes"]) == 0
+        assert (
+            main(
+                [write_checklist("One: `echo 1 >> log`", "Two: `echo 2 >> log`"), *CODING, "--yes"]
+            )
+            == 0
+        )
         assert (tmp_path / "work" / "log").read_text() == "1\n2\n"
         shown = capsys.readouterr().out
         assert "→ execute echo 1 >> log" in shown
         assert "  │ [Command succeeded with exit code 0]" in shown
-        assert "2 completed" in shown
+        assert "✓ Done (2 items)" in shown
 
     def test_without_a_terminal_nothing_is_done(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
         """The model reads the reason."""
-        assert main([plan("One: `touch one`"), *CODING]) == 1
+        assert main([write_checklist("One: `touch one`"), *CODING]) == 1
         assert list((tmp_path / "work").iterdir()) == []
         shown = capsys.readouterr().out
         assert "nobody could be asked: there is no terminal, and --yes was not given" in shown
@@ -76,13 +66,13 @@ class TestProgram:
     @pytest.mark.slow
     def test_a_thread_remembers_its_agent(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Resuming it needs no name, and another name is refused."""
-        assert main([plan("One: `true`"), *CODING, "--yes"]) == 0
+        assert main([write_checklist("One: `true`"), *CODING, "--yes"]) == 0
         assert main(["--thread", "t"]) == 0
         assert main(["--thread", "t", "--agent", "until_done"]) == 2
         assert "thread 't' belongs to --agent coding" in capsys.readouterr().err
 
     def test_an_unknown_agent_is_unusable_input(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main([plan("One"), "--agent", "nobody"]) == 2
+        assert main([write_checklist("One"), "--agent", "nobody"]) == 2
         assert "nobody" in capsys.readouterr().err
 
     @pytest.mark.slow
@@ -97,19 +87,108 @@ class TestProgram:
             turn("", call("edit_todos", action="complete", indices=[0])),
             "Done.",
         )
-        assert main([plan("Serve"), *CODING, "--yes"]) == 0
+        assert main([write_checklist("Serve"), *CODING, "--yes"]) == 0
         pid = int((tmp_path / "work" / "pid").read_text())
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
 
 
+class TestAnswers:
+    @pytest.mark.parametrize(
+        "word",
+        [
+            "yes",
+            "y",
+            "ok",
+            "okay",
+            "sure",
+            "yes please",
+            "yep",
+            "go",
+            "do it",
+            "YES",
+            " Ok ",
+            "yes.",
+            "Do it!",
+            "sure!!",
+            "Yes  please.",
+        ],
+    )
+    def test_a_word_of_approval_approves(self, word: str) -> None:
+        answer = read_answer(word)
+        assert answer == Answer(approved=True)
+        assert answer.decision == {"type": "approve"}
+        assert str(answer.line) == "approved"
+
+    @pytest.mark.parametrize("word", ["no", "n", "nope", "stop", "No.", "STOP!"])
+    def test_a_word_of_rejection_rejects(self, word: str) -> None:
+        answer = read_answer(word)
+        assert answer == Answer(approved=False)
+        assert answer.decision == {"type": "reject"}
+        assert str(answer.line) == "rejected"
+
+    @pytest.mark.parametrize("word", ["a", "always", "Always!"])
+    def test_always_approves_the_tool_until_the_program_ends(self, word: str) -> None:
+        """A line says so, and how to take it back; other tools are still asked about."""
+        answer = read_answer(word)
+        assert answer == Answer(approved=True, always=True)
+        approved = Approved()
+        lines = [str(line) for line in approved.after(answer, "execute", "/ask asks again")]
+        assert lines == [
+            "approved",
+            "execute is approved without asking until the program ends; /ask asks again",
+        ]
+        assert "execute" in approved
+        assert "write_file" not in approved
+
+    @pytest.mark.parametrize(
+        "text", ["yes, but not there", "go away", "ok?", "use the other one.", "don't!"]
+    )
+    def test_anything_else_is_the_reason_of_a_rejection(self, text: str) -> None:
+        answer = read_answer(f" {text} ")
+        assert answer == Answer(approved=False, reason=text)
+        assert answer.decision == {"type": "reject", "message": text}
+        assert str(answer.line) == f"rejected: {text}"
+
+    def test_an_empty_line_is_no_answer(self) -> None:
+        assert read_answer(" \n") is None
+
+
 class TestQuestion:
+    def test_an_edit_is_shown_as_a_coloured_difference(self) -> None:
+        """The unchanged lines are shown too, and no line is left out."""
+        args = {"file_path": "a.py", "old_string": "a\nb\nc", "new_string": "a\nB\nc\n"}
+        lines = list(approval_lines({"name": "edit_file", "args": args}))
+        assert [str(line) for line in lines[2:]] == [
+            "    file_path: a.py",
+            "      a",
+            "    - b",
+            "    + B",
+            "      c",
+            "    + ",
+        ]
+        colours = [line.body[0].token for line in lines[3:]]
+        assert colours == ["dim", "error", "success", "dim", "success"]
+
+    def test_a_command_is_shown_in_full_and_bright(self) -> None:
+        command = "echo " + "x" * 5_000
+        action = {"name": "execute", "args": {"command": command, "timeout": 5}}
+        _, _, line, _ = approval_lines(action)
+        assert str(line) == f"    command: {command}"
+        assert line.body[0].bold
+
+    def test_an_edit_that_changes_nothing_says_so(self) -> None:
+        args = {"file_path": "a", "old_string": "b", "new_string": "b"}
+        lines = list(approval_lines({"name": "edit_file", "args": args}))
+        assert str(lines[-1]) == "    (the two texts are the same)"
+
     def test_a_person_sees_all_of_a_call(self) -> None:
         content = "\n".join(f"line {n}" for n in range(500))
         action = {"name": "write_file", "args": {"file_path": "a", "content": content}}
-        shown = list(approval_lines(action))
-        assert shown[:4] == [
-            "\n? write_file",
+        shown = [str(line) for line in approval_lines(action)]
+        assert shown[:5] == [
+            "",
+            "? write_file",
             "    file_path: a",
             "    content: line 0",
             "           │ line 1",
@@ -119,8 +198,8 @@ class TestQuestion:
     def test_nothing_of_a_call_acts_on_the_terminal(self) -> None:
         """No command can hide itself or forge an answer."""
         action = {"name": "execute", "args": {"command": "rm -rf ~ \x1b[2K\rls\u202e"}}
-        shown = list(approval_lines(action))
-        assert shown[1] == "    command: rm -rf ~ ␛[2K␍ls<U+202E>"
+        shown = [str(line) for line in approval_lines(action)]
+        assert shown[2] == "    command: rm -rf ~ ␛[2K␍ls<U+202E>"
 
 
 @pytest.mark.slow
@@ -135,7 +214,13 @@ class TestTerminal:
             child = pexpect.spawn(
                 sys.executable,
                 ["-m", "graphs", *argv],
-                env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(ROOT),
+                    "PYTHONUTF8": "1",
+                    "TERM": "dumb",
+                    "COLUMNS": "200",
+                },
                 encoding="utf-8",
                 dimensions=(40, 200),  # so that no line is broken
                 timeout=60,
@@ -154,7 +239,7 @@ class TestTerminal:
 
     def test_yes_and_no_and_a_reason(self, started: Any, tmp_path: Path) -> None:
         """A step that was not allowed is abandoned, and the model reads the reason."""
-        steps = plan("One: `touch one`", "Two: `touch two`", "Three: `touch three`")
+        steps = write_checklist("One: `touch one`", "Two: `touch two`", "Three: `touch three`")
         child = started(steps, *CODING)
         child.expect_exact("? execute\r\n    command: touch one\r\n")
         child.expect(QUESTION)
@@ -165,21 +250,34 @@ class TestTerminal:
         child.expect_exact("command: touch two")
         child.expect(QUESTION)
         child.sendline("no")
-        child.expect_exact("The tool was not executed.")
+        child.expect_exact("rejected\r\n")
         child.expect_exact("command: touch three")
         child.expect(QUESTION)
         child.sendline("three is a crowd")
-        child.expect_exact("with reason: three is a crowd")
-        child.expect_exact("1 completed, 2 abandoned")
+        child.expect_exact("rejected: three is a crowd")
+        assert "with reason" not in child.before
+        child.expect_exact("✓ 1 completed, ✗ 2 abandoned")
         assert self.ended(child) == 1
         assert [path.name for path in (tmp_path / "work").iterdir()] == ["one"]
+
+    def test_always_asks_no_more_about_a_tool(self, started: Any, tmp_path: Path) -> None:
+        """What was answered is shown, and how to be asked again."""
+        child = started(write_checklist("One: `touch one`", "Two: `touch two`"), *CODING)
+        child.expect(QUESTION)
+        child.sendline("always")
+        child.expect_exact("approved\r\nexecute is approved without asking until the program ends")
+        child.expect_exact("to be asked again, press Ctrl-C and resume")
+        child.expect_exact("✓ Done (2 items)")
+        assert "Do it?" not in child.before
+        assert self.ended(child) == 0
+        assert (tmp_path / "work" / "two").exists()
 
     @pytest.mark.parametrize("way", ["Ctrl-C", "Ctrl-D", "SIGTERM", "SIGKILL"])
     def test_a_question_is_asked_again_after_an_interruption(
         self, way: str, started: Any, tmp_path: Path
     ) -> None:
         """Nothing was done, nothing is lost."""
-        child = started(plan("One: `echo one >> log`"), *CODING)
+        child = started(write_checklist("One: `echo one >> log`"), *CODING)
         child.expect(QUESTION)
         if way.startswith("Ctrl"):
             child.sendcontrol(way[-1].lower())
@@ -194,7 +292,7 @@ class TestTerminal:
         again.expect_exact("command: echo one >> log")
         again.expect(QUESTION)
         again.sendline("yes")
-        again.expect_exact("1 completed, 0 abandoned")
+        again.expect_exact("✓ Done (1 items)")
         assert self.ended(again) == 0
         assert (tmp_path / "work" / "log").read_text() == "one\n"
 
@@ -202,7 +300,7 @@ class TestTerminal:
         self, started: Any, tmp_path: Path
     ) -> None:
         """This needs no terminal."""
-        child = started(plan("One: `touch one`"), *CODING)
+        child = started(write_checklist("One: `touch one`"), *CODING)
         child.expect(QUESTION)
         child.kill(signal.SIGKILL)
         child.expect(pexpect.EOF)
@@ -217,7 +315,7 @@ class TestStopping:
         self, way: signal.Signals, tmp_path: Path
     ) -> None:
         """Ctrl-C and a supervisor's stop do the same."""
-        steps = plan("Wait: `echo $$ > pid; exec sleep 60`")
+        steps = write_checklist("Wait: `echo $$ > pid; exec sleep 60`")
         program = subprocess.Popen(
             [sys.executable, "-m", "graphs", steps, *CODING, "--yes"],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -226,7 +324,7 @@ class TestStopping:
             text=True,
         )
         pid_file = tmp_path / "work" / "pid"
-        wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+        wait_for_line(pid_file)
         program.send_signal(way)
         _, errors = program.communicate(timeout=30)
         assert program.returncode == 130

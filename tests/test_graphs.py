@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 from uuid import uuid4
@@ -22,10 +21,10 @@ from graphs.programs.checklist import main
 from graphs.programs.picture import draw
 from graphs.tools.shell import shell_tool
 from graphs.until_done import build_graph
+from tests.support import ROOT, write_checklist
+from tests.waiting import wait_for_file
 from todo_tools import TodoLimits
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
-
-ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(autouse=True)
@@ -33,20 +32,6 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run each test in a directory of its own, since programs write where they are run."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def plan(*steps: str) -> str:
-    path = Path("PLAN.md")
-    path.write_text("\n".join(f"- [ ] {step}" for step in steps), encoding="utf-8")
-    return str(path)
-
-
-def wait_for(path: Path) -> None:
-    for _ in range(300):
-        if path.exists():
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{path} did not appear")
 
 
 @pytest.mark.slow
@@ -78,7 +63,7 @@ class TestShell:
     async def test_a_cancelled_command_is_ended_at_once(self, tmp_path: Path) -> None:
         command = "touch began; sleep 2; touch late"
         task = asyncio.create_task(shell_tool(tmp_path).ainvoke({"command": command}))
-        await asyncio.to_thread(wait_for, tmp_path / "began")
+        await asyncio.to_thread(wait_for_file, tmp_path / "began")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -259,19 +244,18 @@ class TestProgram:
     ) -> None:
         """The program shows each call, the list, the status, the loop and why it stopped."""
         steps = [f"Step {n}: `echo {n} >> log`" for n in range(4)]
-        assert main([plan(*steps), "--workdir", "work", "--grace", "1"]) == 0
+        assert main([write_checklist(*steps), "--workdir", "work", "--create", "--grace", "1"]) == 0
         assert (tmp_path / "work" / "log").read_text() == "0\n1\n2\n3\n"
         shown = capsys.readouterr().out
         for expected in (
             "The model is a stand-in",
-            "→ write_todos replace (4 items)",
             "→ shell echo 0 >> log",
             "  │ exit code 0",
             "  ● [1] Step 1: `echo 1 >> log`",
             "  📋 3/4",
             "⏳ Auto-continuing in 1s... (Ctrl-C to interrupt)",
             "↻ not finished: sent back to work (continuation 1)",
-            "✓ Done (4 items) — 4 completed, 0 abandoned; stopped because: finished",
+            "✓ Done (4 items); stopped because: finished",
         ):
             assert expected in shown
 
@@ -284,7 +268,7 @@ class TestProgram:
     @pytest.mark.slow
     def test_an_abandoned_step_exits_with_1(self, capsys: pytest.CaptureFixture[str]) -> None:
         """The model names the exit code of the step."""
-        assert main([plan("Fail: `exit 7`")]) == 1
+        assert main([write_checklist("Fail: `exit 7`")]) == 1
         shown = capsys.readouterr().out
         assert "failed with exit code 7" in shown
         assert "✗ [0] Fail" in shown
@@ -347,8 +331,8 @@ class TestProgram:
             raise RuntimeError("no route\nto the model")
 
         model = ScriptedChatModel(script=unreachable)
-        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda _: model)
-        assert main([plan("Think"), "--model", "some:model"]) == 2
+        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda *_, **__: model)
+        assert main([write_checklist("Think"), "--model", "some:model"]) == 2
         assert capsys.readouterr().err == "error: model 'some:model': no route to the model\n"
 
 
@@ -368,34 +352,38 @@ class TestResuming:
         self, kill: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """It resumes in the same directory and repeats no finished step."""
-        steps = plan(
+        steps = write_checklist(
             "One: `echo one >> log`",
             "Two: `touch waiting; until test -e go; do sleep 0.1; done; echo two >> log`",
             "Three: `echo three >> log`",
         )
-        process = self.started(steps, "--thread", "t", "--workdir", "work")
-        wait_for(tmp_path / "work" / "waiting")
+        process = self.started(steps, "--thread", "t", "--workdir", "work", "--create")
+        wait_for_file(tmp_path / "work" / "waiting")
         process.send_signal(kill)
         _, errors = process.communicate(timeout=30)
         assert process.returncode == (130 if kill == signal.SIGINT else -kill)
-        assert ("--thread t" in errors) == (kill == signal.SIGINT)
+        resume = "interrupted; resume with: python -m graphs --db todo-threads.sqlite --thread t\n"
+        assert (resume in errors) == (kill == signal.SIGINT)
         (tmp_path / "work" / "go").touch()
         assert main(["--thread", "t"]) == 0
         log = (tmp_path / "work" / "log").read_text().split()
         assert log.count("one") == log.count("three") == 1
-        assert "3 completed" in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert "⚠ cut off, and run again: shell touch waiting; until" in shown
+        assert "run again: shell echo" not in shown
+        assert "✓ Done (3 items)" in shown
 
     @pytest.mark.slow
     def test_a_finished_thread_is_only_reported(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """The same command does nothing more; another checklist is new work."""
-        first = plan("One: `echo one >> log`")
-        arguments = ["--thread", "t", "--workdir", "work"]
+        first = write_checklist("One: `echo one >> log`")
+        arguments = ["--thread", "t", "--workdir", "work", "--create"]
         assert main([first, *arguments]) == 0
         assert main([first, *arguments]) == 0
         assert (tmp_path / "work" / "log").read_text() == "one\n"
-        assert main([plan("Two: `echo two >> log`"), *arguments]) == 0
+        assert main([write_checklist("Two: `echo two >> log`"), *arguments]) == 0
         assert (tmp_path / "work" / "log").read_text() == "one\ntwo\n"
 
     def test_an_unfinished_thread_takes_no_other_checklist(
@@ -405,10 +393,10 @@ class TestResuming:
         lazy = ScriptedChatModel(
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 99]
         )
-        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda _: lazy)
-        assert main([plan("a"), "--thread", "t", "--grace", "0"]) == 1
+        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda *_, **__: lazy)
+        assert main([write_checklist("a"), "--thread", "t", "--grace", "0"]) == 1
         assert "⚠ Stopped after 3 continuations without a tool call" in capsys.readouterr().out
-        assert main([plan("b"), "--thread", "t"]) == 2
+        assert main([write_checklist("b"), "--thread", "t"]) == 2
         assert "still working on another checklist" in capsys.readouterr().err
         monkeypatch.undo()
 
@@ -420,10 +408,10 @@ class TestResuming:
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 21]
         )
         with monkeypatch.context() as patched:
-            patched.setattr("graphs.programs.agents.chat_model", lambda _: lazy)
-            assert main([plan("a"), "--thread", "t", "--grace", "0"]) == 1
+            patched.setattr("graphs.programs.agents.chat_model", lambda *_, **__: lazy)
+            assert main([write_checklist("a"), "--thread", "t", "--grace", "0"]) == 1
         assert main(["--thread", "t"]) == 0
         with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
             saved = saver.get_tuple({"configurable": {"thread_id": "t"}})
         assert saved is not None
-        assert "1 completed" in capsys.readouterr().out
+        assert "✓ Done (1 items)" in capsys.readouterr().out

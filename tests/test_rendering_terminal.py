@@ -179,10 +179,10 @@ class TestFollowing:
             "✓ [0] Measure",
             "📋 1/2",
             "✗ [1] Cut",
-            "✓ Done (2 items)",
+            "✓ 1 completed, ✗ 1 abandoned",
             "✓ [0] Measure",
             "✗ [1] Cut",
-            "✓ Done (2 items)",
+            "✓ 1 completed, ✗ 1 abandoned",
         ]
 
     def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(self) -> None:

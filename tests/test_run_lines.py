@@ -162,3 +162,20 @@ def test_an_answer_that_middleware_repeats_is_shown_once(config: RunnableConfig)
         for chunk in begin(agent, request, config):
             lines += shown(run, chunk)
     assert lines == ["💬 I ask.", "→ list_todos", "💬 Done."]
+
+
+def test_what_was_shown_before_an_approval_is_not_shown_again(config: RunnableConfig) -> None:
+    """This holds for another program that resumes the thread; a rejection is for the model."""
+    script: list[AIMessage | str] = [turn("I ask.", call("list_todos")), "Done."]
+    agent = create_agent(
+        ScriptedChatModel(script=script),
+        middleware=[TodoMiddleware(), HumanInTheLoopMiddleware({"list_todos": True})],
+        checkpointer=InMemorySaver(),
+    )
+    for _ in begin(agent, None, config):
+        pass
+    run, lines = RunLines(agent.get_state(config).values), list[str]()
+    rejection: Any = Command(resume={"decisions": [{"type": "reject", "message": "No."}]})
+    for chunk in begin(agent, rejection, config):
+        lines += shown(run, chunk)
+    assert lines == ["💬 Done."]

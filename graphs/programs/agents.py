@@ -1,6 +1,6 @@
 """The agents of this repository by name, ready to run, for the programs."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from graphs import notes, until_done
 from graphs.coding_agent import build_coding_agent
-from graphs.model import chat_model
+from graphs.model import chat_model, is_stand_in
 from graphs.tools.background import BackgroundTasks
 from graphs.tools.shell import LocalShell, shell_tool
 from todo_tools import AutoContinue
@@ -21,19 +21,22 @@ AGENTS = ("coding", "notes", "until_done")
 @contextmanager
 def open_agent(
     name: str,
-    model: str | None,
+    model: str,
     workdir: Path,
     policy: AutoContinue,
     checkpointer: BaseCheckpointSaver[Any],
+    *,
+    env: Mapping[str, str] | None = None,
 ) -> Generator[CompiledStateGraph[Any, Any, Any, Any], None, None]:
     """Make an agent, and end the commands it left running.
 
     Args:
         name: One of `AGENTS`.
-        model: `provider:name` of a chat model, `None` for a stand-in.
+        model: `provider:name` of a chat model, or `stand-in`.
         workdir: Where its commands run.
         policy: When and how it is sent back to work.
         checkpointer: Where its threads are kept.
+        env: Variables that its commands get, besides those that they always get.
 
     Yields:
         The compiled graph.
@@ -43,14 +46,14 @@ def open_agent(
     """
     if name == "coding":
         chat = chat_model(model, command_tool="execute")
-        with BackgroundTasks(LocalShell(workdir)) as tasks:
+        with BackgroundTasks(LocalShell(workdir, env=env)) as tasks:
             yield build_coding_agent(
-                chat, workdir, policy=policy, tasks=tasks, checkpointer=checkpointer
+                chat, workdir, policy=policy, tasks=tasks, checkpointer=checkpointer, env=env
             )
     elif name == "notes":
-        chat = chat_model(model) if model else notes.notes_model()
+        chat = notes.notes_model() if is_stand_in(model) else chat_model(model)
         yield notes.build_graph(chat, policy=policy).compile(checkpointer=checkpointer)
     else:
-        tools = [shell_tool(workdir)]
+        tools = [shell_tool(workdir, env=env)]
         builder = until_done.build_graph(chat_model(model), tools, policy=policy)
         yield builder.compile(checkpointer=checkpointer)

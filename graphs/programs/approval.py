@@ -1,57 +1,94 @@
-"""Asking a person on the terminal whether a tool call may be carried out."""
+"""A person decides on tool calls: how they are shown, what an answer means, what is approved."""
 
-import asyncio
-import sys
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from difflib import unified_diff
+from typing import Any, Literal, cast
 
 from langgraph.types import Command, Interrupt
 
-from todo_tools.rendering import one_line
+from todo_tools.rendering import Line, Span, one_line
 
+Token = Literal["success", "error", "dim"]
 Decision = dict[str, str]
 
-_NOBODY = "nobody could be asked: there is no terminal, and --yes was not given"
+QUESTION = "Do it? yes, no, always, or why not:"
+
+_APPROVING = frozenset(
+    ["yes", "y", "ok", "okay", "sure", "yes please", "yep", "go", "do it"],
+)
+_REJECTING = frozenset(["no", "n", "nope", "stop"])
+_ALWAYS = frozenset(["a", "always"])
 
 
-async def decide(action: Mapping[str, Any], *, approve_all: bool) -> Decision:
-    """Get a decision for LangChain's `HumanInTheLoopMiddleware`.
+@dataclass(frozen=True)
+class Answer:
+    """What a person answered about a call."""
+
+    approved: bool
+    reason: str = ""
+    """Why it was rejected, if that was said."""
+    always: bool = False
+    """Whether later calls of the same tool are approved too."""
+
+    @property
+    def decision(self) -> Decision:
+        """The answer as LangChain's `HumanInTheLoopMiddleware` takes it."""
+        if self.approved:
+            return {"type": "approve"}
+        return {"type": "reject", **({"message": self.reason} if self.reason else {})}
+
+    @property
+    def line(self) -> Line:
+        """The answer, as a person is shown that it was understood."""
+        if self.approved:
+            return Line((Span("approved", "success"),))
+        reason = f": {one_line(self.reason)}" if self.reason else ""
+        return Line((Span(f"rejected{reason}", "warning"),))
+
+
+def read_answer(text: str) -> Answer | None:
+    """Read what a person typed: a word of approval, of rejection, or the reason of a rejection.
 
     Args:
-        action: The call with its `name` and `args`.
-        approve_all: Approve without asking.
+        text: The line. A full stop or exclamation marks may end a word.
 
     Returns:
-        Yes, no, or no with what the person typed as the reason; no without a terminal.
-
-    Raises:
-        EOFError: The terminal was closed; nothing is decided.
+        The answer; `None` for an empty line.
     """
-    if approve_all:
-        return {"type": "approve"}
-    if not sys.stdin.isatty():
-        return {"type": "reject", "message": _NOBODY}
-    for line in approval_lines(action):
-        print(line)
-    while (answer := read_answer(await _read_line("  Do it? yes, no, or why not: "))) is None:
-        pass
-    return decision_of(answer)
+    said = text.strip()
+    word = re.sub(r"\s+", " ", said.rstrip(".! ").lower())
+    if word in _APPROVING | _ALWAYS:
+        return Answer(approved=True, always=word in _ALWAYS)
+    if word in _REJECTING:
+        return Answer(approved=False)
+    return Answer(approved=False, reason=said) if said else None
 
 
-_WORDS = {"yes": True, "y": True, "no": False, "n": False}
+@dataclass
+class Approved:
+    """The tools that are approved without asking, until the program ends."""
 
+    everything: bool = False
+    names: set[str] = field(default_factory=set[str])
 
-def read_answer(text: str) -> bool | str | None:
-    """Read what a person typed: yes, no, a text of their own, or `None` for nothing."""
-    return _WORDS.get(text.strip().lower(), text) if text.strip() else None
+    def __contains__(self, name: object) -> bool:
+        return self.everything or name in self.names
 
+    def after(self, answer: Answer, name: str, take_back: str) -> tuple[Line, ...]:
+        """Take in an answer; the lines that say what was understood.
 
-def decision_of(answer: bool | str) -> Decision:  # noqa: FBT001  what a person said
-    """The decision that an answer means: yes, no, or no with a reason."""
-    if isinstance(answer, str):
-        return {"type": "reject", "message": answer.strip()}
-    return {"type": "approve" if answer else "reject"}
+        Args:
+            answer: What a person answered.
+            name: The tool that was asked about.
+            take_back: What to do to be asked again.
+        """
+        if not answer.always:
+            return (answer.line,)
+        self.names.add(name)
+        text = f"{one_line(name)} is approved without asking until the program ends; {take_back}"
+        return answer.line, Line((Span(text, "warning"),))
 
 
 @dataclass(frozen=True)
@@ -80,12 +117,16 @@ class Approval:
         """Whether all are decided."""
         return len(self.decisions) == len(self.calls)
 
-    def decided(self, text: str) -> "Approval":
-        """The approval after what a person typed about the next call: yes, no, or why not."""
-        answer = read_answer(text)
-        return replace(
-            self, decisions=(*self.decisions, decision_of(text if answer is None else answer))
-        )
+    def decided(self, answer: Answer) -> "Approval":
+        """The approval after an answer about the next call."""
+        return replace(self, decisions=(*self.decisions, answer.decision))
+
+    def passing(self, approved: Approved) -> "Approval":
+        """The approval after the next calls that need no question."""
+        passed = self
+        while not passed.complete and passed.next_call["name"] in approved:
+            passed = passed.decided(Answer(approved=True))
+        return passed
 
     @property
     def command(self) -> Command[Any]:
@@ -99,32 +140,43 @@ class Approval:
         )
 
 
-def approval_lines(action: Mapping[str, Any]) -> Iterator[str]:
+def approval_lines(action: Mapping[str, Any]) -> Iterator[Line]:
     """Show a person a tool call to decide on: all of it, since the cut part could matter most.
 
     Args:
         action: The call with its `name` and `args`.
 
     Yields:
-        Lines to print, in which nothing of the call can act on the terminal.
+        Lines in which nothing of the call can act on the terminal. A replacement in a file is
+        shown as the difference between the two texts.
     """
-    yield f"\n? {one_line(action['name'])}"
-    for name, value in action["args"].items():
-        first, *rest = str(value).split("\n")
-        yield f"    {one_line(name)}: {one_line(first)}"
-        yield from (f"    {' ' * len(name)}│ {one_line(line)}" for line in rest)
+    yield Line(())
+    yield Line((Span(one_line(action["name"]), "accent", bold=True),), (Span("? ", "accent"),))
+    args = dict(cast("Mapping[str, Any]", action["args"]))
+    texts = args.get("old_string"), args.get("new_string")
+    is_edit = action["name"] == "edit_file" and all(isinstance(text, str) for text in texts)
+    for name, value in args.items():
+        if not (is_edit and name in {"old_string", "new_string"}):
+            yield from _argument_lines(name, str(value))
+    if is_edit:
+        yield from _difference_lines(*(str(text) for text in texts))
 
 
-async def _read_line(question: str) -> str:
-    """Ask on the terminal. Unlike `input` this can be cancelled, so that Ctrl-C works."""
-    print(question, end="", flush=True)
-    loop, ready = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(sys.stdin, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(sys.stdin)
-    line = sys.stdin.readline()
-    if not line:
-        raise EOFError
-    return line
+def _argument_lines(name: str, value: str) -> Iterator[Line]:
+    """An argument: its first line after its name, the others below that one."""
+    shown = one_line(name)
+    for number, line in enumerate(value.split("\n")):
+        indent = Span(f"    {' ' * len(shown)}│ ", "dim", plain=f"    {' ' * len(shown)}| ")
+        lead = indent if number else Span(f"    {shown}: ", "dim")
+        yield Line((Span(one_line(line), bold=name == "command"),), (lead,))
+
+
+def _difference_lines(before: str, after: str) -> Iterator[Line]:
+    old, new = before.split("\n"), after.split("\n")
+    changed = list(unified_diff(old, new, n=max(len(old), len(new)), lineterm=""))
+    if not changed:
+        yield Line((Span("    (the two texts are the same)", "warning"),))
+    for line in changed[3:]:  # neither names of files nor a place that is not the file's
+        mark = line[0]
+        token: Token = "success" if mark == "+" else "error" if mark == "-" else "dim"
+        yield Line((Span(one_line(line[1:]), token),), (Span(f"    {mark} ", token),))

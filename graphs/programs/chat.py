@@ -2,33 +2,28 @@
 
 import argparse
 import asyncio
-import sqlite3
 import sys
 from collections.abc import Sequence
 from uuid import uuid4
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.model import ModelError
 from graphs.programs.agents import open_agent
+from graphs.programs.claim import claimed
 from graphs.programs.conversation import Conversation
-from graphs.programs.lines import open_console, show
+from graphs.programs.lines import open_console, said, show, show_whole
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
     EXIT_UNUSABLE,
     Parser,
     UnusableInputError,
-    check_database,
-    choose_agent,
-    choose_workdir,
-    saved_metadata,
 )
+from graphs.programs.session import Session, choose_session, open_saver
 from graphs.programs.thread import Thread, newest_of_threads
 from graphs.programs.thread_views import threads_view
 from todo_tools import AutoContinue
-from todo_tools.rendering import one_line
 
 _RECENT_THREADS = 10
 
@@ -56,34 +51,30 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _converse(options: argparse.Namespace) -> int:
-    try:
-        check_database(options.db)
-        async with AsyncSqliteSaver.from_conn_string(options.db) as saver:
-            await saver.setup()
-            await _talk(options, saver)
-    except sqlite3.Error as error:
-        raise UnusableInputError(f"--db {options.db} cannot be used: {error}") from error
+    options.thread = options.thread or uuid4().hex[:8]
+    async with open_saver(options.db) as saver:
+        with claimed(options.db, options.thread):
+            session = await choose_session(options, saver)
+            try:
+                await _talk(options, session, saver)
+                session.forget_endings()
+            finally:
+                show(open_console(), *said(session.workdir.leave()))
     return EXIT_DONE
 
 
-async def _talk(options: argparse.Namespace, saver: AsyncSqliteSaver) -> None:
-    name = options.thread or uuid4().hex[:8]
-    config: RunnableConfig = {"configurable": {"thread_id": name}}
-    saved = saved_metadata(await saver.aget_tuple(config))
-    agent = choose_agent(options.agent, saved, name)
-    workdir = choose_workdir(options.workdir, saved)
-    config["metadata"] = {"workdir": str(workdir), "agent": agent}
+async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqliteSaver) -> None:
     waiting: list[str] = []
     policy = AutoContinue(grace_seconds=options.grace, stop_when=lambda _: bool(waiting))
-    with open_agent(agent, options.model, workdir, policy, saver) as graph:
+    agent, workdir = session.agent, session.workdir.path
+    with open_agent(agent, session.model, workdir, policy, saver, env=session.env) as graph:
         console = open_console()
         others = await newest_of_threads(saver, graph, _RECENT_THREADS)
         if others:
-            print("Threads, newest first; --thread ID resumes one:")
+            show(console, *said("Threads, newest first; --thread ID resumes one:"))
             show(console, *threads_view(others).lines)
-        print(f"thread {one_line(name)} in {options.db}, agent {agent}, working in {workdir}")
-        if not options.model:
-            print("The model is a stand-in that follows simple rules; --model takes a real one.")
-        print("/help lists the commands.")
-        await Conversation(Thread(graph, config), waiting, console).talk()
-    print(f"resume with: --db {options.db} --thread {one_line(name)}")
+        for text in session.opening(options.db):
+            show_whole(console, text)
+        show(console, *said("/help lists the commands."))
+        await Conversation(Thread(graph, session.config), waiting, console).talk()
+    show_whole(console, f"resume with: {session.resume_command}")

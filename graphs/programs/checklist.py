@@ -2,12 +2,11 @@
 
 import argparse
 import asyncio
-import sqlite3
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -15,12 +14,22 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command, StateSnapshot
+from langgraph.types import StateSnapshot
+from rich.console import Console
 
 from graphs.model import ModelError
 from graphs.programs.agents import open_agent
-from graphs.programs.approval import decide
-from graphs.programs.lines import open_console, show
+from graphs.programs.approval import (
+    QUESTION,
+    Answer,
+    Approval,
+    Approved,
+    approval_lines,
+    read_answer,
+)
+from graphs.programs.claim import claimed
+from graphs.programs.cut_off import cut_off_lines
+from graphs.programs.lines import close_output, open_console, said, show, show_whole
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -28,13 +37,10 @@ from graphs.programs.options import (
     EXIT_UNUSABLE,
     Parser,
     UnusableInputError,
-    check_database,
-    choose_agent,
-    choose_workdir,
-    saved_metadata,
 )
 from graphs.programs.run_lines import RunLines
-from todo_tools import AutoContinue, TodoLimits
+from graphs.programs.session import Session, choose_session, open_saver
+from todo_tools import AutoContinue, TodoItem, TodoLimits
 from todo_tools.checklist import read_checklist
 from todo_tools.rendering import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.state import loop_in, todos_in
@@ -42,6 +48,8 @@ from todo_tools.transcript import is_from_user
 
 _DEMO = Path(__file__).with_name("checklist.md")
 _LIMITS = TodoLimits()
+_NOBODY = "nobody could be asked: there is no terminal, and --yes was not given"
+_TAKE_BACK = "to be asked again, press Ctrl-C and resume"
 
 _Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -64,17 +72,22 @@ def main(argv: Sequence[str]) -> int:
         return EXIT_UNUSABLE
     except (KeyboardInterrupt, EOFError):
         return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        return close_output()
 
 
 async def _work_through(options: argparse.Namespace) -> int:
     plan = _read_plan(options.plan, resuming=bool(options.thread))
-    try:
-        check_database(options.db)
-        async with AsyncSqliteSaver.from_conn_string(options.db) as saver:
-            await saver.setup()
-            return await _run(options, plan, saver)
-    except sqlite3.Error as error:
-        raise UnusableInputError(f"--db {options.db} cannot be used: {error}") from error
+    options.thread = options.thread or uuid4().hex[:8]
+    async with open_saver(options.db) as saver:
+        with claimed(options.db, options.thread):
+            session = await choose_session(options, saver)
+            try:
+                code = await _run(options, session, plan, saver)
+                session.forget_endings()
+                return code
+            finally:
+                show(open_console(), *said(session.workdir.leave()))
 
 
 def _parser() -> Parser:
@@ -118,40 +131,38 @@ def _read_plan(source: str | None, *, resuming: bool) -> str | None:
     return plan
 
 
-async def _run(options: argparse.Namespace, plan: str | None, saver: AsyncSqliteSaver) -> int:
-    thread = options.thread or uuid4().hex[:8]
-    config: RunnableConfig = {"configurable": {"thread_id": thread}}
-    saved = saved_metadata(await saver.aget_tuple(config))
-    agent = choose_agent(options.agent, saved, thread)
-    workdir = choose_workdir(options.workdir, saved)
+async def _run(
+    options: argparse.Namespace, session: Session, plan: str | None, saver: AsyncSqliteSaver
+) -> int:
     errors = _ModelErrors()
-    config |= {"metadata": {"workdir": str(workdir), "agent": agent}, "callbacks": [errors]}
+    config: RunnableConfig = {**session.config, "callbacks": [errors]}
     policy = AutoContinue(grace_seconds=options.grace)
-    with open_agent(agent, options.model, workdir, policy, saver) as graph:
-        request = _request(await graph.aget_state(config), plan, thread)
-        print(f"thread {thread} in {options.db}, working in {workdir}")
-        if not options.model:
-            print("The model is a stand-in that follows simple rules; --model takes a real one.")
+    agent, workdir = session.agent, session.workdir.path
+    with open_agent(agent, session.model, workdir, policy, saver, env=session.env) as graph:
+        request = _request(await graph.aget_state(config), plan, session.thread)
+        console = open_console()
+        for text in session.opening(options.db):
+            show_whole(console, text)
         try:
-            snapshot = await _until_it_ends(graph, request, config, approve_all=options.yes)
+            snapshot = await _until_it_ends(graph, request, config, Approved(options.yes))
         except (asyncio.CancelledError, EOFError):
-            print(
-                f"\ninterrupted; resume with: --db {options.db} --thread {thread}", file=sys.stderr
-            )
+            print(f"\ninterrupted; resume with: {session.resume_command}", file=sys.stderr)
             raise
         except Exception as error:
             if error is not errors.last:
                 raise
-            raise ModelError(options.model, error) from error
+            raise ModelError(session.model, error) from error
     return _conclude(snapshot)
 
 
 async def _until_it_ends(
-    graph: _Graph, request: Any, config: RunnableConfig, *, approve_all: bool
+    graph: _Graph, request: Any, config: RunnableConfig, approved: Approved
 ) -> StateSnapshot:
     """Run the thread and show it; when it waits for a person, ask and resume."""
     snapshot = await graph.aget_state(config)
     run = RunLines(snapshot.values)
+    if request is None:
+        show(open_console(), *cut_off_lines(snapshot))
     while True:
         # Written before the next step begins, so that a kill repeats no finished step.
         stream = graph.astream(
@@ -161,12 +172,44 @@ async def _until_it_ends(
         snapshot = await graph.aget_state(config)
         if not snapshot.interrupts:
             return snapshot
-        answers = dict[str, Any]()
-        for waiting in snapshot.interrupts:
-            calls = cast("list[dict[str, Any]]", waiting.value["action_requests"])
-            decisions = [await decide(call, approve_all=approve_all) for call in calls]
-            answers[waiting.id] = {"decisions": decisions}
-        request = Command(resume=answers)
+        request = (await _decided(Approval().of(snapshot.interrupts), approved)).command
+
+
+async def _decided(approval: Approval, approved: Approved) -> Approval:
+    """Ask a person about each call that is not approved yet."""
+    console = open_console()
+    while not (approval := approval.passing(approved)).complete:
+        action = approval.next_call
+        if sys.stdin.isatty():
+            show(console, *approval_lines(action))
+            answer = await _ask(console)
+        else:
+            answer = Answer(approved=False, reason=_NOBODY)
+        show(console, *approved.after(answer, action["name"], _TAKE_BACK))
+        approval = approval.decided(answer)
+    return approval
+
+
+async def _ask(console: Console) -> Answer:
+    """Ask on the terminal until there is an answer; an empty line is none."""
+    while True:
+        console.print(f"  {QUESTION} ", end="")
+        if answer := read_answer(await _read_line()):
+            return answer
+
+
+async def _read_line() -> str:
+    """Read from the terminal. Unlike `input` this can be cancelled, so that Ctrl-C works."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(sys.stdin)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
 
 
 async def _show_run(stream: AsyncIterator[Any], run: RunLines) -> None:
@@ -198,27 +241,31 @@ def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str
     if not messages:
         if plan is None:
             raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
-        return {"messages": [("user", plan)]}
+        return _beginning(plan)
     asked = (message.text for message in reversed(messages) if is_from_user(message))
     latest = next(filter(read_checklist, asked), None)
     unfinished = bool(snapshot.next) or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
         if unfinished:
             raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
-        return {"messages": [("user", plan)]}
+        return _beginning(plan)
     if unfinished and not snapshot.next:  # stopped by a limit, which a message resets
         return {"messages": [("user", "Go on.")]}
     return None
 
 
+def _beginning(plan: str) -> dict[str, Any]:
+    """A checklist, with each step as a todo, which any model then finds in its list."""
+    todos: list[TodoItem] = [
+        {"text": step, "status": "not_started"} for step in read_checklist(plan)
+    ]
+    return {"messages": [("user", plan)], "todos": todos}
+
+
 def _conclude(snapshot: StateSnapshot) -> int:
     todos = todos_in(snapshot.values)
-    statuses = [todo["status"] for todo in todos]
-    completed = statuses.count("completed")
     (status,) = status_lines(todos) or list_lines([])
-    counts = (
-        f" — {completed} completed, {statuses.count('abandoned')} abandoned; "
-        f"stopped because: {loop_in(snapshot.values).get('outcome')}"
-    )
-    show(open_console(), Line(()), replace(status, body=(*status.body, Span(counts, "muted"))))
-    return EXIT_DONE if statuses and completed == len(statuses) else EXIT_NOT_DONE
+    reason = f"; stopped because: {loop_in(snapshot.values).get('outcome')}"
+    show(open_console(), Line(()), replace(status, body=(*status.body, Span(reason, "muted"))))
+    done = bool(todos) and all(todo["status"] == "completed" for todo in todos)
+    return EXIT_DONE if done else EXIT_NOT_DONE

@@ -19,6 +19,7 @@ HELP = """\
 /branches                   list the branches, each with its own list
 /switch N                   continue on branch N
 /go                         continue where the agent was stopped
+/ask                        ask again about the tools that you always approved
 /help                       show this
 /quit                       leave; the thread is kept
 
@@ -27,7 +28,7 @@ While the agent works, Enter keeps a message until it stops, and Ctrl-C stops it
 Before it is sent back to work there is a countdown: type anything to stop it and send that instead.
 Ctrl-C clears the line, a second Ctrl-C leaves; so does Ctrl-D."""
 
-_Name = Literal["todos", "history", "branches", "go", "help", "quit"]
+_Name = Literal["todos", "history", "branches", "go", "ask", "help", "quit"]
 _STATUS_WORDS: dict[str, TodoStatus] = {
     "start": "in_progress",
     "done": "completed",
@@ -132,7 +133,7 @@ def read_line(line: str) -> Line:
             return Fork(_number(number, "/fork N [MESSAGE]"), message)
         case "switch":
             return Switch(_number(argument, "/switch N"))
-        case "todos" | "history" | "branches" | "go" | "help" | "quit":
+        case "todos" | "history" | "branches" | "go" | "ask" | "help" | "quit":
             if argument:
                 raise CommandError(f"/{name} takes no argument, got {_brief(argument)}")
             return Plain(name)

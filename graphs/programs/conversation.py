@@ -5,10 +5,12 @@ prompt_toolkit keeps the input line and the list in place; everything is drawn b
 """
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
+from langgraph.types import Command
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.formatted_text import ANSI
@@ -17,7 +19,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 from rich.console import Console
 
-from graphs.programs.approval import Approval, approval_lines
+from graphs.programs.approval import QUESTION, Approval, Approved, approval_lines, read_answer
 from graphs.programs.commands import (
     HELP,
     CommandError,
@@ -29,6 +31,7 @@ from graphs.programs.commands import (
     edited,
     read_line,
 )
+from graphs.programs.cut_off import cut_off_lines
 from graphs.programs.foot import foot_lines
 from graphs.programs.lines import error_lines, said, show
 from graphs.programs.run_lines import RunLines
@@ -60,6 +63,7 @@ class Conversation:
         self.run = RunLines()
         self.work: asyncio.Task[None] | None = None
         self.approval = Approval()
+        self.approved = Approved()
         self.leaving = False
         self.session: PromptSession[str] = PromptSession(
             "> ",
@@ -78,9 +82,7 @@ class Conversation:
     async def talk(self) -> None:
         """Take lines until the user leaves."""
         with patch_stdout(raw=True):
-            await self._look()
-            if not await self._ask() and (await self.thread.now()).next:
-                await self._show(*said("The agent was stopped here; /go continues."))
+            await self._guarded(self._arrive())
             with suppress(EOFError):
                 while await self._take(await self.session.prompt_async()):
                     self.leaving = False
@@ -88,17 +90,36 @@ class Conversation:
                 self.work.cancel()
                 await asyncio.wait({self.work})
 
+    async def _arrive(self) -> None:
+        """Show where the thread is, and what it waits for."""
+        await self._look()
+        if await self._ask():
+            return
+        now = await self.thread.now()
+        if now.next:
+            await self._show(
+                *said("The agent was stopped here; /go continues."), *cut_off_lines(now)
+            )
+
     async def _take(self, line: str) -> bool:
         """Carry out what was typed; false to leave."""
         try:
             asked = read_line(line) if line.strip() else None
-            if asked == Plain("quit"):
-                return False
-            if asked:
-                await self._carry_out(asked)
-        except ValueError as error:
+        except CommandError as error:
             await self._show(*error_lines(error))
+            return True
+        if asked == Plain("quit"):
+            return False
+        if asked:
+            await self._guarded(self._carry_out(asked))
         return True
+
+    async def _guarded(self, doing: Coroutine[Any, Any, None]) -> None:
+        """Show an error, for example of a database that is locked, and keep the chat alive."""
+        try:
+            await doing
+        except Exception as error:
+            await self._show(*error_lines(error))
 
     async def _carry_out(self, asked: Line) -> None:
         match asked:
@@ -106,6 +127,9 @@ class Conversation:
                 await self._say(text)
             case Plain("help"):
                 await self._show(*said(HELP))
+            case Plain("ask"):
+                self.approved.names.clear()
+                await self._show(*said("You are asked about every call again."))
             case Plain("todos"):
                 await self._show(*show_todos(self.run.followed.todos or []).lines)
             case Plain("history"):
@@ -132,21 +156,31 @@ class Conversation:
             self._start(text)
 
     async def _ask(self) -> bool:
-        """Show the call that waits for a person, if there is one."""
-        self.approval = self.approval.of((await self.thread.now()).interrupts)
-        if not self.approval.calls:
-            return False
-        lines = "\n".join(approval_lines(self.approval.next_call))
-        await self._show(*said(f"{lines}\nDo it? yes, no, or why not:"))
-        return True
+        """Show the call that a person must decide on; whether the thread waits for decisions."""
+        waiting = (await self.thread.now()).interrupts
+        self.approval = self.approval.of(waiting).passing(self.approved)
+        if self.approval.calls and not self.approval.complete:
+            await self._show(*approval_lines(self.approval.next_call), *said(QUESTION))
+        return bool(self.approval.calls)
 
     async def _decide(self, text: str) -> None:
-        self.approval = self.approval.decided(text)
-        if self.approval.complete:
-            answer, self.approval = self.approval.command, Approval()
-            self._start(answer)
-        else:
-            await self._ask()
+        answer, call = read_answer(text), self.approval.next_call
+        if answer:
+            await self._show(*self.approved.after(answer, call["name"], "/ask asks again"))
+            self.approval = self.approval.decided(answer)
+        await self._ask()
+        self._start_if_decided()
+
+    def _start_if_decided(self) -> None:
+        if decided := self._take_decisions():
+            self._start(decided)
+
+    def _take_decisions(self) -> Command[Any] | None:
+        """What resumes the run, once all its calls are decided."""
+        if not self.approval.calls or not self.approval.complete:
+            return None
+        decided, self.approval = self.approval.command, Approval()
+        return decided
 
     async def _go(self) -> None:
         if not (await self.thread.now()).next:
@@ -170,6 +204,8 @@ class Conversation:
             await self._show(*said(f"On branch {number}."))
         if isinstance(asked, Fork) and asked.message:
             self._start(asked.message)
+        else:
+            self._start_if_decided()
 
     def _start(self, message: Request) -> None:
         self.work = asyncio.create_task(self._work(message))
@@ -185,18 +221,23 @@ class Conversation:
     async def _run(self, message: Request) -> None:
         self.run.followed = replace(self.run.followed, notice="")
         try:
-            async with aclosing(self.thread.run(message)) as stream:
-                async for mode, chunk in stream:
-                    await self._show(*self.run.after(mode, chunk))
-                    self._typed()
-            await self._ask()
+            await self._follow(message)
+            while await self._ask() and (decided := self._take_decisions()):
+                await self._follow(decided)
         except asyncio.CancelledError:
             await self._show(*said(_NOT_CONTINUED if self.run.followed.countdown else _STOPPED))
             raise
         except Exception as error:  # keep the chat alive when a run fails
-            await self._show(*error_lines(error))
+            await self._show(*error_lines(error), *said(_STOPPED))
         finally:
-            await self._look()
+            await self._guarded(self._look())
+
+    async def _follow(self, message: Request) -> None:
+        """Show a run as it happens."""
+        async with aclosing(self.thread.run(message)) as stream:
+            async for mode, chunk in stream:
+                await self._show(*self.run.after(mode, chunk))
+                self._typed()
 
     async def _look(self) -> None:
         """Show the list as stored: an interrupted call may have announced a change in vain."""
@@ -253,5 +294,5 @@ class Conversation:
         if self.working:
             return "the agent is working, Ctrl-C stops it"
         if self.approval.calls:
-            return "yes, no, or why not"
+            return "yes, no, always, or why not"
         return "Ctrl-C again leaves" if self.leaving else "your turn"

@@ -34,7 +34,12 @@ def foot_lines(
     (status,) = status_lines(todos) or list_lines([])
     yield replace(status, body=(*status.body, Span(f" · {doing}", "dim")))
     yield from (Line((Span(f"kept: {one_line(text)}", "dim"),)) for text in kept)
-    yield from note_lines(followed.countdown or followed.notice)
+    yield from note_lines(_countdown(followed.countdown) or followed.notice)
+
+
+def _countdown(text: str) -> str:
+    """What will happen, and what the user of this program can do."""
+    return text and f"{text.partition(' (')[0]} (type anything to interrupt)"
 
 
 def in_view(rows: tuple[Line, ...], height: int) -> tuple[Line, ...]:

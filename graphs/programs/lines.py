@@ -1,12 +1,24 @@
 """What the programs print: lines of themed text, coloured in a terminal and plain in a pipe."""
 
+import os
+import sqlite3
 import sys
 
 from rich.console import Console
+from typing_extensions import override
 
 from todo_tools.rendering import Line, Span, View, one_line
 
 _WHOLE = 1_000_000
+_CLOSED = 141  # as of a program that SIGPIPE has ended
+
+
+class _Output(Console):
+    """A console whose reader may leave: the program then ends as others in a pipe do."""
+
+    @override
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def open_console() -> Console:
@@ -15,7 +27,7 @@ def open_console() -> Console:
     Lines are broken to the width of a terminal. In a pipe or a file they stay whole, so that they
     can be searched.
     """
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    console = _Output(file=sys.stdout, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = _WHOLE
     return console
@@ -27,6 +39,22 @@ def show(console: Console, *lines: Line) -> None:
         console.print(View(lines))
 
 
+def show_whole(console: Console, text: str) -> None:
+    """Print a line that is not broken, so that it can be copied, for example a command."""
+    console.print(View((Line((Span(one_line(text)),)),)), soft_wrap=True)
+
+
+def close_output() -> int:
+    """Give up standard output after its reader has left, and say how to exit.
+
+    What is still to be written would otherwise be an error at the very end of the program.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return _CLOSED
+
+
 def said(text: str) -> tuple[Line, ...]:
     """A message of the program itself."""
     return tuple(Line((Span(one_line(line), "muted"),)) for line in text.splitlines())
@@ -34,5 +62,11 @@ def said(text: str) -> tuple[Line, ...]:
 
 def error_lines(error: Exception) -> tuple[Line, ...]:
     """An error in one line, with its type unless the text alone is clear."""
-    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-    return (Line((Span(one_line(f"error: {kind}{' '.join(str(error).split())}"), "error"),)),)
+    reason = " ".join(str(error).split())
+    return (Line((Span(one_line(f"error: {_kind(error)}{reason}"), "error"),)),)
+
+
+def _kind(error: Exception) -> str:
+    if isinstance(error, sqlite3.Error):
+        return "the database cannot be used now: "
+    return "" if isinstance(error, ValueError) else f"{type(error).__name__}: "

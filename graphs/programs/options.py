@@ -1,19 +1,14 @@
 """The command lines of the two programs, and how they refuse unusable input."""
 
 import argparse
-import sqlite3
-import tempfile
-from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
-from typing import Any, NoReturn, cast
-
-from langgraph.checkpoint.base import CheckpointTuple
+from typing import NoReturn
 
 from graphs.programs.agents import AGENTS
 
 EXIT_DONE, EXIT_NOT_DONE, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
+DEFAULT_GRACE = 3
 _LONGEST_GRACE = 60
 
 
@@ -26,6 +21,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, description: str, epilog: str | None = None) -> None:
         super().__init__(prog=prog, description=description, epilog=epilog)
+        self.set_defaults(program=prog)
         self.add_argument(
             "--agent",
             choices=AGENTS,
@@ -36,7 +32,8 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--model",
             metavar="PROVIDER:NAME",
-            help="a chat model (default: a stand-in that needs none)",
+            help="a chat model, or stand-in, which follows simple rules and needs no key (default: "
+            "that of the thread, or stand-in)",
         )
         self.add_argument(
             "--db",
@@ -45,7 +42,10 @@ class Parser(argparse.ArgumentParser):
             help="where threads are kept (default: %(default)s)",
         )
         self.add_argument(
-            "--thread", metavar="ID", help="the thread to begin or to resume (default: a new one)"
+            "--thread",
+            metavar="ID",
+            type=_thread_id,
+            help="the thread to begin or to resume (default: a new one)",
         )
         self.add_argument(
             "--workdir",
@@ -53,12 +53,21 @@ class Parser(argparse.ArgumentParser):
             type=Path,
             help="where commands run (default: that of the thread, or a new temporary directory)",
         )
+        self.add_argument("--create", action="store_true", help="make DIR if it does not exist")
+        self.add_argument(
+            "--env",
+            metavar="NAME",
+            action="append",
+            default=[],
+            help="an environment variable that commands get, besides the few that they always get "
+            "(may be repeated)",
+        )
         self.add_argument(
             "--grace",
             metavar="SECONDS",
             type=int,
             choices=range(_LONGEST_GRACE + 1),
-            default=3,
+            default=DEFAULT_GRACE,
             help="how long to wait before a continuation (default: %(default)s)",
         )
 
@@ -67,42 +76,7 @@ class Parser(argparse.ArgumentParser):
         raise UnusableInputError(f"{message}; see {self.prog} --help")
 
 
-def check_database(path: str) -> None:
-    """Fail early on a file that is not a database: a connection thread would fail too late.
-
-    Raises:
-        sqlite3.Error: It cannot be opened or is not a database.
-    """
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("pragma schema_version")
-
-
-def saved_metadata(saved: CheckpointTuple | None) -> Mapping[str, Any]:
-    """The metadata in the checkpoints of a thread; empty for a new one."""
-    return cast("Mapping[str, Any]", saved.metadata) if saved else {}
-
-
-def choose_agent(given: str | None, saved: Mapping[str, Any], thread: str) -> str:
-    """The agent of a thread: the one in its checkpoints, or else the one asked for.
-
-    Raises:
-        UnusableInputError: The two differ.
-    """
-    kept = saved.get("agent")
-    if given and kept and given != kept:
-        raise UnusableInputError(f"thread {thread!r} belongs to --agent {kept}")
-    return given or kept or "until_done"
-
-
-def choose_workdir(given: Path | None, saved: Mapping[str, Any]) -> Path:
-    """Where commands run: as asked for, as in the thread's checkpoints, or a new directory.
-
-    Raises:
-        UnusableInputError: The directory cannot be made.
-    """
-    workdir = given or Path(saved.get("workdir") or tempfile.mkdtemp(prefix="todo-"))
-    try:
-        workdir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnusableInputError(f"--workdir {workdir} cannot be used: {error.strerror}") from None
-    return workdir.resolve()
+def _thread_id(text: str) -> str:
+    if not text or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"must be printable and not empty, got {text!r}")
+    return text

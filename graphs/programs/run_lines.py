@@ -25,6 +25,8 @@ from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import details_of
 
 _OUTPUT_LINES = 12
+# The node in which LangChain's middleware answers the calls that a person has rejected.
+_DECIDES = "HumanInTheLoopMiddleware.after_model"
 _INDENT = Span("  ")
 
 
@@ -36,7 +38,8 @@ class RunLines:
     """
 
     def __init__(self, state: Mapping[str, Any] | None = None) -> None:
-        self._shown = set[str]()
+        self._shown = set[str | None]()
+        self._decided = set[str]()
         self._results = dict[str | None, ToolMessage]()
         self.resume_at(state or {})
 
@@ -49,6 +52,7 @@ class RunLines:
         self.followed = self._printed = Followed(todos_in(state), turn=calls)
         self._calls = [call for call in calls if call not in answered]
         self._results.clear()
+        self._shown |= {message.id for message in answers}
 
     def after(self, mode: str, chunk: Mapping[str, Any]) -> tuple[Line, ...]:
         """Take in a chunk.
@@ -64,6 +68,8 @@ class RunLines:
         self.followed = advance(self.followed, (mode, chunk))
         if mode == "custom":
             return tuple(_loop_lines(chunk))
+        for decided in messages_of({_DECIDES: chunk.get(_DECIDES)}):
+            self._decided |= {decided.tool_call_id} if isinstance(decided, ToolMessage) else set()
         return tuple(line for message in messages_of(chunk) for line in self._message(message))
 
     def changed_list(self) -> tuple[Line, ...]:
@@ -79,9 +85,9 @@ class RunLines:
     def _message(self, message: BaseMessage) -> Iterator[Line]:
         if isinstance(message, AIMessage):
             # Middleware repeats the model's answer, for example to have its calls approved.
-            if message.id not in self._shown:
+            if message.id is None or message.id not in self._shown:
                 yield from answer_lines(message)
-            self._shown |= {message.id} if message.id else set()
+            self._shown.add(message.id)
             self._calls = [call["id"] for call in message.tool_calls]
             self._results.clear()
         elif isinstance(message, ToolMessage):
@@ -89,11 +95,16 @@ class RunLines:
 
     def _result(self, message: ToolMessage) -> Iterator[Line]:
         if message.tool_call_id not in self._calls:  # its AI message is not in this stream
-            yield from _result_lines(message)
+            yield from self._shown_result(message)
             return
         self._results[message.tool_call_id] = message
         while self._calls and self._calls[0] in self._results:
-            yield from _result_lines(self._results.pop(self._calls.pop(0)))
+            yield from self._shown_result(self._results.pop(self._calls.pop(0)))
+
+    def _shown_result(self, message: ToolMessage) -> Iterator[Line]:
+        """What a tool answered; not the text that tells the model of a person's decision."""
+        if message.tool_call_id not in self._decided:
+            yield from _result_lines(message)
 
 
 def messages_of(updates: Mapping[str, Any]) -> Iterator[BaseMessage]:

@@ -14,6 +14,7 @@ from deepagents.backends.protocol import ExecuteResponse
 from langchain_core.tools import StructuredTool
 from pydantic import Field
 
+from graphs.tools.endings import ending_of
 from graphs.tools.run import ShellRun
 
 NOT_STARTED, TIMED_OUT, INTERRUPTED = 1, 124, 130
@@ -37,6 +38,10 @@ PASSED_VARIABLES = frozenset(
 """The variables that commands get, besides those of the locale (`LC_*`)."""
 
 _SECONDS_BETWEEN_LOOKS = 0.1
+_OUTPUT_LOST = (
+    "[The command had ended when the program that ran it was killed. It is not run again; its "
+    "output is lost.]"
+)
 
 Command = Annotated[str, Field(description="The command, for bash (sh where there is no bash).")]
 """The argument of the tools that run one."""
@@ -120,7 +125,10 @@ class LocalShell(LocalShellBackend):
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a command and wait for it."""
-        return self._finish(self.run(command), timeout)
+        ending = ending_of(command)
+        if ending and (code := ending.take()) is not None:
+            return ExecuteResponse(_OUTPUT_LOST, code)
+        return self._finish(self.run(ending.command if ending else command), timeout)
 
     async def aexecute(
         self,
@@ -129,7 +137,10 @@ class LocalShell(LocalShellBackend):
         timeout: int | None = None,  # noqa: ASYNC109  the base class has it
     ) -> ExecuteResponse:
         """Run a command; when cancelled, end it."""
-        run = self.run(command)
+        ending = ending_of(command)
+        if ending and (code := ending.take()) is not None:
+            return ExecuteResponse(_OUTPUT_LOST, code)
+        run = self.run(ending.command if ending else command)
         try:
             return await asyncio.to_thread(self._finish, run, timeout)
         finally:

@@ -89,17 +89,29 @@ class Workspace(LocalShell):
     ) -> EditResult:
         """Replace a text that occurs once; the file keeps its line endings."""
         try:
-            with self._copied(file_path) as (copies, copy):
-                windows = copy.is_file() and _has_windows_endings(copy.read_bytes())
-                path = self._inside(file_path)
-                result = copies.edit(path, old_string, new_string, replace_all)
-                if not result.error:
-                    content = copy.read_bytes()
-                    content = content.replace(b"\n", b"\r\n") if windows else content
-                    self._directory.write(self._place(file_path), content)
+            result, content = self._edited(file_path, old_string, new_string, replace_all)
+            if not result.error:
+                self._directory.write(self._place(file_path), content)
         except _ERRORS as error:
             return EditResult(f"Error editing file '{file_path}': {_reason(error)}")
         return EditResult(result.error, self._name(file_path), result.occurrences)
+
+    def check_edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> str | None:
+        """The error that an edit would end with as the files are now; changes nothing."""
+        try:
+            return self._edited(path, old, new, replace_all)[0].error
+        except _ERRORS as error:
+            return f"Error editing file '{path}': {_reason(error)}"
+
+    def check_write(self, path: str) -> str | None:
+        """The error that a write would end with as the files are now; changes nothing."""
+        try:
+            place = self._place(path)
+            with suppress(FileNotFoundError):
+                self._directory.read(place)
+        except _ERRORS as error:
+            return f"Error writing file '{path}': {_reason(error)}"
+        return None
 
     def delete(self, file_path: str) -> DeleteResult:
         """Delete a file, or a directory with all that is in it."""
@@ -170,6 +182,20 @@ class Workspace(LocalShell):
         except _ERRORS as error:
             return GrepResult(error=f"Error searching '{path or '/'}': {_reason(error)}")
         return GrepResult(f"Cannot read {', '.join(unread)}" if unread else None, found)
+
+    def _edited(
+        self,
+        path: str,
+        old: str,
+        new: str,
+        replace_all: bool,  # noqa: FBT001
+    ) -> tuple[EditResult, bytes]:
+        """What the maintained edit makes of a copy of a file."""
+        with self._copied(path) as (copies, copy):
+            windows = copy.is_file() and _has_windows_endings(copy.read_bytes())
+            result = copies.edit(self._inside(path), old, new, replace_all)
+            content = b"" if result.error else copy.read_bytes()
+            return result, content.replace(b"\n", b"\r\n") if windows else content
 
     def _inside(self, path: str) -> str:
         """A path as the maintained operations take it, `/` being the directory."""

@@ -109,11 +109,26 @@ def list_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
 
 
 def status_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
-    """The status line; none without todos."""
+    """The status line; none without todos.
+
+    "Done" is said of a list in which everything was completed. A finished list with abandoned items
+    is shown with the number of either kind.
+    """
     if not todos:
         return ()
-    token: Token = "muted" if progress_of(todos).finished < len(todos) else "success"
-    return (Line((_marked(format_status(list(todos)), token),)),)
+    progress = progress_of(todos)
+    if progress.finished < progress.total:
+        return (Line((_marked(format_status(todos), "muted"),)),)
+    if not progress.abandoned:
+        return (Line((_marked(format_status(todos), "success"),)),)
+    completed = _count_span("completed", progress.completed)
+    abandoned = _count_span("abandoned", progress.abandoned)
+    return (Line((completed, Span(", "), abandoned) if progress.completed else (abandoned,)),)
+
+
+def _count_span(status: TodoStatus, count: int) -> Span:
+    row = STATUSES[status]
+    return Span(f"{row.icon} {count} {status}", row.color, plain=f"{count} {status}")
 
 
 def in_progress_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:

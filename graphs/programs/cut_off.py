@@ -1,0 +1,38 @@
+"""The calls that a killed or stopped program left without a result."""
+
+from collections.abc import Iterator
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langgraph.types import StateSnapshot
+
+from graphs.programs.run_lines import messages_of
+from todo_tools.rendering import Line, Span, show_call
+from todo_tools.state import messages_in
+
+_ONLY_THE_LIST = frozenset({"write_todos", "list_todos", "edit_todos"})
+
+
+def cut_off_lines(snapshot: StateSnapshot) -> tuple[Line, ...]:
+    """Name the calls that are run again when a thread goes on here.
+
+    They may have been carried out in part. Calls that a person is asked about have not begun, and
+    the todo tools change nothing but what is stored.
+    """
+    if snapshot.interrupts or "tools" not in snapshot.next:
+        return ()
+    lead = (Span("⚠ cut off, and run again: ", "warning", plain="! cut off, and run again: "),)
+    return tuple(
+        Line(show_call(call["name"], call["args"]).lines[0].body, lead)
+        for call in _unanswered(snapshot)
+        if call["name"] not in _ONLY_THE_LIST
+    )
+
+
+def _unanswered(snapshot: StateSnapshot) -> Iterator[ToolCall]:
+    messages = messages_in(snapshot.values)
+    answers = [message for message in messages if isinstance(message, AIMessage)]
+    # Those of a finished call are kept before the others of its step have finished.
+    kept = [each for task in snapshot.tasks for each in messages_of({task.name: task.result})]
+    results = {each.tool_call_id for each in [*messages, *kept] if isinstance(each, ToolMessage)}
+    yield from (call for call in answers[-1].tool_calls if call["id"] not in results)
