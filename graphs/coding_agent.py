@@ -149,12 +149,12 @@ def _approval(ask: Ask, *, ask_plan: bool) -> list[HumanInTheLoopMiddleware[Any,
     return [HumanInTheLoopMiddleware(asked)] if asked else []
 
 
-def proposed_plan(made: ToolCall, state: Any, runtime: Any) -> str:  # noqa: ARG001  LangChain passes it
+def proposed_plan(tool_call: ToolCall, state: Any, runtime: Any) -> str:  # noqa: ARG001  LangChain passes it
     """The whole list as it would be after a call of `write_todos`, for the person who decides.
 
     Arguments that the tool would refuse are shown as they are; the tool answers them.
     """
-    todos, args = todos_in(state), made["args"]
+    todos, args = todos_in(state), tool_call["args"]
     try:
         new: list[TodoItem] = [
             {"text": text, "status": "not_started"} for text in read_texts(args.get("todos"))
