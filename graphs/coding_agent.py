@@ -11,7 +11,9 @@ from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     InterruptOnConfig,
 )
+from langchain.agents.middleware.human_in_the_loop import DecisionType
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import ToolCall
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -20,8 +22,10 @@ from graphs.tools.background import BackgroundTasks
 from graphs.tools.refusal import RefuseImpossible, is_open
 from graphs.tools.shell import MAX_OUTPUT_BYTES
 from graphs.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
-from todo_tools import AutoContinue, TodoLimits
+from todo_tools import AutoContinue, TodoGate, TodoItem, TodoLimits, format_todos
+from todo_tools.arguments import CallError, read_index, read_texts
 from todo_tools.middleware import TodoMiddleware
+from todo_tools.state import todos_in
 
 CODING_PROMPT = """\
 You are a coding agent. You work in one directory of a real machine, with tools for its files and a
@@ -37,11 +41,15 @@ shell in it. Name files relative to that directory, in file tools and in command
 - A person may reject a command or a write. That is an answer: do not try the same again; find
   another way, or abandon the item and name the reason."""
 
+PLANNING = "write_todos"
+"""The tool that waits for a person where the plan is to be approved."""
+
 ASKED_ABOUT = ("write_file", "edit_file", "execute", "run_in_background")
 """The tools that wait for a person, since they change something; the todo tools never do."""
 
 Ask = bool | Callable[[ToolCallRequest], bool]
 
+_DECISIONS: list[DecisionType] = ["approve", "edit", "reject"]
 _FILE_TOOLS: list[FsToolName] = [
     "ls",
     "read_file",
@@ -70,6 +78,7 @@ def build_coding_agent(
     workdir: Path,
     *,
     ask: Ask = True,
+    ask_plan: bool = False,
     timeout: int = 120,
     policy: AutoContinue = AutoContinue(),
     limits: TodoLimits = TodoLimits(),
@@ -88,6 +97,8 @@ def build_coding_agent(
         ask: Whether a person is asked before a write or a command, by LangChain's
             `HumanInTheLoopMiddleware`; a function of the call decides for each (it is called again
             on resuming and must answer the same). Asking needs a checkpointer.
+        ask_plan: Whether a person is asked to approve each plan (each call of `write_todos`),
+            in the same way. No other tool runs before one was approved and an item of it started.
         timeout: Seconds after which a command is ended.
         policy: When and how the agent is sent back to work.
         limits: How much the model may write into the list.
@@ -114,8 +125,12 @@ def build_coding_agent(
         tool_token_limit_before_evict=_TOKENS_OF_A_RESULT,
         human_message_token_limit_before_evict=None,
     )
-    todos = TodoMiddleware(limits=limits, policy=policy)
-    middleware: list[AgentMiddleware[Any, Any, Any]] = [todos, files, *_approval(ask, workspace)]
+    todos = TodoMiddleware(limits=limits, policy=policy, gate=TodoGate() if ask_plan else None)
+    middleware: list[AgentMiddleware[Any, Any, Any]] = [
+        todos,
+        files,
+        *_approval(ask, workspace, ask_plan=ask_plan),
+    ]
     return agents.create_agent(
         model,
         (tasks or BackgroundTasks(workspace)).tools,
@@ -125,14 +140,41 @@ def build_coding_agent(
     )
 
 
-def _approval(ask: Ask, workspace: Workspace) -> list[AgentMiddleware[Any, Any, Any]]:
+def _approval(
+    ask: Ask, workspace: Workspace, *, ask_plan: bool
+) -> list[AgentMiddleware[Any, Any, Any]]:
     """What asks a person, after what answers the calls that cannot succeed."""
-    if ask is False:
-        return []
 
     def is_asked_about(request: ToolCallRequest) -> bool:
         return is_open(request) and (ask(request) if callable(ask) else True)
 
-    config = InterruptOnConfig(allowed_decisions=["approve", "edit", "reject"], when=is_asked_about)
-    asking = HumanInTheLoopMiddleware[Any, Any, Any](dict.fromkeys(ASKED_ABOUT, config))
-    return [asking, RefuseImpossible(workspace)]
+    asked: dict[str, bool | InterruptOnConfig] = {}
+    if ask is not False:
+        config = InterruptOnConfig(allowed_decisions=_DECISIONS, when=is_asked_about)
+        asked = dict.fromkeys(ASKED_ABOUT, config)
+    if ask_plan:
+        asked[PLANNING] = InterruptOnConfig(allowed_decisions=_DECISIONS, description=proposed_plan)
+    middleware: list[AgentMiddleware[Any, Any, Any]] = []
+    if asked:
+        middleware.append(HumanInTheLoopMiddleware[Any, Any, Any](asked))
+    if ask is not False:
+        middleware.append(RefuseImpossible(workspace))
+    return middleware
+
+
+def proposed_plan(tool_call: ToolCall, state: Any, runtime: Any) -> str:  # noqa: ARG001  LangChain passes it
+    """The whole list as it would be after a call of `write_todos`, for the person who decides.
+
+    Arguments that the tool would refuse are shown as they are; the tool answers them.
+    """
+    todos, args = todos_in(state), tool_call["args"]
+    try:
+        new: list[TodoItem] = [
+            {"text": text, "status": "not_started"} for text in read_texts(args.get("todos"))
+        ]
+        start = len(todos) if args.get("index") is None else read_index("index", args["index"])
+    except CallError as error:
+        return f"{error}\n\n{args}"
+    places = {"replace": [], "append": todos, "insert": todos[:start]}
+    after = todos[start:] if args.get("mode") == "insert" else []
+    return format_todos([*places.get(str(args.get("mode")), todos), *new, *after])

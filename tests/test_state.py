@@ -120,7 +120,8 @@ class TestChannel:
     def test_its_json_schema_can_be_made(self, state: type[Any]) -> None:
         """Servers publish it."""
         schema = graph_of(state).get_input_jsonschema()
-        assert schema["properties"].keys() == {"messages", "todo_blocks", "todo_loop", "todos"}
+        channels = {"messages", "todo_blocks", "todo_loop", "todo_run", "todos"}
+        assert schema["properties"].keys() == channels
 
 
 class TestMessagesBatch:
