@@ -368,8 +368,8 @@ class TestResuming:
         log = (tmp_path / "work" / "log").read_text().split()
         assert log.count("one") == log.count("three") == 1
         shown = capsys.readouterr().out
-        assert "⚠ cut off, and run again: shell touch waiting; until" in shown
-        assert "run again: shell echo" not in shown
+        assert "⚠ cut off, runs again unless it had ended: shell touch waiting; until" in shown
+        assert "ended: shell echo" not in shown
         assert "✓ Done (3 items)" in shown
 
     @pytest.mark.slow
