@@ -2,10 +2,12 @@
 
 import os
 import re
+import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -647,6 +649,73 @@ class TestTerminal:
         again.leave()
         assert (tmp_path / "work" / "greeting").exists()
         assert any("keep it, please" in message.text for message in messages("c"))
+
+    def test_a_tool_can_be_approved_until_the_program_ends(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The answer is echoed, with how to take it back; nothing is shown twice."""
+        terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
+        terminal.say(checklist("One: `touch one`", "Two: `touch two`"))
+        terminal.see("command: touch one", "yes, no, always, or why not")
+        terminal.press("Always.\r")
+        terminal.see(
+            "approved",
+            "execute is approved without asking until the program ends; /ask asks again",
+            "✓ Done (2 items)",
+            "your turn",
+        )
+        assert "→ execute touch one" not in terminal.shown
+        assert (tmp_path / "work" / "two").exists()
+        terminal.press("/ask\r")
+        terminal.see("You are asked about every call again.")
+        terminal.say(checklist("Three: `touch three`"))
+        terminal.see("command: touch three", "yes, no, always, or why not")
+        terminal.press("nope\r")
+        terminal.see("rejected", "✗ [0] Three", "✗ 1 abandoned · your turn")
+        assert "User rejected" not in terminal.shown
+        terminal.leave()
+
+    def test_a_locked_database_does_not_end_the_chat(self, terminals: list[Terminal]) -> None:
+        """The error is shown, and the next message is answered."""
+        terminal = begin(terminals, "--thread", "t")
+        with closing(sqlite3.connect("todo-threads.sqlite", isolation_level=None)) as other:
+            other.execute("begin exclusive")
+            terminal.press("Hello.\r")
+            terminal.see("error: the database cannot be used now: database is locked", "your turn")
+            terminal.press("/edit add Measure\r")
+            terminal.see("error: the database cannot be used now: database is locked", "your turn")
+            other.execute("rollback")
+        terminal.press("Hello again.\r")
+        terminal.see("I am a stand-in", "your turn")
+        assert terminal.leave() == 0
+
+    def test_a_lost_directory_does_not_end_the_chat(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The command that cannot be started is an answer to the model."""
+        terminal = begin(terminals, "--thread", "t")
+        (tmp_path / "work").rmdir()
+        terminal.say(checklist("One: `touch one`"))
+        terminal.see("the command cannot be started", "✗ 1 abandoned · your turn")
+        assert terminal.leave() == 0
+
+    def test_what_was_cut_off_is_named_before_it_runs_again(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """What is printed at the end is a complete command."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.say(checklist("Wait: `touch began; sleep 600`"))
+        wait_for_file(tmp_path / "work" / "began")
+        terminal.child.kill(signal.SIGKILL)
+        terminal.child.wait()
+        again = begin(terminals, "--thread", "t")
+        again.see(
+            "The agent was stopped here",
+            "cut off, runs again unless it had ended: shell touch began",
+        )
+        again.press("/quit\r")
+        again.see("resume with: python -m graphs chat --db todo-threads.sqlite --thread t")
+        assert again.end() == 0
 
 
 class TestApproval:

@@ -10,12 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.programs.checklist import main
 from graphs.programs.picture import draw
@@ -369,9 +371,30 @@ class TestResuming:
         log = (tmp_path / "work" / "log").read_text().split()
         assert log.count("one") == log.count("three") == 1
         shown = capsys.readouterr().out
-        assert "⚠ cut off, and run again: shell touch waiting; until" in shown
-        assert "run again: shell echo" not in shown
+        assert "⚠ cut off, runs again unless it had ended: shell touch waiting; until" in shown
+        assert "ended: shell echo" not in shown
         assert "✓ Done (3 items)" in shown
+
+    @pytest.mark.slow
+    def test_a_result_that_is_stored_before_its_checkpoint_is_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A kill may come between the two; the command is not run again then."""
+        store = AsyncSqliteSaver.aput
+
+        async def killed(saver: Any, config: Any, checkpoint: Any, *rest: Any) -> Any:
+            messages = checkpoint["channel_values"].get("messages", [])
+            if messages and messages[-1].name == "shell":
+                raise InterruptedError
+            return await store(saver, config, checkpoint, *rest)
+
+        steps = write_checklist("One: `echo one >> log`")
+        with monkeypatch.context() as patched:
+            patched.setattr(AsyncSqliteSaver, "aput", killed)
+            with pytest.raises(InterruptedError):
+                main([steps, "--thread", "t", "--workdir", "."])
+        assert main(["--thread", "t"]) == 0
+        assert (tmp_path / "log").read_text() == "one\n"
 
     @pytest.mark.slow
     def test_a_finished_thread_is_only_reported(

@@ -244,12 +244,14 @@ def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str
         return _beginning(plan)
     asked = (message.text for message in reversed(messages) if is_from_user(message))
     latest = next(filter(read_checklist, asked), None)
-    unfinished = bool(snapshot.next) or snapshot.values["todo_loop"].get("outcome") != "finished"
+    # Not `next`, which is empty where all results of a step are stored but not yet its checkpoint.
+    is_in_a_step = bool(snapshot.tasks)
+    unfinished = is_in_a_step or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
         if unfinished:
             raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
         return _beginning(plan)
-    if unfinished and not snapshot.next:  # stopped by a limit, which a message resets
+    if unfinished and not is_in_a_step:  # stopped by a limit, which a message resets
         return {"messages": [("user", "Go on.")]}
     return None
 

@@ -96,7 +96,7 @@ class Conversation:
         if await self._ask():
             return
         now = await self.thread.now()
-        if now.next:
+        if now.tasks:
             await self._show(
                 *said("The agent was stopped here; /go continues."), *cut_off_lines(now)
             )
@@ -183,7 +183,7 @@ class Conversation:
         return decided
 
     async def _go(self) -> None:
-        if not (await self.thread.now()).next:
+        if not (await self.thread.now()).tasks:
             raise CommandError("nothing to continue here; send a message")
         self._start(None)
 

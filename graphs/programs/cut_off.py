@@ -16,12 +16,13 @@ _ONLY_THE_LIST = frozenset({"write_todos", "list_todos", "edit_todos"})
 def cut_off_lines(snapshot: StateSnapshot) -> tuple[Line, ...]:
     """Name the calls that are run again when a thread goes on here.
 
-    They may have been carried out in part. Calls that a person is asked about have not begun, and
-    the todo tools change nothing but what is stored.
+    They may have been carried out in part; a command that had ended is not run again. Calls that a
+    person is asked about have not begun, and the todo tools change nothing but what is stored.
     """
     if snapshot.interrupts or "tools" not in snapshot.next:
         return ()
-    lead = (Span("⚠ cut off, and run again: ", "warning", plain="! cut off, and run again: "),)
+    text = "cut off, runs again unless it had ended: "
+    lead = (Span(f"⚠ {text}", "warning", plain=f"! {text}"),)
     return tuple(
         Line(show_call(call["name"], call["args"]).lines[0].body, lead)
         for call in _unanswered(snapshot)
