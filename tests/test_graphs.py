@@ -23,6 +23,7 @@ from graphs.programs.checklist import main
 from graphs.programs.picture import draw
 from graphs.tools.shell import shell_tool
 from graphs.until_done import build_graph
+from tests.lifeline import BEGIN, Lifeline
 from tests.support import ROOT, write_checklist
 from tests.waiting import wait_for_file
 from todo_tools import TodoLimits
@@ -53,24 +54,27 @@ class TestShell:
     ) -> None:
         """It ends with the usual exit code, 124."""
         shell = shell_tool(tmp_path, timeout=1)
-        arguments = {"command": "sh -c 'sleep 3; touch late' & sleep 3; touch late"}
+        lifeline = Lifeline(tmp_path)
+        arguments = {"command": f"{BEGIN}; sleep 60 & sleep 60"}
         if form == "sync":
             answer = await asyncio.to_thread(shell.invoke, arguments)
         else:
             answer = await shell.ainvoke(arguments)
         assert answer.endswith("exit code 124")
-        await asyncio.sleep(2.5)
-        assert not (tmp_path / "late").exists()
+        assert lifeline.begins()
+        assert lifeline.ends()
+        lifeline.close()
 
     async def test_a_cancelled_command_is_ended_at_once(self, tmp_path: Path) -> None:
-        command = "touch began; sleep 2; touch late"
+        lifeline = Lifeline(tmp_path)
+        command = f"{BEGIN}; sleep 60"
         task = asyncio.create_task(shell_tool(tmp_path).ainvoke({"command": command}))
-        await asyncio.to_thread(wait_for_file, tmp_path / "began")
+        assert await asyncio.to_thread(lifeline.begins)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.sleep(2.5)
-        assert not (tmp_path / "late").exists()
+        assert await asyncio.to_thread(lifeline.ends)
+        lifeline.close()
 
 
 @pytest.mark.slow
