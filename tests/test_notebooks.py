@@ -172,12 +172,12 @@ class TestQuickStart:
         places = [shown.index(mark) for mark in marks]
         assert places == sorted(places)
 
-    def test_the_model_s_view_has_one_list_at_its_end(self, book: Callable[[str], Book]) -> None:
-        """The results before it are shortened."""
+    def test_the_view_of_the_model_shows_the_list_once(self, book: Callable[[str], Book]) -> None:
+        """The results after it are their first line, with the progress."""
         shown = book("1_quick_start").shown["view"]
         assert shown.count("[2] Put up the shelf") == 1
-        assert "tool: Wrote 3 todo item(s)\ntool: Started [0]\n" in shown
-        assert "2 remaining" in shown.partition("cutting the boards.")[2]
+        assert "tool: Started [0]\n0/3 done. Now: [0] Measure the wall\n" in shown
+        assert "1/3 done. Now: [1] Cut the boards" in shown
 
 
 class TestLoop:
@@ -186,7 +186,7 @@ class TestLoop:
         loop = book("2_the_loop")
         icons = [line[0] for line in loop.shown["run"].splitlines()]
         assert icons == ["✓", "✓", "✓", "✗", "✓", "✓"]
-        assert loop.shown["run"].endswith("✓ Done (5 items)")
+        assert loop.shown["run"].endswith("✓ 4 completed, ✗ 1 abandoned")
         assert 'aria-label="5 of 5 finished"' in loop.html("run")
 
     def test_the_agent_is_sent_back_once(self, book: Callable[[str], Book]) -> None:
