@@ -44,13 +44,18 @@ def answer_call(
     try:
         operation, summary = tool.check(args, todos, limits)
     except CallError as error:
-        details: TodoDetails = {"action": tool.action, "todos": [], "error": error.short}
-        return Answer(f"Error: {error.message}", details, todos)
+        return refuse_call(name, error, todos)
     if operation is None:
         return Answer(summary, {"action": tool.action, "todos": []}, todos)
     after = apply(todos, operation)
-    details = {"action": tool.action, "todos": after}
+    details: TodoDetails = {"action": tool.action, "todos": after}
     return Answer(f"{summary}\n\n{format_todos(after)}", details, after, operation)
+
+
+def refuse_call(name: str, error: CallError, todos: list[TodoItem]) -> Answer:
+    """The answer to a call that changes nothing."""
+    details: TodoDetails = {"action": TOOLS[name].action, "todos": [], "error": error.short}
+    return Answer(f"Error: {error.message}", details, todos)
 
 
 def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:
