@@ -132,7 +132,7 @@ class TestWrite:
                 "todos must be a list",
             ),
             (
-                {"mode": "append", "todos": [{"content": "a"}]},
+                {"mode": "append", "todos": [{"title": "a"}]},
                 'Error: todo item at index 0 must be {"text": "..."}, it has no \'text\'',
                 "todo without text",
             ),
@@ -226,8 +226,8 @@ class TestEdit:
                 "unknown action",
             ),
             (
-                {"action": "start", "indices": 0},
-                "Error: 'indices' must be a list of 0-based indices such as [0, 2], got 0",
+                {"action": "start", "indices": "all"},
+                "Error: 'indices' must be a list of 0-based indices such as [0, 2], got 'all'",
                 "indices must be a list",
             ),
             (
@@ -266,6 +266,8 @@ class TestLeniency:
             '[{"text": "a"}, {"text": "b"}]',
             '["a", {"text": "b"}]',
             [{"text": "a", "status": "completed"}, {"text": "b", "note": 1}],
+            [{"content": "a", "status": "pending"}, {"content": "b", "activeForm": "Doing b"}],
+            '[{"content": "a"}, {"text": "b", "content": "c"}]',
         ],
     )
     def test_todos_are_understood_in_every_plain_form(self, todos: Any) -> None:
@@ -276,6 +278,10 @@ class TestLeniency:
     def test_indices_are_understood_in_every_plain_form(self, indices: Any) -> None:
         """Numeric strings, whole floats and a JSON string mean the same indices."""
         assert edit("start", indices).content.startswith("Started [0, 2]\n")
+
+    @pytest.mark.parametrize("index", [1, "1", 1.0, " 1 ", "[1]"])
+    def test_a_single_index_needs_no_list(self, index: Any) -> None:
+        assert edit("start", index).content.startswith("Started [1]\n")
 
     def test_an_index_may_be_a_numeric_string(self) -> None:
         assert write("insert", ["x"], index="1").todos[1]["text"] == "x"
@@ -288,6 +294,11 @@ class TestLeniency:
             {"mode": "append", "todos": [{"text": ["z" * 5000]}]},
             {"mode": "insert", "index": 10**4000, "todos": []},
             {"mode": "append", "todos": "[" * 100_000},
+            {"mode": "\ud83d" * 40, "todos": []},
+            {"mode": "append", "todos": ["a", "\U000e0062" * 500, b"z" * 5000]},
+            {"mode": b"x" * 5000, "todos": []},
+            {"mode": "append", "todos": ("y" * 5000,)},
+            {"mode": "append", "todos": {"y" * 5000}},
         ],
     )
     def test_a_long_argument_is_never_echoed(self, args: dict[str, Any]) -> None:
@@ -295,6 +306,15 @@ class TestLeniency:
         result = answer("write_todos", args)
         assert result.failed
         assert len(result.content) < 200
+
+    def test_many_long_indices_are_not_all_named(self) -> None:
+        """As many as a call may have, of as many digits as an index may have."""
+        result = edit("start", [10**9 - at for at in range(50)])
+        assert result.content == (
+            "Error: indices [1000000000, 999999999, 999999998, 999999997, 999999996] and 45 more "
+            "out of range (0 to 2)"
+        )
+        assert edit("start", [-999] * 41).content.count("-999") == 41
 
 
 @given(todo_lists, write_calls | edit_calls, st.sampled_from(["write_todos", "edit_todos"]))

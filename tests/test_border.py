@@ -123,6 +123,7 @@ PUBLIC = {
         "list_after",
         "pending_calls",
         "todos_from_messages",
+        "turn_calls",
     ],
 }
 """Every name that a user may import. A change here is a change for every user."""

@@ -1,6 +1,8 @@
 """List lines, status line, calls as text, and texts that try to act."""
 
+import sys
 from typing import Any
+from unicodedata import category
 
 import pytest
 from hypothesis import given
@@ -61,20 +63,39 @@ class TestOneLine:
             ("\u202egnp.exe", "<U+202E>gnp.exe"),
             ("a\u2028b\x85c", "a<U+2028>b<U+0085>c"),
             ("\ud83d", "<U+D83D>"),
+            ("a\U000e0062\U000e007f", "a<U+E0062><U+E007F>"),
+            ("a\u200bb\ufeff\u00ad", "a<U+200B>b<U+FEFF><U+00AD>"),
+            ("\u2800\u3164\uffa0", "<U+2800><U+3164><U+FFA0>"),
+            ("a\u200db\ufe0f", "a<U+200D>b<U+FE0F>"),
+            ("🚀\ufe0f\ufe0f\u200d", "🚀\ufe0f<U+FE0F><U+200D>"),
+            ("x\ufe0f\u200d🚀", "x<U+FE0F><U+200D>🚀"),
         ],
     )
     def test_what_could_act_is_made_visible(self, hostile: str, visible: str) -> None:
-        """Line breaks, control characters, bidirectional overrides and lone surrogates can act."""
+        """Line breaks, control characters and overrides act; others hide from a person."""
         assert one_line(hostile) == visible
 
     def test_ordinary_text_of_any_script_is_left_alone(self) -> None:
-        """Joined emoji and right-to-left letters are ordinary text."""
+        """Joined emoji, joined words and right-to-left letters are ordinary text."""
         text = "Überprüfen 部署 שלום 👩‍💻 🚀 <tag> & “more”"
+        text += " می\u200cخواهم क्\u200dष"  # noqa: RUF001  Persian
+        text += " 1\ufe0f\u20e3 ❤\ufe0f 🏳\ufe0f\u200d🌈 👩🏽\u200d💻"
         assert one_line(text) == text
 
-    @given(st.text())
+    def test_no_format_character_is_shown_as_nothing(self) -> None:
+        """A model would read what a person does not see."""
+        hidden = [
+            character
+            for character in map(chr, range(sys.maxunicode + 1))
+            if category(character) == "Cf" and one_line(f"a{character}b") == f"a{character}b"
+        ]
+        assert hidden == []
+
+    @given(st.text() | st.text("a🚀می\u200c\u200d\ufe0e\ufe0f\u20e31\u2800\U000e0062"))
     def test_the_result_is_always_one_encodable_line(self, text: str) -> None:
+        """To show it again changes nothing."""
         shown = one_line(text)
+        assert one_line(shown) == shown
         assert len(shown.splitlines()) <= 1
         shown.encode()
 
@@ -93,7 +114,10 @@ class TestOneLine:
         ("edit_todos", {"action": "start", "indices": [0, 1]}, "edit_todos start [0, 1]"),
         ("edit_todos", {}, "edit_todos"),
         ("shell", {"command": "ls\nrm"}, "shell ls␊rm"),
-        ("shell", {"command": "x" * 500}, "shell " + "x" * 194),
+        ("shell", {"command": "x" * 500}, "shell " + "x" * 193 + "…"),
+        ("shell", {"command": "x" * 194}, "shell " + "x" * 194),
+        ("shell", {"a": "x" * 193, "b": 1}, "shell " + "x" * 193 + "…"),
+        ("s" * 200, {"a": 1}, "s" * 199 + "…"),
     ],
 )
 def test_a_call_is_one_short_line(name: str, args: dict[str, Any], shown: str) -> None:

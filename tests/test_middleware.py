@@ -100,6 +100,22 @@ class TestByItself:
         assert text.startswith("You are kind.")
         assert text.endswith(TODO_SYSTEM_PROMPT)
 
+    def test_the_agents_own_prompt_keeps_what_else_it_says(self) -> None:
+        """Providers read its name and other keys; a string stays a string, blocks stay blocks."""
+        given: dict[str, Any] = {"id": "1", "name": "house", "additional_kwargs": {"key": "value"}}
+        blocks: list[Any] = [{"type": "text", "text": "Own.", "cache_control": {"type": "x"}}]
+        added = {"type": "text", "text": f"\n\n{TODO_SYSTEM_PROMPT}"}
+        cases: list[tuple[Any, Any]] = [
+            ("Own.", f"Own.\n\n{TODO_SYSTEM_PROMPT}"),
+            ("", TODO_SYSTEM_PROMPT),
+            (blocks, [*blocks, added]),
+        ]
+        for content, sent in cases:
+            model = ScriptedChatModel(script=["Done."])
+            own = SystemMessage(content, **given)
+            create_agent(model, middleware=[TodoMiddleware()], system_prompt=own).invoke(BEGIN)
+            assert model.prompts[0][0] == SystemMessage(sent, **given)
+
     def test_each_part_can_be_switched_off(self, config: RunnableConfig) -> None:
         """The prompt, the view and the loop are optional."""
         model = scripted(PLAN, "Planned.")

@@ -15,7 +15,15 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 from tests.support import BEGIN, Graph, items, results_in, tool_graph
-from todo_tools import TodoItem, TodoLimits, TodoState, create_todo_tools, todos_from_messages
+from todo_tools import (
+    TodoItem,
+    TodoLimits,
+    TodoState,
+    _replay,
+    create_todo_tools,
+    todos_from_messages,
+)
+from todo_tools._answers import answer_call
 from todo_tools._prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
 from todo_tools.state import DeltaTodoState, fold_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -98,6 +106,74 @@ class TestSeveralCallsInOneMessage:
         calls = [call("write_todos", mode="append", todos=[str(n)]) for n in range(12)]
         final = agent_graph(*calls).invoke(BEGIN)
         assert final["todos"] == items(*map(str, range(12)))
+
+
+def appends(text: str, call_id: str | None, **more: Any) -> ToolCall:
+    return {**call("write_todos", mode="append", todos=[text], **more), "id": call_id}
+
+
+def run_in_a_tool_node(*calls: ToolCall) -> dict[str, Any]:
+    return todo_graph().invoke({"messages": [turn("", *calls)]})
+
+
+def run_in_create_agent(*calls: ToolCall) -> dict[str, Any]:
+    return agent_graph(*calls).invoke(BEGIN)
+
+
+@pytest.mark.parametrize("run", [run_in_a_tool_node, run_in_create_agent])
+class TestIds:
+    """Model servers make the ids; some repeat them, some leave them out."""
+
+    def test_the_second_call_with_an_id_is_refused(self, run: Any) -> None:
+        """Later calls act as if it had not been made."""
+        final = run(appends("a", "x"), appends("b", "x"), appends("c", "y"))
+        first, second, third = results_in(final)
+        assert (first.status, second.status, third.status) == ("success", "error", "success")
+        assert second.text == (
+            "Error: another call of this turn has the same id, so this one was not run; call again"
+        )
+        assert final["todos"] == items("a", "c") == todos_from_messages(final["messages"])
+
+    def test_two_calls_that_nothing_tells_apart_are_both_refused(self, run: Any) -> None:
+        """Each would take itself for the first; an unknown argument tells nothing."""
+        final = run(appends("a", "x"), appends("a", "x", note="again"), appends("c", "y"))
+        assert [message.status for message in results_in(final)] == ["error", "error", "success"]
+        assert final["todos"] == items("c") == todos_from_messages(final["messages"])
+
+    def test_a_call_without_an_id_is_refused(self, run: Any) -> None:
+        """Nothing could pair it with its result."""
+        final = run(appends("a", None), appends("b", "x"))
+        refused, added = results_in(final)
+        assert (refused.status, added.status) == ("error", "success")
+        assert refused.text == "Error: this call has no id, so it was not run; call again"
+        assert final["todos"] == items("b") == todos_from_messages(final["messages"])
+
+    def test_ids_may_be_the_same_in_every_turn(self, run: Any) -> None:
+        """A result belongs to the turn that it follows."""
+        earlier = run(appends("a", "call_0"), appends("b", "call_1"))
+        history = [*earlier["messages"], turn("", appends("c", "call_0"), appends("d", "call_1"))]
+        final = todo_graph().invoke({"messages": history, "todos": earlier["todos"]})
+        assert (
+            final["todos"] == items("a", "b", "c", "d") == results_in(final)[-1].artifact["todos"]
+        )
+
+
+def test_each_call_of_a_turn_is_executed_once_for_all_its_siblings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A turn of many calls takes a time in proportion to their number."""
+    executed: list[object] = []
+
+    def counting(name: str, args: Any, todos: list[TodoItem], limits: TodoLimits) -> Any:
+        executed.append(args)
+        return answer_call(name, args, todos, limits)
+
+    monkeypatch.setattr(_replay, "answer_call", counting)
+    calls = [call("write_todos", mode="append", todos=[str(n)]) for n in range(50)]
+    state = {"messages": [turn("", *calls)], "todos": items("first")}
+    for at, made in enumerate(calls):
+        assert len(_replay.todos_at_call(state, made["id"], TodoLimits())) == at + 1
+    assert len(executed) == len(calls)
 
 
 class TestResults:

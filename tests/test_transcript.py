@@ -112,6 +112,14 @@ class TestPendingCalls:
         history = [turn("", first, second), rejected]
         assert pending_calls({"messages": history}, second["id"]) == []
 
+    def test_a_result_of_a_later_turn_answers_nothing(self) -> None:
+        """Some model servers use the same ids in every turn."""
+        first, second = call("write_todos"), call("edit_todos")
+        later = [turn("", first), ToolMessage("Done.", tool_call_id=str(first["id"]))]
+        assert pending_calls({"messages": [turn("", first, second), *later]}, second["id"]) == [
+            first
+        ]
+
     def test_an_edited_sibling_is_what_the_person_made_of_it(self) -> None:
         """LangChain keeps edits beside the AI message."""
         first, second = call("write_todos", mode="append"), call("edit_todos")

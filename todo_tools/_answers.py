@@ -44,28 +44,37 @@ def answer_call(
     try:
         operation, summary = tool.check(args, todos, limits)
     except CallError as error:
-        details: TodoDetails = {"action": tool.action, "todos": [], "error": error.short}
-        return Answer(f"Error: {error.message}", details, todos)
+        return refuse_call(name, error, todos)
     if operation is None:
         return Answer(summary, {"action": tool.action, "todos": []}, todos)
     after = apply(todos, operation)
-    details = {"action": tool.action, "todos": after}
+    details: TodoDetails = {"action": tool.action, "todos": after}
     return Answer(f"{summary}\n\n{format_todos(after)}", details, after, operation)
+
+
+def refuse_call(name: str, error: CallError, todos: list[TodoItem]) -> Answer:
+    """The answer to a call that changes nothing."""
+    details: TodoDetails = {"action": TOOLS[name].action, "todos": [], "error": error.short}
+    return Answer(f"Error: {error.message}", details, todos)
 
 
 def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:
     """A tool call in up to three parts, each with its colour: tool, action, what it acts on."""
+    given: list[tuple[Any, Token]] = [(name, "toolTitle")]
     own = TOOLS[name].shown(args) if name in TOOLS else None
-    others: list[tuple[Any, Token]] = [(" ".join(map(str, args.values())), "muted")]
-    parts: list[tuple[str, Token]] = []
-    room = _CALL_CHARACTERS
-    title: tuple[Any, Token] = (name, "toolTitle")
-    for part, token in [title, *(others if own is None else own)]:
-        text = one_line(str(part))
-        if room > 0 and text:
-            parts.append((text[:room].rstrip(), token))
+    given += [(" ".join(map(str, args.values())), "muted")] if own is None else own
+    shown = [(one_line(str(part)), token) for part, token in given]
+    parts = [(text, token) for text, token in shown if text]
+    if len(" ".join(text for text, _ in parts)) <= _CALL_CHARACTERS:
+        return parts
+    room = _CALL_CHARACTERS - 1
+    kept: list[tuple[str, Token]] = []
+    for text, token in parts:
+        if room > 0:
+            kept.append((text[:room].rstrip(), token))
         room -= len(text) + 1
-    return parts
+    text, token = kept.pop()
+    return [*kept, (f"{text}…", token)]
 
 
 def format_call(name: str, args: Mapping[str, Any]) -> str:
@@ -78,7 +87,7 @@ def format_call(name: str, args: Mapping[str, Any]) -> str:
     Returns:
         `write_todos append (2 items)`, `write_todos insert (2 items @1)`, `list_todos`,
         `edit_todos start [0, 1]`; for other tools the name and the arguments. At most 200
-        characters.
+        characters; a longer call ends in an ellipsis.
     """
     return " ".join(text for text, _ in call_parts(name, args))
 

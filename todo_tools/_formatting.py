@@ -5,27 +5,58 @@ from collections.abc import Iterator, Sequence
 
 from todo_tools._todos import STATUSES, TodoItem, TodoStatus, incomplete
 
+# Characters without a look of their own: Unicode's format characters and those that it lets a font
+# leave out, and the two that are a blank. A reader would not see what a model reads there.
+_HIDDEN = (
+    *(0xAD, 0x34F, *range(0x600, 0x606), 0x61C, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x115F, 0x1160),
+    *(0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x200B, 0x200E, 0x200F, *range(0x2028, 0x202F)),
+    *(*range(0x2060, 0x2070), 0x2800, 0x3164, *range(0xFE00, 0xFE0E), 0xFEFF, 0xFFA0),
+    *(*range(0xFFF0, 0xFFFC), 0x110BD, 0x110CD, *range(0x13430, 0x13440)),
+    *(*range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)),
+)
+
+
+def _mark(code: int) -> str:
+    return f"<U+{code:04X}>"
+
 
 def _visible_marks() -> dict[int, str]:
     """What stands for each character that could break a line or hide what follows it."""
     marks = {code: chr(0x2400 + code) for code in range(0x20)}
     marks[0x7F] = "␡"
-    bidirectional = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-    others = [*range(0x80, 0xA0), 0x2028, 0x2029, *bidirectional, *range(0xD800, 0xE000)]
-    return marks | {code: f"<U+{code:04X}>" for code in others}
+    others = [*range(0x80, 0xA0), *range(0xD800, 0xE000), *_HIDDEN]
+    return marks | {code: _mark(code) for code in others}
 
 
 _MARKS = _visible_marks()
 
+# Joiners and the choice between emoji and text are hidden as well, but belong to ordinary text in
+# these places: after a picture, in a keycap, and within words of Arabic and Indic scripts. No
+# character of the two sets is ever marked, so what was kept once is kept again.
+_PICTURE = "[©®‼⁉\u2100-\u27ff\u2900-\u2bff〰〽㊗㊙\U0001f000-\U0001faff]"
+_LETTER = "[\u0620-\u06d3\u0750-\u077f\u0900-\u0dff]"
+_JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f]")
+_KEPT = re.compile(
+    f"[\ufe0e\ufe0f](?<={_PICTURE}.)|\ufe0f(?<=[0-9#*].)(?=\u20e3)"
+    f"|\u200d(?:(?<={_PICTURE}.)|(?<={_PICTURE}\ufe0f.))(?={_PICTURE})"
+    f"|[\u200c\u200d](?<={_LETTER}.)(?={_LETTER})"
+)
+
+
+def _shown_joiner(found: re.Match[str]) -> str:
+    return found[0] if _KEPT.match(found.string, found.start()) else _mark(ord(found[0]))
+
 
 def one_line(text: str) -> str:
-    """Show a text on one line, with everything that could act made visible.
+    """Show a text on one line, with everything that could act or hide made visible.
 
     Line breaks and control characters become their pictures (`␊`, `␛`); bidirectional overrides,
-    line separators and lone surrogates become `<U+202E>` and the like. Without this, a text could
-    pass for another list line, or for an instruction.
+    line separators, lone surrogates and characters that nobody sees become `<U+202E>` and the like.
+    Without this, a text could pass for another list line, or say something to the model alone.
     """
-    return text.translate(_MARKS)
+    if text.isascii() and text.isprintable():
+        return text
+    return _JOINERS.sub(_shown_joiner, text).translate(_MARKS)
 
 
 def format_line(index: int, todo: TodoItem) -> str:

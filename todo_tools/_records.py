@@ -201,9 +201,18 @@ def _check_edit(args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimi
         raise CallError("no todos exist")
     invalid = [index for index in indices if not 0 <= index < len(todos)]
     if invalid:
-        raise CallError(f"indices {invalid} out of range (0 to {len(todos) - 1})")
+        raise CallError(f"indices {_brief_list(invalid)} out of range (0 to {len(todos) - 1})")
     summary = format_change(STATUSES[status].done_label, indices)
     return {"op": "set_status", "status": status, "indices": indices}, summary
+
+
+def _brief_list(indices: list[int]) -> str:
+    shown = str(indices)
+    return shown if len(shown) <= _SHOWN_LIST else f"{indices[:5]} and {len(indices) - 5} more"
+
+
+# Fifty indices of three digits; with the rest of the text an error stays below 300 characters.
+_SHOWN_LIST = 250
 
 
 def _show_edit(args: Mapping[str, Any]) -> Shown | None:

@@ -11,12 +11,13 @@ from langgraph.types import Command
 from pydantic import create_model
 
 from todo_tools import _prompts as prompts
-from todo_tools._answers import Answer, answer_call
+from todo_tools._answers import Answer, answer_call, refuse_call
 from todo_tools._decision import PROGRESS
 from todo_tools._records import TOOLS, TodoTool
-from todo_tools._replay import todos_at_call
+from todo_tools._replay import check_id, todos_at_call
 from todo_tools._shown_list import record_block
 from todo_tools._todos import DEFAULT_LIMITS, TodoLimits
+from todo_tools.arguments import CallError
 from todo_tools.events import todos_event
 from todo_tools.schemas import LenientArgs, argument, optional_argument
 from todo_tools.state import has_todos, messages_in
@@ -129,8 +130,7 @@ def _respond(
     if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
         # Not a ToolMessage made here: outside a graph there may be no call id to answer to.
         raise ToolException(prompts.OUTSIDE_GRAPH)
-    todos = todos_at_call(runtime.state, runtime.tool_call_id, limits)
-    answer = answer_call(name, args, todos, limits)
+    answer = _answer(name, args, runtime, limits)
     if answer.operation is not None:
         found = find_call(messages_in(runtime.state), runtime.tool_call_id)
         runtime.stream_writer(todos_event(answer.todos, found[1] if found else 0))
@@ -141,6 +141,17 @@ def _respond(
         status="error" if answer.failed else "success",
         artifact=answer.details,
     )
+
+
+def _answer(
+    name: str, args: Mapping[str, Any], runtime: ToolRuntime[Any, Any], limits: TodoLimits
+) -> Answer:
+    todos = todos_at_call(runtime.state, runtime.tool_call_id, limits)
+    try:
+        check_id(runtime.state, runtime.tool_call_id, name, args)
+    except CallError as error:
+        return refuse_call(name, error, todos)
+    return answer_call(name, args, todos, limits)
 
 
 def _record(runtime: ToolRuntime[Any, Any] | None) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Reading tool arguments that a model wrote: lenient where the meaning is plain, short otherwise.
 
-Understood beside the exact form: a list as a JSON string, a todo as a bare string, a whole number
-as a numeric string. Everything else is a `CallError`, which never echoes a long argument.
+Understood beside the exact form: a list as a JSON string, a todo as a bare string or with its text
+in `content`, a whole number as a numeric string, one index without a list. Everything else is a
+`CallError`, which never echoes a long argument.
 """
 
 import json
@@ -52,6 +53,8 @@ def read_indices(value: object) -> list[int]:
     if value is None:
         return []
     items = _unwrap_json(value)
+    if _as_whole_number(items) is not None:
+        items = [items]
     if not is_list(items):
         raise CallError(
             f"'indices' must be a list of 0-based indices such as [0, 2], got {brief(value)}",
@@ -79,13 +82,25 @@ def brief(value: object) -> str:
         return "an object"
     if isinstance(value, int) and abs(value) > _LARGEST_INDEX:
         return "a very large number"  # its digits could be thousands
-    if isinstance(value, str) and len(value) > _SHOWN_CHARACTERS:
-        return f"{value[:_SHOWN_CHARACTERS]!r}… ({len(value)} characters)"
-    return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
+    if isinstance(value, str):
+        return _brief_text(value)
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    is_number = isinstance(value, int | float)
+    return (
+        repr(value) if is_number else f"a value of type {type(value).__name__[:_SHOWN_CHARACTERS]}"
+    )
+
+
+def _brief_text(text: str) -> str:
+    shown = text[:_SHOWN_CHARACTERS]
+    if len(repr(shown)) > 2 * _SHOWN_CHARACTERS:
+        shown = shown[:8]  # an escape is up to ten characters
+    return repr(text) if shown == text else f"{shown!r}… ({len(text)} characters)"
 
 
 def _read_text(position: int, item: object) -> str:
-    text = item.get("text") if is_mapping(item) else item
+    text = item.get("text", item.get("content")) if is_mapping(item) else item
     if isinstance(text, str):
         return text
     given = f"got {brief(item)}"

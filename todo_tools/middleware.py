@@ -221,8 +221,12 @@ def _shown_state(request: ModelRequest[Any], block: TodoBlocks) -> dict[str, Any
 def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
     if message is None:
         return SystemMessage(text)
-    blocks: list[Any] = [*message.content_blocks, {"type": "text", "text": f"\n\n{text}"}]
-    return SystemMessage(content=blocks)
+    content: Any = message.content
+    if isinstance(content, str):
+        content = f"{content}\n\n{text}" if content else text
+    else:
+        content = [*content, {"type": "text", "text": f"\n\n{text}"}]
+    return message.model_copy(update={"content": content})
 
 
 def _noted(

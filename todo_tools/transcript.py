@@ -1,6 +1,7 @@
 """What a message history says: todo results, the user's messages, calls without a result."""
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, TypeGuard, cast
 from uuid import uuid4
 
@@ -22,6 +23,7 @@ __all__ = [
     "list_after",
     "pending_calls",
     "todos_from_messages",
+    "turn_calls",
 ]
 
 # LangChain's convention: who put a message into the history that is neither user nor model.
@@ -143,19 +145,27 @@ def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
         The calls in their order, each as a person has edited it; empty for a call that no model
         made.
     """
+    calls = turn_calls(state, call_id)
+    return list(takewhile(lambda call: call["id"] != call_id, calls))
+
+
+def turn_calls(state: object, call_id: str | None) -> list[ToolCall]:
+    """A call with all calls of the same AI message that have no result yet, in their order."""
     messages = messages_in(state)
     found = find_call(messages, call_id)
     if found is None:
         return []
-    at, position = found
-    turn = cast("AIMessage", messages[at])
-    answered = {m.tool_call_id for m in messages[at:] if isinstance(m, ToolMessage)}
+    turn = cast("AIMessage", messages[found[0]])
+    # Some model servers use the same ids in every turn: a result belongs to the turn it follows.
+    following = takewhile(lambda m: not isinstance(m, AIMessage), messages[found[0] + 1 :])
+    answered = {m.tool_call_id for m in following if isinstance(m, ToolMessage)} - {call_id}
     edits = _edited_calls(state)
-    return [
-        cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
-        for call in turn.tool_calls[:position]
-        if call["id"] not in answered
-    ]
+    calls = [call for call in turn.tool_calls if call["id"] not in answered]
+    return [_edited(call, edits) if edits else call for call in calls]
+
+
+def _edited(call: ToolCall, edits: Mapping[str, Mapping[str, Any]]) -> ToolCall:
+    return cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
 
 
 def _edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
