@@ -113,7 +113,8 @@ class TestByItself:
         for content, sent in cases:
             model = ScriptedChatModel(script=["Done."])
             own = SystemMessage(content, **given)
-            create_agent(model, middleware=[TodoMiddleware()], system_prompt=own).invoke(BEGIN)
+            graph: Graph = create_agent(model, middleware=[TodoMiddleware()], system_prompt=own)
+            graph.invoke(BEGIN)
             assert model.prompts[0][0] == SystemMessage(sent, **given)
 
     def test_each_part_can_be_switched_off(self, config: RunnableConfig) -> None:

@@ -11,8 +11,10 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode
+from langgraph.managed import RemainingSteps
+from langgraph.prebuilt import ToolNode, create_react_agent
 from langgraph.types import Command
+from langgraph.warnings import LangGraphDeprecatedSinceV10
 
 from tests.support import BEGIN, Graph, items, results_in, tool_graph
 from todo_tools import (
@@ -118,6 +120,18 @@ def run_in_a_tool_node(*calls: ToolCall) -> dict[str, Any]:
 
 def run_in_create_agent(*calls: ToolCall) -> dict[str, Any]:
     return agent_graph(*calls).invoke(BEGIN)
+
+
+class ReactState(TodoState):
+    remaining_steps: RemainingSteps
+
+
+def test_the_prebuilt_agent_takes_the_state_with_its_own_key() -> None:
+    """As `TodoState` says."""
+    model = ScriptedChatModel(script=[turn("", *SIBLINGS), "Done."])
+    with pytest.warns(LangGraphDeprecatedSinceV10):
+        agent = create_react_agent(model, create_todo_tools(), state_schema=ReactState)
+    assert agent.invoke(BEGIN)["todos"] == AFTER
 
 
 @pytest.mark.parametrize("run", [run_in_a_tool_node, run_in_create_agent])

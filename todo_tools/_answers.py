@@ -6,7 +6,7 @@ from typing import Any
 
 from todo_tools._formatting import format_todos, one_line
 from todo_tools._operations import Operation, apply
-from todo_tools._records import TOOLS
+from todo_tools._records import TOOLS, Shown
 from todo_tools._todos import TodoDetails, TodoItem, TodoLimits, Token
 from todo_tools.arguments import CallError
 
@@ -60,11 +60,12 @@ def refuse_call(name: str, error: CallError, todos: list[TodoItem]) -> Answer:
 
 def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:
     """A tool call in up to three parts, each with its colour: tool, action, what it acts on."""
-    given: list[tuple[Any, Token]] = [(name, "toolTitle")]
     own = TOOLS[name].shown(args) if name in TOOLS else None
-    given += [(" ".join(map(str, args.values())), "muted")] if own is None else own
-    shown = [(one_line(str(part)), token) for part, token in given]
-    parts = [(text, token) for text, token in shown if text]
+    title: Shown = [(name, "toolTitle")]
+    others: Shown = [(" ".join(map(str, args.values())), "muted")]
+    given = title + (others if own is None else own)
+    parts: list[tuple[str, Token]] = [(one_line(str(part)), token) for part, token in given]
+    parts = [part for part in parts if part[0]]
     if len(" ".join(text for text, _ in parts)) <= _CALL_CHARACTERS:
         return parts
     room = _CALL_CHARACTERS - 1

@@ -138,6 +138,9 @@ class TodoState(TypedDict):
     Seed or edit the list with plain dicts: `graph.invoke({"messages": [...], "todos": [...]})`,
     `graph.update_state(config, {"todos": [...]})`.
 
+    LangGraph's `create_react_agent` needs one more key: `remaining_steps: RemainingSteps`, from
+    `langgraph.managed`.
+
     Example:
         ```python
         class ReportState(TodoState):
