@@ -113,7 +113,7 @@ class TestByItself:
         for content, sent in cases:
             model = ScriptedChatModel(script=["Done."])
             own = SystemMessage(content, **given)
-            graph: Graph = create_agent(model, middleware=[TodoMiddleware()], system_prompt=own)
+            graph: Any = create_agent(model, middleware=[TodoMiddleware()], system_prompt=own)
             graph.invoke(BEGIN)
             assert model.prompts[0][0] == SystemMessage(sent, **given)
 
