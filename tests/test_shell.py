@@ -207,8 +207,6 @@ import asyncio, sys
 from pathlib import Path
 from graphs.coding_agent import build_coding_agent
 from todo_tools.testing import ScriptedChatModel, call, turn
-
-pytestmark = pytest.mark.slow  # every test runs commands
 form, *commands = sys.argv[1:]
 script = [turn("", *(call("execute", command=command) for command in commands)), "Done."]
 agent = build_coding_agent(ScriptedChatModel(script=script), Path("."), ask=False)
