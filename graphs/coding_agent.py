@@ -1,6 +1,6 @@
 """A coding agent: a list to work through, files, a shell, and a person to ask."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -167,14 +167,31 @@ def proposed_plan(tool_call: ToolCall, state: Any, runtime: Any) -> str:  # noqa
 
     Arguments that the tool would refuse are shown as they are; the tool answers them.
     """
-    todos, args = todos_in(state), tool_call["args"]
+    args = tool_call["args"]
     try:
-        new: list[TodoItem] = [
-            {"text": text, "status": "not_started"} for text in read_texts(args.get("todos"))
-        ]
-        start = len(todos) if args.get("index") is None else read_index("index", args["index"])
+        return format_todos(planned_todos(todos_in(state), args))
     except CallError as error:
         return f"{error}\n\n{args}"
-    places = {"replace": [], "append": todos, "insert": todos[:start]}
-    after = todos[start:] if args.get("mode") == "insert" else []
-    return format_todos([*places.get(str(args.get("mode")), todos), *new, *after])
+
+
+def planned_todos(todos: Sequence[TodoItem], args: Mapping[str, Any]) -> list[TodoItem]:
+    """The list as it would be after a call of `write_todos`.
+
+    Args:
+        todos: The list before it.
+        args: The arguments of the call.
+
+    Raises:
+        CallError: The tool would refuse the arguments.
+    """
+    new: list[TodoItem] = [
+        {"text": text, "status": "not_started"} for text in read_texts(args.get("todos"))
+    ]
+    start = len(todos) if args.get("index") is None else read_index("index", args["index"])
+    match args.get("mode"):
+        case "replace":
+            return new
+        case "insert":
+            return [*todos[:start], *new, *todos[start:]]
+        case _:
+            return [*todos, *new]

@@ -675,6 +675,31 @@ class TestTerminal:
         assert "User rejected" not in terminal.shown
         terminal.leave()
 
+    def test_a_plan_is_edited_before_it_is_carried_out(
+        self, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """What is no edit asks again, and a resumed thread still asks about plans."""
+        monkeypatch.setenv("VISUAL", "sed -i s/two/three/")
+        terminal = begin(
+            terminals, "--thread", "c", "--agent", "coding", "--grace", "0", "--ask-plan"
+        )
+        terminal.say(checklist("One: `touch one`"))
+        terminal.see("? write_todos", "[0] One: `touch one`", "yes, no, always, edit, or why not")
+        terminal.press("edit\r")
+        terminal.see("Not edited: the plan was not changed", "· yes, no, always, edit, or why not")
+        terminal.press("do two first\r")
+        terminal.see("rejected: do two first", "your turn")
+        terminal.leave()
+        again = begin(terminals, "--thread", "c", "--grace", "0")
+        again.say(checklist("One: `touch two`"))
+        again.see("? write_todos", "yes, no, always, edit, or why not")
+        again.press("edit\r")
+        again.see("approved as edited", "command: touch three")
+        again.press("yes\r")
+        again.see("✓ Done (1 items)", "your turn")
+        again.leave()
+        assert [path.name for path in (tmp_path / "work").iterdir()] == ["three"]
+
     def test_a_locked_database_does_not_end_the_chat(self, terminals: list[Terminal]) -> None:
         """The error is shown, and the next message is answered."""
         terminal = begin(terminals, "--thread", "t")

@@ -144,6 +144,8 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
 
     def rule(prompt: list[BaseMessage]) -> AIMessage:
         items = _list_in(prompt)
+        if not items and "write_todos" in _newest_results(prompt):
+            return turn("My plan was not accepted; I stop here.")
         if not items or (is_from_user(prompt[-1]) and _is_finished(items)):
             return _plan(prompt)
         return _work(prompt, items, shell, rest_after)

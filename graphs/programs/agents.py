@@ -27,6 +27,7 @@ def open_agent(
     checkpointer: BaseCheckpointSaver[Any],
     *,
     env: Mapping[str, str] | None = None,
+    ask_plan: bool = False,
 ) -> Generator[CompiledStateGraph[Any, Any, Any, Any], None, None]:
     """Make an agent, and end the commands it left running.
 
@@ -37,6 +38,7 @@ def open_agent(
         policy: When and how it is sent back to work.
         checkpointer: Where its threads are kept.
         env: Variables that its commands get, besides those that they always get.
+        ask_plan: Whether a person approves each plan first; only of the coding agent.
 
     Yields:
         The compiled graph.
@@ -48,7 +50,13 @@ def open_agent(
         chat = chat_model(model, command_tool="execute")
         with BackgroundTasks(LocalShell(workdir, env=env)) as tasks:
             yield build_coding_agent(
-                chat, workdir, policy=policy, tasks=tasks, checkpointer=checkpointer, env=env
+                chat,
+                workdir,
+                ask_plan=ask_plan,
+                policy=policy,
+                tasks=tasks,
+                checkpointer=checkpointer,
+                env=env,
             )
     elif name == "notes":
         chat = notes.notes_model() if is_stand_in(model) else chat_model(model)

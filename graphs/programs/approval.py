@@ -8,12 +8,16 @@ from typing import Any, Literal, cast
 
 from langgraph.types import Command, Interrupt
 
+from graphs.programs.plan import edit_plan, is_plan, plan_lines, plan_of
+from todo_tools import TodoItem
 from todo_tools.rendering import Line, Span, one_line
 
 Token = Literal["success", "error", "dim"]
-Decision = dict[str, str]
+Decision = dict[str, Any]
 
-QUESTION = "Do it? yes, no, always, or why not:"
+_ANSWERS = "yes, no, always, or why not"
+_ANSWERS_ABOUT_A_PLAN = "yes, no, always, edit, or why not"
+_EDIT = "edit"
 
 _APPROVING = frozenset(
     ["yes", "y", "ok", "okay", "sure", "yes please", "yep", "go", "do it"],
@@ -31,10 +35,14 @@ class Answer:
     """Why it was rejected, if that was said."""
     always: bool = False
     """Whether later calls of the same tool are approved too."""
+    edited: Mapping[str, Any] | None = None
+    """The call as the person changed it, if that was done."""
 
     @property
     def decision(self) -> Decision:
         """The answer as LangChain's `HumanInTheLoopMiddleware` takes it."""
+        if self.edited:
+            return {"type": "edit", "edited_action": self.edited}
         if self.approved:
             return {"type": "approve"}
         return {"type": "reject", **({"message": self.reason} if self.reason else {})}
@@ -43,7 +51,7 @@ class Answer:
     def line(self) -> Line:
         """The answer, as a person is shown that it was understood."""
         if self.approved:
-            return Line((Span("approved", "success"),))
+            return Line((Span("approved as edited" if self.edited else "approved", "success"),))
         reason = f": {one_line(self.reason)}" if self.reason else ""
         return Line((Span(f"rejected{reason}", "warning"),))
 
@@ -64,6 +72,35 @@ def read_answer(text: str) -> Answer | None:
     if word in _REJECTING:
         return Answer(approved=False)
     return Answer(approved=False, reason=said) if said else None
+
+
+def answers_about(action: Mapping[str, Any]) -> str:
+    """The answers that a person can give about a call."""
+    return _ANSWERS_ABOUT_A_PLAN if is_plan(action) else _ANSWERS
+
+
+def question_about(action: Mapping[str, Any]) -> str:
+    """What a person is asked about a call, with the answers that there are."""
+    return f"Do it? {answers_about(action)}:"
+
+
+def answer_about(action: Mapping[str, Any], text: str) -> Answer | None:
+    """Read what a person typed about a call; `edit` opens a plan in the editor.
+
+    Args:
+        action: The call with its `name` and `args`.
+        text: The line.
+
+    Returns:
+        The answer; `None` for an empty line.
+
+    Raises:
+        NotEditedError: The plan was to be edited and was not changed.
+    """
+    if is_plan(action) and text.strip().lower() == _EDIT:
+        args = edit_plan(action["args"])
+        return Answer(approved=True, edited={"name": action["name"], "args": args})
+    return read_answer(text)
 
 
 @dataclass
@@ -140,18 +177,23 @@ class Approval:
         )
 
 
-def approval_lines(action: Mapping[str, Any]) -> Iterator[Line]:
+def approval_lines(action: Mapping[str, Any], todos: Sequence[TodoItem] = ()) -> Iterator[Line]:
     """Show a person a tool call to decide on: all of it, since the cut part could matter most.
 
     Args:
         action: The call with its `name` and `args`.
+        todos: The list before the call.
 
     Yields:
         Lines in which nothing of the call can act on the terminal. A replacement in a file is
-        shown as the difference between the two texts.
+        shown as the difference between the two texts, a plan as the whole list after the call.
     """
     yield Line(())
     yield Line((Span(one_line(action["name"]), "accent", bold=True),), (Span("? ", "accent"),))
+    planned = plan_of(action, todos)
+    if planned is not None:
+        yield from plan_lines(planned)
+        return
     args = dict(cast("Mapping[str, Any]", action["args"]))
     texts = args.get("old_string"), args.get("new_string")
     is_edit = action["name"] == "edit_file" and all(isinstance(text, str) for text in texts)

@@ -67,7 +67,15 @@ async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqlit
     waiting: list[str] = []
     policy = AutoContinue(grace_seconds=options.grace, stop_when=lambda _: bool(waiting))
     agent, workdir = session.agent, session.workdir.path
-    with open_agent(agent, session.model, workdir, policy, saver, env=session.env) as graph:
+    with open_agent(
+        agent,
+        session.model,
+        workdir,
+        policy,
+        saver,
+        env=session.env,
+        ask_plan=session.ask_plan,
+    ) as graph:
         console = open_console()
         others = await newest_of_threads(saver, graph, _RECENT_THREADS)
         if others:

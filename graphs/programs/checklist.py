@@ -20,12 +20,12 @@ from rich.console import Console
 from graphs.model import ModelError
 from graphs.programs.agents import open_agent
 from graphs.programs.approval import (
-    QUESTION,
     Answer,
     Approval,
     Approved,
+    answer_about,
     approval_lines,
-    read_answer,
+    question_about,
 )
 from graphs.programs.claim import claimed
 from graphs.programs.cut_off import cut_off_lines
@@ -38,6 +38,7 @@ from graphs.programs.options import (
     Parser,
     UnusableInputError,
 )
+from graphs.programs.plan import NotEditedError, plan_of
 from graphs.programs.run_lines import RunLines
 from graphs.programs.session import Session, choose_session, open_saver
 from todo_tools import AutoContinue, TodoItem, TodoLimits
@@ -138,8 +139,16 @@ async def _run(
     config: RunnableConfig = {**session.config, "callbacks": [errors]}
     policy = AutoContinue(grace_seconds=options.grace)
     agent, workdir = session.agent, session.workdir.path
-    with open_agent(agent, session.model, workdir, policy, saver, env=session.env) as graph:
-        request = _request(await graph.aget_state(config), plan, session.thread)
+    with open_agent(
+        agent,
+        session.model,
+        workdir,
+        policy,
+        saver,
+        env=session.env,
+        ask_plan=session.ask_plan,
+    ) as graph:
+        request = _request(await graph.aget_state(config), plan, session)
         console = open_console()
         for text in session.opening(options.db):
             show_whole(console, text)
@@ -172,17 +181,21 @@ async def _until_it_ends(
         snapshot = await graph.aget_state(config)
         if not snapshot.interrupts:
             return snapshot
-        request = (await _decided(Approval().of(snapshot.interrupts), approved)).command
+        approval = Approval().of(snapshot.interrupts)
+        request = (await _decided(approval, approved, run)).command
 
 
-async def _decided(approval: Approval, approved: Approved) -> Approval:
+async def _decided(approval: Approval, approved: Approved, run: RunLines) -> Approval:
     """Ask a person about each call that is not approved yet."""
     console = open_console()
     while not (approval := approval.passing(approved)).complete:
         action = approval.next_call
         if sys.stdin.isatty():
-            show(console, *approval_lines(action))
-            answer = await _ask(console)
+            todos = run.followed.todos or []
+            show(console, *approval_lines(action, todos))
+            answer = await _ask(console, action)
+            if answer.approved and not answer.edited:
+                run.has_shown(plan_of(action, todos))
         else:
             answer = Answer(approved=False, reason=_NOBODY)
         show(console, *approved.after(answer, action["name"], _TAKE_BACK))
@@ -190,12 +203,15 @@ async def _decided(approval: Approval, approved: Approved) -> Approval:
     return approval
 
 
-async def _ask(console: Console) -> Answer:
+async def _ask(console: Console, action: Mapping[str, Any]) -> Answer:
     """Ask on the terminal until there is an answer; an empty line is none."""
     while True:
-        console.print(f"  {QUESTION} ", end="")
-        if answer := read_answer(await _read_line()):
-            return answer
+        console.print(f"  {question_about(action)} ", end="")
+        try:
+            if answer := answer_about(action, await _read_line()):
+                return answer
+        except NotEditedError as error:
+            show(console, *said(str(error)))
 
 
 async def _read_line() -> str:
@@ -235,13 +251,14 @@ class _ModelErrors(BaseCallbackHandler):
         self.last = error
 
 
-def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str, Any] | None:
+def _request(snapshot: StateSnapshot, plan: str | None, session: Session) -> dict[str, Any] | None:
     """What to send to the thread: a new checklist, or `None` to resume where it stopped."""
     messages: list[BaseMessage] = snapshot.values.get("messages", [])
+    thread = session.thread
     if not messages:
         if plan is None:
             raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
-        return _beginning(plan)
+        return _beginning(plan, session)
     asked = (message.text for message in reversed(messages) if is_from_user(message))
     latest = next(filter(read_checklist, asked), None)
     # Not `next`, which is empty where all results of a step are stored but not yet its checkpoint.
@@ -250,17 +267,19 @@ def _request(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str
     if plan is not None and plan != latest:
         if unfinished:
             raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
-        return _beginning(plan)
+        return _beginning(plan, session)
     if unfinished and not is_in_a_step:  # stopped by a limit, which a message resets
         return {"messages": [("user", "Go on.")]}
     return None
 
 
-def _beginning(plan: str) -> dict[str, Any]:
-    """A checklist, with each step as a todo, which any model then finds in its list."""
-    todos: list[TodoItem] = [
-        {"text": step, "status": "not_started"} for step in read_checklist(plan)
-    ]
+def _beginning(plan: str, session: Session) -> dict[str, Any]:
+    """A checklist, with each step as a todo, which any model then finds in its list.
+
+    Where each plan is to be approved the list is empty: what is in it could be started unasked.
+    """
+    steps = [] if session.ask_plan else read_checklist(plan)
+    todos: list[TodoItem] = [{"text": step, "status": "not_started"} for step in steps]
     return {"messages": [("user", plan)], "todos": todos}
 
 

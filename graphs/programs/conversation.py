@@ -19,7 +19,14 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 from rich.console import Console
 
-from graphs.programs.approval import QUESTION, Approval, Approved, approval_lines, read_answer
+from graphs.programs.approval import (
+    Approval,
+    Approved,
+    answer_about,
+    answers_about,
+    approval_lines,
+    question_about,
+)
 from graphs.programs.commands import (
     HELP,
     CommandError,
@@ -34,6 +41,7 @@ from graphs.programs.commands import (
 from graphs.programs.cut_off import cut_off_lines
 from graphs.programs.foot import foot_lines
 from graphs.programs.lines import error_lines, said, show
+from graphs.programs.plan import NotEditedError
 from graphs.programs.run_lines import RunLines
 from graphs.programs.thread import Request, Thread, current_branch, moments
 from graphs.programs.thread_views import branches_view, history_view
@@ -157,14 +165,21 @@ class Conversation:
 
     async def _ask(self) -> bool:
         """Show the call that a person must decide on; whether the thread waits for decisions."""
-        waiting = (await self.thread.now()).interrupts
-        self.approval = self.approval.of(waiting).passing(self.approved)
+        now = await self.thread.now()
+        self.approval = self.approval.of(now.interrupts).passing(self.approved)
         if self.approval.calls and not self.approval.complete:
-            await self._show(*approval_lines(self.approval.next_call), *said(QUESTION))
+            call = self.approval.next_call
+            shown = approval_lines(call, todos_in(now.values))
+            await self._show(*shown, *said(question_about(call)))
         return bool(self.approval.calls)
 
     async def _decide(self, text: str) -> None:
-        answer, call = read_answer(text), self.approval.next_call
+        call = self.approval.next_call
+        try:
+            answer = answer_about(call, text)
+        except NotEditedError as error:
+            await self._show(*said(f"{error}\n{question_about(call)}"))
+            return
         if answer:
             await self._show(*self.approved.after(answer, call["name"], "/ask asks again"))
             self.approval = self.approval.decided(answer)
@@ -294,5 +309,5 @@ class Conversation:
         if self.working:
             return "the agent is working, Ctrl-C stops it"
         if self.approval.calls:
-            return "yes, no, always, or why not"
+            return answers_about(self.approval.next_call)
         return "Ctrl-C again leaves" if self.leaving else "your turn"

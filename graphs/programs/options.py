@@ -55,6 +55,12 @@ class Parser(argparse.ArgumentParser):
         )
         self.add_argument("--create", action="store_true", help="make DIR if it does not exist")
         self.add_argument(
+            "--ask-plan",
+            action="store_true",
+            help="with --agent coding, ask about each plan before anything is done; the thread "
+            "remembers it",
+        )
+        self.add_argument(
             "--env",
             metavar="NAME",
             action="append",

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from todo_tools import TodoItem
 from todo_tools.rendering import (
     Followed,
     Line,
@@ -81,6 +82,11 @@ class RunLines:
             return ()
         before, self._printed = self._printed, Followed(self.followed.todos)
         return tuple(_indented(changes(before, self._printed)))
+
+    def has_shown(self, todos: list[TodoItem] | None) -> None:
+        """Do not show a list again that a person has just approved; `None` is no list."""
+        if todos is not None:
+            self._printed = Followed(todos)
 
     def _message(self, message: BaseMessage) -> Iterator[Line]:
         if isinstance(message, AIMessage):

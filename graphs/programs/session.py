@@ -53,6 +53,8 @@ class Session:
     model: str
     workdir: Workdir
     env: Mapping[str, str]
+    ask_plan: bool
+    """Whether a person approves each plan before anything else is done."""
     endings: Path
     """Where its commands leave their exit codes until their results are stored."""
     resume_command: str
@@ -66,6 +68,7 @@ class Session:
             "model": self.model,
             "workdir": str(self.workdir.path),
             "temporary": self.workdir.temporary,
+            "ask_plan": self.ask_plan,
         }
         configurable = {"thread_id": self.thread, FOLDER: str(self.endings)}
         return {"configurable": configurable, "metadata": kept}
@@ -125,6 +128,7 @@ async def choose_session(options: Namespace, saver: BaseCheckpointSaver[Any]) ->
         options.model or kept.get("model") or STAND_IN,
         _choose_workdir(options.workdir, kept, thread, create=options.create),
         env,
+        _choose_ask_plan(options.ask_plan, kept, agent),
         _endings_folder(options.db, thread),
         _resume_command(options, thread),
     )
@@ -134,6 +138,12 @@ def _choose_agent(given: str | None, kept: str | None, thread: str) -> str:
     if given and kept and given != kept:
         raise UnusableInputError(f"thread {thread!r} belongs to --agent {kept}")
     return given or kept or "until_done"
+
+
+def _choose_ask_plan(given: bool, kept: Mapping[str, Any], agent: str) -> bool:  # noqa: FBT001
+    if given and agent != "coding":
+        raise UnusableInputError(f"--ask-plan is for --agent coding, not {agent}")
+    return given or bool(kept.get("ask_plan"))
 
 
 def _read_environment(names: Sequence[str]) -> dict[str, str]:

@@ -59,7 +59,6 @@ class BackgroundTasks:
             try:
                 task.run.start()
             except (OSError, ValueError) as error:
-                task.run.end()
                 raise ToolException(f"Error: the command cannot be started: {error}") from error
             self._tasks[task.id] = task
         return f"Started background task {task.id}. Fetch its result with get_background_task."

@@ -24,6 +24,8 @@ class ShellRun:
     program ends, even by SIGKILL. A process that has left the group cannot be found and goes on:
     one that was started by `setsid`, or a job of a shell with `set -m`.
 
+    Used with `with`, it is ended after the block, whatever happens there.
+
     Args:
         command: For bash, or for `/bin/sh` where there is no bash.
         workdir: Where it runs.
@@ -44,8 +46,14 @@ class ShellRun:
         self._ended = threading.Event()
         self._finished = threading.Event()
 
+    def __enter__(self) -> "ShellRun":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
     def start(self) -> "ShellRun":
-        """Begin; does nothing when it was ended before it began.
+        """Begin; does nothing when it was ended before it began. An error leaves no process.
 
         Raises:
             OSError: It cannot be started, for example because the directory is gone.
@@ -56,7 +64,7 @@ class ShellRun:
             if self._ended.is_set():
                 self._finished.set()
                 return self
-            self._process = process = subprocess.Popen(  # noqa: S603  it is what this is for
+            process = subprocess.Popen(  # noqa: S603  it is what this is for
                 ["/bin/sh", "-c", _WHEN_GUARDED, shell(), self.command],
                 bufsize=0,
                 cwd=self._workdir,
@@ -66,8 +74,15 @@ class ShellRun:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
-            GUARD.add(process.pid)
-            threading.Thread(target=self._follow, args=(process,), daemon=True).start()
+            try:
+                GUARD.add(process.pid)
+                threading.Thread(target=self._follow, args=(process,), daemon=True).start()
+            except BaseException:
+                with process:  # closes its pipes, and waits for it
+                    end_group(process.pid)
+                GUARD.remove(process.pid)
+                raise
+            self._process = process
         return self
 
     def wait(self, timeout: float) -> bool:

@@ -128,7 +128,8 @@ class LocalShell(LocalShellBackend):
         ending = ending_of(command)
         if ending and (code := ending.take()) is not None:
             return ExecuteResponse(_OUTPUT_LOST, code)
-        return self._finish(self.run(ending.command if ending else command), timeout)
+        with self.run(ending.command if ending else command) as run:
+            return self._finish(run, timeout)
 
     async def aexecute(
         self,
@@ -140,11 +141,8 @@ class LocalShell(LocalShellBackend):
         ending = ending_of(command)
         if ending and (code := ending.take()) is not None:
             return ExecuteResponse(_OUTPUT_LOST, code)
-        run = self.run(ending.command if ending else command)
-        try:
+        with self.run(ending.command if ending else command) as run:
             return await asyncio.to_thread(self._finish, run, timeout)
-        finally:
-            run.end()
 
     def _finish(self, run: ShellRun, timeout: int | None) -> ExecuteResponse:
         seconds = self.timeout if timeout is None else timeout
@@ -155,10 +153,9 @@ class LocalShell(LocalShellBackend):
             stopped = _why_unfinished(run, seconds)
         except (OSError, ValueError) as error:  # the directory is gone, a null byte in the command
             return ExecuteResponse(f"Error: the command cannot be started: {error}", NOT_STARTED)
-        finally:
-            run.end()
         if not stopped:
             return run.response()
+        run.end()
         run.wait(SECONDS_TO_DIE)
         note, exit_code = stopped
         return run.response(note=note, exit_code=exit_code)

@@ -1,0 +1,102 @@
+"""A plan that a person decides on: how it is shown, and how it is changed in an editor."""
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from graphs.coding_agent import PLANNING, planned_todos
+from todo_tools import TodoItem
+from todo_tools.arguments import CallError, read_texts
+from todo_tools.rendering import Line, Span, list_lines, one_line
+
+
+class NotEditedError(Exception):
+    """A plan was not changed; the message is the one-line reason."""
+
+
+def is_plan(action: Mapping[str, Any]) -> bool:
+    """Whether a call that waits for a person is a plan."""
+    return bool(action["name"] == PLANNING)
+
+
+def plan_of(action: Mapping[str, Any], todos: Sequence[TodoItem]) -> list[TodoItem] | None:
+    """The whole list as it would be after a plan.
+
+    Args:
+        action: The call with its `name` and `args`.
+        todos: The list before it.
+
+    Returns:
+        The list; `None` for another call, and for arguments that the tool would refuse.
+    """
+    try:
+        return planned_todos(todos, action["args"]) if is_plan(action) else None
+    except CallError:
+        return None
+
+
+def plan_lines(planned: Sequence[TodoItem]) -> Iterator[Line]:
+    """A planned list, an item a line, as the arguments of other calls are shown."""
+    return (replace(line, lead=(Span("    "), *line.lead)) for line in list_lines(planned))
+
+
+def edit_plan(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Let a person change the texts of a plan in their editor, one item a line.
+
+    Args:
+        args: The arguments of `write_todos`.
+
+    Returns:
+        The arguments with the new texts. An item that was left as it is keeps its text, also where
+        that has several lines.
+
+    Raises:
+        NotEditedError: There is no editor, it failed, or it left the plan unchanged or empty.
+    """
+    try:
+        texts = read_texts(args.get("todos"))
+    except CallError as error:
+        raise NotEditedError(f"Not edited: {one_line(str(error))}") from None
+    before = [one_line(text).strip() for text in texts]
+    after = [line.strip() for line in _edit("\n".join(before)).splitlines() if line.strip()]
+    if not after or after == before:
+        raise NotEditedError("Not edited: the plan was not changed")
+    whole = dict(zip(before, texts, strict=True))
+    return {**args, "todos": [{"text": whole.get(line, line)} for line in after]}
+
+
+def _edit(text: str) -> str:
+    """What the person's editor leaves of a text."""
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not chosen:
+        raise NotEditedError("Not edited: no editor is set in $VISUAL or $EDITOR")
+    with TemporaryDirectory(prefix="todo-") as folder:
+        file = Path(folder, "plan.txt")
+        file.write_text(f"{text}\n", "utf-8")
+        try:
+            with _deaf_to_ctrl_c():
+                subprocess.run([*shlex.split(chosen), file], check=True)  # noqa: S603  theirs
+            return file.read_text("utf-8")
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise NotEditedError(f"Not edited: {one_line(str(error))}") from None
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Generator[None, None, None]:
+    """Leave Ctrl-C to the editor; a handler, unlike ignoring it, is not passed on to that."""
+    before = signal.signal(signal.SIGINT, _do_nothing)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _do_nothing(*_: object) -> None:
+    pass
