@@ -1,8 +1,10 @@
 """What the model is sent."""
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -374,15 +376,22 @@ def with_middleware(model: ScriptedChatModel, **options: Any) -> Any:
     )
 
 
+@cache  # building a graph takes as long as running it
+def built(build: Build) -> tuple[ScriptedChatModel, Any]:
+    model = ScriptedChatModel(script=[])
+    return model, build(model)
+
+
 class Watched:
     """A thread whose model writes down, for each prompt, the list of the state at that call."""
 
     def __init__(self, build: Build) -> None:
         self.script: list[AIMessage] = []
         self.states: list[list[TodoItem]] = []
-        self.model = ScriptedChatModel(script=self._answer)
-        self.graph = build(self.model)
-        self.config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+        self.model, self.graph = built(build)
+        self.model.script = self._answer
+        self.model.prompts.clear()
+        self.config: RunnableConfig = {"configurable": {"thread_id": str(uuid4())}}
 
     def _answer(self, _: list[BaseMessage]) -> AIMessage:
         self.states.append(self.todos)
@@ -447,14 +456,19 @@ def test_with_the_middleware_a_prompt_begins_with_all_earlier_ones(script: Any) 
     thread.check_reader()
 
 
-@pytest.mark.parametrize("state_schema", [TodoState, DeltaTodoState])
+BUILDS: dict[Any, Build] = {
+    state: partial(hand_built, state_schema=state) for state in (TodoState, DeltaTodoState)
+}
+
+
+@pytest.mark.parametrize("state_schema", BUILDS)
 @settings(max_examples=30)
 @given(script=runs)
 def test_an_edit_during_a_pause_of_a_hand_built_graph_is_told(
     state_schema: type[Any], script: Any
 ) -> None:
     """The prompt may change where the list was shown, since nothing records what was sent."""
-    thread = watched(lambda model: hand_built(model, state_schema), script, pauses=True)
+    thread = watched(BUILDS[state_schema], script, pauses=True)
     thread.check_reader()
 
 
@@ -468,17 +482,18 @@ class Trimming(AgentMiddleware):
         return {"messages": [RemoveMessage(id=message.id) for message in messages[:-2]]}
 
 
+def with_trimming(model: ScriptedChatModel) -> Any:
+    middleware: list[Any] = [Trimming(), TodoMiddleware(policy=POLICY)]
+    tools = [work, ask_first]
+    return create_agent(model, tools, middleware=middleware, checkpointer=InMemorySaver())
+
+
 @settings(max_examples=50)
 @given(runs)
 def test_after_trimming_the_list_is_still_told(script: Any) -> None:
     """Where the results were taken out of the history, a block with the list takes their place."""
 
-    def build(model: ScriptedChatModel) -> Any:
-        middleware: list[Any] = [Trimming(), TodoMiddleware(policy=POLICY)]
-        tools = [work, ask_first]
-        return create_agent(model, tools, middleware=middleware, checkpointer=InMemorySaver())
-
-    watched(build, script, pauses=True).check_reader()
+    watched(with_trimming, script, pauses=True).check_reader()
 
 
 def test_a_continuation_is_no_message_of_the_user() -> None:
