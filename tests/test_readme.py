@@ -34,3 +34,11 @@ def test_the_measured_tokens_are_those_it_names() -> None:
 def test_links_to_files_exist() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists()
+
+
+def test_its_cost_tables_are_those_of_the_benchmark() -> None:
+    """The benchmark writes `RESULTS.md`; a figure in the README comes from there."""
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8").splitlines()
+    rows = re.findall(r"^\| (?:5|10|20|50) \|.*$", README, re.MULTILINE)
+    assert len(rows) == 4 * 3 + 4
+    assert set(rows) <= set(results)
