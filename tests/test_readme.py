@@ -1,7 +1,8 @@
-"""The README is true: its programs run, and its claims are checked."""
+"""README and documentation are true: their programs run, and their claims are checked."""
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -12,10 +13,17 @@ from tests.support import ROOT
 from todo_tools import TODO_SYSTEM_PROMPT, create_todo_tools
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCKS = [
+    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
+    for page in PAGES
+    for number, block in enumerate(
+        re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    )
+]
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+@pytest.mark.parametrize("block", BLOCKS)
 def test_every_program_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each runs by itself, and every print shows what its comment says."""
     exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
@@ -31,9 +39,10 @@ def test_the_measured_tokens_are_those_it_names() -> None:
         assert f" {count_tokens_approximately([HumanMessage(text)])}" in README
 
 
-def test_links_to_files_exist() -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (ROOT / target).exists()
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_files_exist(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists()
 
 
 def test_its_cost_tables_are_those_of_the_benchmark() -> None:
