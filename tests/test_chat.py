@@ -37,9 +37,11 @@ from graphs.programs.commands import (
     read_line,
 )
 from graphs.programs.foot import in_view
+from graphs.programs.lines import error_lines, show
 from graphs.programs.thread import Thread, branch_numbers, current_branch, moments, tips
 from graphs.programs.thread_views import branches_view, history_view, threads_view
 from graphs.until_done import build_graph
+from tests.consoles import RecordingConsole
 from tests.strategies import todo_lists
 from tests.support import ROOT, checklist, items
 from tests.waiting import wait_for_file
@@ -349,6 +351,13 @@ class TestUsage:
         assert error.startswith("error: ")
         assert reason in error
         assert error.count("\n") == 1
+
+
+def test_the_text_of_an_error_cannot_act_in_the_terminal() -> None:
+    """It may come from a provider; the chat shows it and goes on."""
+    console = RecordingConsole(width=200, color_system=None)
+    show(console, *error_lines(RuntimeError("401\n\x1b[2J\x1b]0;title\x07 [red]\u202eno")))
+    assert console.written == "error: RuntimeError: 401 ␛[2J␛]0;title␇ [red]<U+202E>no\n"
 
 
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07|[=>()][0-9A-Z]?)|[\r\x07]")

@@ -341,6 +341,18 @@ class TestProgram:
         assert main([write_checklist("Think"), "--model", "some:model"]) == 2
         assert capsys.readouterr().err == "error: model 'some:model': no route to the model\n"
 
+    def test_the_text_of_a_provider_cannot_act_in_the_terminal(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def hostile(_: object) -> str:
+            raise RuntimeError("401 \x1b[2J\x1b]0;title\x07 [red]\u202eno")
+
+        model = ScriptedChatModel(script=hostile)
+        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda *_, **__: model)
+        assert main([write_checklist("Think"), "--model", "some:model"]) == 2
+        error = capsys.readouterr().err
+        assert error == "error: model 'some:model': 401 ␛[2J␛]0;title␇ [red]<U+202E>no\n"
+
 
 class TestResuming:
     def started(self, *argv: str) -> subprocess.Popen[str]:

@@ -24,12 +24,12 @@ from graphs.programs.approval import (
     Approval,
     Approved,
     answer_about,
-    approval_lines,
     question_about,
+    wants_all,
 )
 from graphs.programs.claim import claimed
 from graphs.programs.cut_off import cut_off_lines
-from graphs.programs.lines import close_output, open_console, said, show, show_whole
+from graphs.programs.lines import close_output, open_console, print_error, said, show, show_whole
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -39,6 +39,7 @@ from graphs.programs.options import (
     UnusableInputError,
 )
 from graphs.programs.plan import NotEditedError, plan_of
+from graphs.programs.question import Room, call_rows, is_cut
 from graphs.programs.run_lines import RunLines
 from graphs.programs.session import Session, choose_session, open_saver
 from todo_tools import AutoContinue, TodoItem, TodoLimits
@@ -69,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
         options = _parser().parse_args(argv)
         return asyncio.run(_work_through(options))
     except (UnusableInputError, ModelError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_error(error)
         return EXIT_UNUSABLE
     except (KeyboardInterrupt, EOFError):
         return EXIT_INTERRUPTED
@@ -192,8 +193,7 @@ async def _decided(approval: Approval, approved: Approved, run: RunLines) -> App
         action = approval.next_call
         if sys.stdin.isatty():
             todos = run.followed.todos or []
-            show(console, *approval_lines(action, todos))
-            answer = await _ask(console, action)
+            answer = await _ask(console, action, todos)
             if answer.approved and not answer.edited:
                 run.has_shown(plan_of(action, todos))
         else:
@@ -203,12 +203,19 @@ async def _decided(approval: Approval, approved: Approved, run: RunLines) -> App
     return approval
 
 
-async def _ask(console: Console, action: Mapping[str, Any]) -> Answer:
+async def _ask(console: Console, action: Mapping[str, Any], todos: Sequence[TodoItem]) -> Answer:
     """Ask on the terminal until there is an answer; an empty line is none."""
+    room = Room.of(console)
+    show(console, *call_rows(action, todos, room))
+    cut = is_cut(action, todos, room)
     while True:
-        console.print(f"  {question_about(action)} ", end="")
+        console.print(f"  {question_about(action, cut=cut)} ", end="")
+        text = await _read_line()
+        if wants_all(text):
+            show(console, *call_rows(action, todos, room.whole))
+            continue
         try:
-            if answer := answer_about(action, await _read_line()):
+            if answer := answer_about(action, text):
                 return answer
         except NotEditedError as error:
             show(console, *said(str(error)))

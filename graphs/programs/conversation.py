@@ -5,7 +5,7 @@ prompt_toolkit keeps the input line and the list in place; everything is drawn b
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
@@ -24,8 +24,8 @@ from graphs.programs.approval import (
     Approved,
     answer_about,
     answers_about,
-    approval_lines,
     question_about,
+    wants_all,
 )
 from graphs.programs.commands import (
     HELP,
@@ -42,9 +42,11 @@ from graphs.programs.cut_off import cut_off_lines
 from graphs.programs.foot import foot_lines
 from graphs.programs.lines import error_lines, said, show
 from graphs.programs.plan import NotEditedError
+from graphs.programs.question import Room, call_rows, is_cut
 from graphs.programs.run_lines import RunLines
 from graphs.programs.thread import Request, Thread, current_branch, moments
 from graphs.programs.thread_views import branches_view, history_view
+from todo_tools import TodoItem
 from todo_tools.rendering import Line as Shown
 from todo_tools.rendering import View, show_todos
 from todo_tools.state import todos_in
@@ -168,13 +170,22 @@ class Conversation:
         now = await self.thread.now()
         self.approval = self.approval.of(now.interrupts).passing(self.approved)
         if self.approval.calls and not self.approval.complete:
-            call = self.approval.next_call
-            shown = approval_lines(call, todos_in(now.values))
-            await self._show(*shown, *said(question_about(call)))
+            await self._ask_about(self.approval.next_call, todos_in(now.values))
         return bool(self.approval.calls)
+
+    async def _ask_about(
+        self, call: Mapping[str, Any], todos: Sequence[TodoItem], *, whole: bool = False
+    ) -> None:
+        room = Room.of(self.console, taken=self.console.height // 3)
+        cut = is_cut(call, todos, room)
+        shown = call_rows(call, todos, room.whole if whole else room)
+        await self._show(*shown, *said(question_about(call, cut=cut)))
 
     async def _decide(self, text: str) -> None:
         call = self.approval.next_call
+        if wants_all(text):
+            await self._ask_about(call, todos_in((await self.thread.now()).values), whole=True)
+            return
         try:
             answer = answer_about(call, text)
         except NotEditedError as error:

@@ -44,6 +44,11 @@ def show_whole(console: Console, text: str) -> None:
     console.print(View((Line((Span(one_line(text)),)),)), soft_wrap=True)
 
 
+def print_error(error: Exception) -> None:
+    """Print the error that ends a program, whose text may come from anywhere."""
+    print(f"error: {one_line(str(error))}", file=sys.stderr)
+
+
 def close_output() -> int:
     """Give up standard output after its reader has left, and say how to exit.
 

@@ -24,7 +24,7 @@ from todo_tools.transcript import details_of, list_after
 
 _PLAIN_MARKS = {"📋 ": "Todos ", "✓ ": "", "⏳ ": "", "⚠ ": "! "}
 
-_GLYPHS = "".join([*(row.icon for row in STATUSES.values()), *_PLAIN_MARKS, "│├└─◆"]).replace(
+_GLYPHS = "".join([*(row.icon for row in STATUSES.values()), *_PLAIN_MARKS, "│├└─◆…↪↻→·"]).replace(
     " ", ""
 )
 
