@@ -147,7 +147,7 @@ class TestProgram:
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
         assert main([write_checklist("One: `touch one`"), *ASKED, "--yes"]) == 0
-        assert "✓ Done (1 items)" in capsys.readouterr().out
+        assert "✓ Done (1 item)" in capsys.readouterr().out
         assert (tmp_path / "work" / "one").exists()
 
 
@@ -191,7 +191,7 @@ class TestTerminal:
         child.expect_exact("approved as edited")
         child.expect_exact("? execute\r\n    command: touch three\r\n")
         child.sendline("yes")
-        child.expect_exact("✓ Done (1 items)")
+        child.expect_exact("✓ Done (1 item)")
         child.expect(pexpect.EOF)
         assert [path.name for path in (tmp_path / "work").iterdir()] == ["three"]
 

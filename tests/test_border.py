@@ -71,6 +71,7 @@ PUBLIC = {
     "todo_tools.rendering": [
         "Followed",
         "Line",
+        "LiveLines",
         "Screen",
         "Span",
         "View",

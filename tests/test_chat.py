@@ -192,7 +192,7 @@ class TestBranches:
     def test_each_branch_is_shown_with_its_own_list(self) -> None:
         """The current branch is marked, and no text can pass for another line."""
         assert str(branches_view(TREE)).splitlines() == [
-            "   1  ✓ Done (1 items)",
+            "   1  ✓ Done (1 item)",
             "      ✓ [0] c",
             "   2  📋 0/1",
             "      – [0] d␊d",  # noqa: RUF001
@@ -518,7 +518,7 @@ class TestTerminal:
         terminal.press("/edit 0 Wait no longer\r")
         terminal.see("● [0] Wait no longer")
         terminal.press("Go on.\r")
-        terminal.see("1 of 1 steps are completed.", "✓ Done (1 items) · your turn")
+        terminal.see("1 of 1 steps are completed.", "✓ Done (1 item) · your turn")
         assert terminal.leave() == 0
         assert not (tmp_path / "work" / "late").exists()
 
@@ -593,7 +593,7 @@ class TestTerminal:
         ):
             terminal.press(f"{line}\r")
             terminal.see(shown)
-        terminal.see("✓ Done (1 items) · your turn")
+        terminal.see("✓ Done (1 item) · your turn")
         terminal.leave()
 
     def test_a_thread_can_fork_switch_and_restart(self, terminals: list[Terminal]) -> None:
@@ -705,7 +705,7 @@ class TestTerminal:
         again.press("edit\r")
         again.see("approved as edited", "command: touch three")
         again.press("yes\r")
-        again.see("✓ Done (1 items)", "your turn")
+        again.see("✓ Done (1 item)", "your turn")
         again.leave()
         assert [path.name for path in (tmp_path / "work").iterdir()] == ["three"]
 

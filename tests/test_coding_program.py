@@ -293,7 +293,7 @@ class TestTerminal:
         again.expect_exact("command: echo one >> log")
         again.expect(QUESTION)
         again.sendline("yes")
-        again.expect_exact("✓ Done (1 items)")
+        again.expect_exact("✓ Done (1 item)")
         assert self.ended(again) == 0
         assert (tmp_path / "work" / "log").read_text() == "one\n"
 

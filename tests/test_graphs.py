@@ -453,4 +453,4 @@ class TestResuming:
         with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
             saved = saver.get_tuple({"configurable": {"thread_id": "t"}})
         assert saved is not None
-        assert "✓ Done (1 items)" in capsys.readouterr().out
+        assert "✓ Done (1 item)" in capsys.readouterr().out

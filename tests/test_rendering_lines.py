@@ -81,7 +81,7 @@ class TestProgress:
         assert str(show_status(MIXED)) == "📋 2/4\n[1] Implement migration script"
 
     def test_a_finished_list_is_done(self) -> None:
-        assert str(show_status(items("a", status="completed"))) == "✓ Done (1 items)"
+        assert str(show_status(items("a", status="completed"))) == "✓ Done (1 item)"
 
     def test_without_todos_there_is_nothing_to_show(self) -> None:
         assert str(show_status([])) == ""

@@ -16,9 +16,9 @@ from todo_tools._decision import PROGRESS
 from todo_tools._records import TOOLS, TodoTool
 from todo_tools._replay import check_id, todos_at_call
 from todo_tools._shown_list import record_block
-from todo_tools._todos import DEFAULT_LIMITS, TodoLimits
+from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
 from todo_tools.arguments import CallError
-from todo_tools.events import todos_event
+from todo_tools.events import TodosEvent, todos_event
 from todo_tools.schemas import LenientArgs, argument, optional_argument
 from todo_tools.state import has_todos, messages_in
 from todo_tools.transcript import find_call
@@ -132,8 +132,7 @@ def _respond(
         raise ToolException(prompts.OUTSIDE_GRAPH)
     answer = _answer(name, args, runtime, limits)
     if answer.operation is not None:
-        found = find_call(messages_in(runtime.state), runtime.tool_call_id)
-        runtime.stream_writer(todos_event(answer.todos, found[1] if found else 0))
+        runtime.stream_writer(_event(answer.todos, runtime))
     return answer, ToolMessage(
         answer.content,
         name=name,
@@ -141,6 +140,12 @@ def _respond(
         status="error" if answer.failed else "success",
         artifact=answer.details,
     )
+
+
+def _event(todos: list[TodoItem], runtime: ToolRuntime[Any, Any]) -> TodosEvent:
+    messages = messages_in(runtime.state)
+    at, position = find_call(messages, runtime.tool_call_id) or (None, 0)
+    return todos_event(todos, position, None if at is None else messages[at].id)
 
 
 def _answer(

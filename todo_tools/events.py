@@ -49,8 +49,10 @@ class TodosEvent(TypedDict):
     in_progress: list[str]
     """The items in progress, each as `[index] text`."""
     position: int
-    """The place of the call in the model's turn, from 0. Where LangGraph runs the calls of a turn
-    in threads, events may overtake each other: the one with the highest position is the last."""
+    """The place of the call in the model's turn, from 0. LangGraph runs the calls of a turn at the
+    same time, so events may overtake each other: the one with the highest position is the last."""
+    turn: str | None
+    """The id of the AI message with the call, which says which events are of one turn."""
 
 
 class CountdownEvent(TypedDict):
@@ -90,7 +92,7 @@ class ContinueQuestion(TypedDict):
     """The status line."""
 
 
-def todos_event(todos: list[TodoItem], position: int = 0) -> TodosEvent:
+def todos_event(todos: list[TodoItem], position: int = 0, turn: str | None = None) -> TodosEvent:
     """Describe a changed list."""
     return {
         "type": "todos",
@@ -98,6 +100,7 @@ def todos_event(todos: list[TodoItem], position: int = 0) -> TodosEvent:
         "status": format_status(todos),
         "in_progress": format_in_progress(todos),
         "position": position,
+        "turn": turn,
     }
 
 
