@@ -12,6 +12,9 @@ import pyte
 
 from tests.support import ROOT
 
+_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
+"""A terminal shows what is between them at once."""
+
 
 class Emulator:
     """A Python program in an emulated terminal of a fixed size.
@@ -73,7 +76,8 @@ class Emulator:
             written = self.child.read_nonblocking(1 << 16, timeout=0.1)
             self.written += written
             self._stream.feed(written)
-            self.frames.append(self.text)
+            if self.written.rfind(_BEGIN) <= self.written.rfind(_END):
+                self.frames.append(self.text)
 
     def press(self, keys: str) -> None:
         """Type."""

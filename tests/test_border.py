@@ -84,6 +84,7 @@ PUBLIC = {
         "one_line",
         "show_branches",
         "show_call",
+        "show_messages",
         "show_result",
         "show_status",
         "show_todos",

@@ -50,7 +50,7 @@ class TestProgram:
         )
         assert (tmp_path / "work" / "log").read_text() == "1\n2\n"
         shown = capsys.readouterr().out
-        assert "→ execute echo 1 >> log" in shown
+        assert "→ Execute echo 1 >> log" in shown
         assert "  │ [Command succeeded with exit code 0]" in shown
         assert "✓ Done (2 items)" in shown
 

@@ -255,7 +255,7 @@ class TestProgram:
         shown = capsys.readouterr().out
         for expected in (
             "The model is a stand-in",
-            "→ shell echo 0 >> log",
+            "→ Shell echo 0 >> log",
             "  │ exit code 0",
             "  ● [1] Step 1: `echo 1 >> log`",
             "  📋 3/4",
@@ -387,7 +387,7 @@ class TestResuming:
         log = (tmp_path / "work" / "log").read_text().split()
         assert log.count("one") == log.count("three") == 1
         shown = capsys.readouterr().out
-        assert "⚠ cut off, runs again unless it had ended: shell touch waiting; until" in shown
+        assert "⚠ cut off, runs again unless it had ended: Shell touch waiting; until" in shown
         assert "ended: shell echo" not in shown
         assert "✓ Done (3 items)" in shown
 

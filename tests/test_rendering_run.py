@@ -271,7 +271,9 @@ class TestActivity:
     def test_an_answer_is_known_while_it_is_written(self) -> None:
         """The whole answer takes its place."""
         texts = ("Let ", "me see")
-        pieces = [("messages", (AIMessageChunk(content=text, id="1"), {})) for text in texts]
+        pieces: list[Any] = [
+            ("messages", (AIMessageChunk(content=text, id="1"), {})) for text in texts
+        ]
         assert after(*pieces).saying == ("1", "Let me see")
         answer = ("updates", {"agent": {"messages": [AIMessage("Let me see", id="1")]}})
         assert after(*pieces, answer).saying[1] == ""
@@ -296,7 +298,7 @@ class TestLive:
         now = [0.0]
         live = LiveLines(lambda: now[0])
         live.see(Followed(B))
-        assert self.lines(live) == [*LISTED, "⠋ working 0s"]
+        assert self.lines(live) == [*LISTED, "⠋ 0s working"]
         live.see(Followed([*items("a", status="completed"), *items("b")]))
         assert self.lines(live, working=False)[:2] == ["✓ [0] a ←", LISTED[1]]
         now[0] = 2.0
@@ -310,7 +312,7 @@ class TestLive:
         event = {"type": "tool_output", "tool_call_id": "1", "text": "one\ntw\x1b[2Jo\n"}
         live.see(after(("updates", {"agent": {"messages": [call]}}), ("custom", event)))
         now[0] = 12.5
-        assert self.lines(live) == ["  │ one", "  │ tw␛[2Jo", "⠋ shell make 12s"]
+        assert self.lines(live) == ["  │ one", "  │ tw␛[2Jo", "⠋ 12s shell make"]
 
 
 LISTED = ["– [0] a", "– [1] b", "📋 0/2  ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌"]  # noqa: RUF001

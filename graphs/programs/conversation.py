@@ -12,7 +12,6 @@ from typing import Any
 
 from langgraph.types import Command
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -39,20 +38,22 @@ from graphs.programs.commands import (
     read_line,
 )
 from graphs.programs.cut_off import cut_off_lines
-from graphs.programs.foot import foot_lines
+from graphs.programs.foot import Foot
 from graphs.programs.lines import error_lines, said, show
 from graphs.programs.plan import NotEditedError
 from graphs.programs.question import Room, call_rows, is_cut
 from graphs.programs.run_lines import RunLines
+from graphs.programs.steady import open_output, print_above
 from graphs.programs.thread import Request, Thread, current_branch, moments
 from graphs.programs.thread_views import branches_view, history_view
 from todo_tools import TodoItem
 from todo_tools.rendering import Line as Shown
-from todo_tools.rendering import View, show_todos
+from todo_tools.rendering import Span, View, show_todos
 from todo_tools.state import todos_in
 
 _STOPPED = "Stopped. Send a message, or /go to continue."
 _NOT_CONTINUED = "Not continued. Enter sends what you type instead; /go continues."
+_SECONDS_A_FRAME = 0.25
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
@@ -75,12 +76,15 @@ class Conversation:
         self.approval = Approval()
         self.approved = Approved()
         self.leaving = False
+        self.foot = Foot()
         self.session: PromptSession[str] = PromptSession(
             "> ",
             bottom_toolbar=self._toolbar,
             key_bindings=self._keys(),
             style=_STYLE,
             reserve_space_for_menu=0,
+            refresh_interval=_SECONDS_A_FRAME,
+            output=open_output(),
         )
         self.session.default_buffer.on_text_changed += self._typed
 
@@ -234,6 +238,7 @@ class Conversation:
             self._start_if_decided()
 
     def _start(self, message: Request) -> None:
+        self.foot.begin()
         self.work = asyncio.create_task(self._work(message))
 
     async def _work(self, message: Request) -> None:
@@ -301,19 +306,22 @@ class Conversation:
             event.app.current_buffer.reset()
             self.leaving = True
 
-    async def _show(self, *lines: Shown) -> None:
+    async def _show(self, *shown: Shown | View) -> None:
         """Print above what is typed."""
-        if lines:
-            await run_in_terminal(lambda: show(self.console, *lines))
+        if shown:
+            with self.console.capture() as drawn:
+                show(self.console, *shown)
+            await print_above(self.session.app, drawn.get())
         self.session.app.invalidate()
 
     def _toolbar(self) -> ANSI:
+        height = self.console.height // 4 if self.approval.calls else self.console.height // 3 + 3
+        foot = self.foot.lines(
+            self.run.followed, self._doing(), self.waiting, height, working=self.working
+        )
         with self.console.capture() as drawn:
-            self.console.print("─" * self.console.width, style="dim")
-            foot = foot_lines(
-                self.run.followed, self._doing(), self.waiting, self.console.height // 3
-            )
-            self.console.print(View(tuple(foot)), no_wrap=True, overflow="ellipsis")
+            show(self.console, Shown((_rule(self.console),)))
+            self.console.print(View(tuple(foot)), no_wrap=True)
         return ANSI(drawn.get().rstrip("\n"))
 
     def _doing(self) -> str:
@@ -322,3 +330,7 @@ class Conversation:
         if self.approval.calls:
             return answers_about(self.approval.next_call)
         return "Ctrl-C again leaves" if self.leaving else "your turn"
+
+
+def _rule(console: Console) -> Span:
+    return Span("─" * console.width, "dim", plain="-" * console.width)

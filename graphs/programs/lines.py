@@ -33,10 +33,10 @@ def open_console() -> Console:
     return console
 
 
-def show(console: Console, *lines: Line) -> None:
-    """Print lines; nothing without any."""
-    if lines:
-        console.print(View(lines))
+def show(console: Console, *shown: Line | View) -> None:
+    """Print lines and views, one below the other."""
+    for each in shown:
+        console.print(View((each,)) if isinstance(each, Line) else each)
 
 
 def show_whole(console: Console, text: str) -> None:

@@ -8,7 +8,14 @@ from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._notebook import follow_in_notebook
 from todo_tools.rendering._run import Followed, advance, changes
 from todo_tools.rendering._terminal import follow_in_terminal
-from todo_tools.rendering._views import View, show_call, show_result, show_status, show_todos
+from todo_tools.rendering._views import (
+    View,
+    show_call,
+    show_messages,
+    show_result,
+    show_status,
+    show_todos,
+)
 
 __all__ = [
     "Followed",
@@ -26,6 +33,7 @@ __all__ = [
     "one_line",
     "show_branches",
     "show_call",
+    "show_messages",
     "show_result",
     "show_status",
     "show_todos",

@@ -5,13 +5,11 @@ model wrote has passed `one_line` when it stands in a line.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from langchain_core.messages import ToolMessage
 
-from todo_tools._answers import call_parts
 from todo_tools._formatting import (
     format_in_progress,
     format_status,
@@ -198,16 +196,6 @@ def in_progress_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
 def note_lines(note: str) -> tuple[Line, ...]:
     """A word of the loop to the user, such as the countdown; none for an empty one."""
     return (Line((_marked(one_line(note), "warning"),)),) if note else ()
-
-
-def call_lines(name: str, args: Mapping[str, Any]) -> tuple[Line, ...]:
-    """A tool call on one line: the tool, what it is to do, what it acts on."""
-    spans: list[Span] = []
-    for text, token in call_parts(name, args):
-        if spans:
-            spans[-1] = replace(spans[-1], text=f"{spans[-1].text} ")
-        spans.append(Span(text, token, bold=not spans))
-    return (Line(tuple(spans)),)
 
 
 def result_lines(message: ToolMessage) -> tuple[Line, ...]:

@@ -11,6 +11,7 @@ from todo_tools.rendering._lines import (
     Span,
     bar_spans,
     in_view,
+    list_lines,
     note_lines,
     progress_of,
     status_lines,
@@ -55,7 +56,12 @@ class LiveLines:
         self._since = self._clock()
 
     def lines(
-        self, height: int, rows_of: Callable[[Line], int] = lambda _: 1, *, working: bool = True
+        self,
+        height: int,
+        rows_of: Callable[[Line], int] = lambda _: 1,
+        *,
+        working: bool = True,
+        hint: str = "",
     ) -> tuple[Line, ...]:
         """The lines to draw now.
 
@@ -63,6 +69,7 @@ class LiveLines:
             height: How many rows there are.
             rows_of: How many rows a line takes.
             working: Whether something is going on.
+            hint: What the person can do, for the status line.
 
         Returns:
             What the model is writing and its tools put out, the part of the list that fits, its
@@ -70,12 +77,12 @@ class LiveLines:
         """
         followed = self._known or Followed()
         above = [*_said(followed), *_put_out(followed)] if working else []
-        below = [*self._status(followed), *note_lines(followed.countdown or followed.notice)]
+        below = [*self._status(followed, hint), *note_lines(followed.countdown or followed.notice)]
         if working and not followed.countdown:
             below.append(self._activity(followed))
         above = above[-max(height // 3, 1) :]
         room = height - sum(map(rows_of, [*above, *below]))
-        rows = self._marked(list_part(followed))
+        rows = self._marked(list_part(followed)) if followed.todos or followed.lists else ()
         return (*above, *(in_view(rows, max(room, 1), rows_of) if rows else ()), *below)
 
     def _marked(self, rows: tuple[Line, ...]) -> tuple[Line, ...]:
@@ -91,12 +98,14 @@ class LiveLines:
             for row in rows
         )
 
-    def _status(self, followed: Followed) -> tuple[Line, ...]:
-        lines = status_lines(followed.todos or [])
+    def _status(self, followed: Followed, hint: str) -> tuple[Line, ...]:
+        todos = followed.todos or []
+        lines = status_lines(todos) or (list_lines(todos) if hint else ())
         if not lines:
             return ()
-        bar = bar_spans(progress_of(followed.todos or []))
-        return (replace(lines[0], body=(*lines[0].body, Span("  "), *bar)),)
+        advice = (Span(f" · {hint}", "dim", plain=f" - {hint}"),) if hint else ()
+        bar = (Span("  "), *bar_spans(progress_of(todos))) if todos else ()
+        return (replace(lines[0], body=(*lines[0].body, *advice, *bar)),)
 
     def _activity(self, followed: Followed) -> Line:
         seconds = int(self._clock() - self._since)
@@ -104,11 +113,7 @@ class LiveLines:
         mark = Span(f"{_TURNS[turn % len(_TURNS)]} ", "accent", plain=f"{_PLAIN_TURNS[turn % 4]} ")
         what = followed.open[0][1] if followed.open else "working"
         others = f" and {len(followed.open) - 1} more" if len(followed.open) > 1 else ""
-        text = what if len(what) <= _LONGEST else f"{what[:_LONGEST]}…"
-        return Line((Span(f"{text}{others} {seconds}s", "dim"),), (mark,))
-
-
-_LONGEST = 50
+        return Line((Span(f"{seconds}s {what}{others}", "dim"),), (mark,))
 
 
 def _lists(followed: Followed) -> list[tuple[Path, list[TodoItem]]]:

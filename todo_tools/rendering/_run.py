@@ -49,6 +49,8 @@ class Followed:
     """The answer that the model is writing: its id, and its text so far."""
     open: tuple[tuple[str | None, str], ...] = ()
     """The calls that tools are working on: the id of each, and how it is shown."""
+    commands: tuple[tuple[str | None, object], ...] = ()
+    """The commands among the calls of the turn: a tool's backend does not know the id."""
     outputs: tuple[tuple[str, str], ...] = ()
     """What these tools have put out lately, by the id of the call."""
     below: tuple[tuple[Path, "Followed"], ...] = ()
@@ -216,16 +218,27 @@ def _after_event(followed: Followed, event: Mapping[str, Any]) -> Followed:
     match event:
         case {"type": "todos"}:
             return _after_change(followed, event)
-        case {"type": "tool_output", "tool_call_id": str(call), "text": str(text)}:
-            before = dict(followed.outputs)
-            after = (before.pop(call, "") + text)[-_KEPT_CHARACTERS:]
-            return replace(followed, outputs=(*before.items(), (call, after)))
+        case {"type": "tool_output", "text": str(text)}:
+            return _after_output(followed, event, text)
         case {"type": "todo_countdown", "text": str(text)}:
             return replace(followed, countdown=text, notice="")
         case {"type": "todo_loop", "text": str(text)}:
             return replace(followed, countdown="", notice=text)
         case _:
             return followed
+
+
+def _after_output(followed: Followed, event: Mapping[str, Any], text: str) -> Followed:
+    """What a tool has put out: of the call that the event names, by its id or its command."""
+    call = event.get("tool_call_id")
+    if not isinstance(call, str):
+        named = (each for each, command in followed.commands if command == event.get("command"))
+        call = next(named, None)
+    if not call:
+        return followed
+    before = dict(followed.outputs)
+    after = (before.pop(call, "") + text)[-_KEPT_CHARACTERS:]
+    return replace(followed, outputs=(*before.items(), (call, after)))
 
 
 def _after_change(followed: Followed, event: Mapping[str, Any]) -> Followed:
@@ -296,6 +309,7 @@ def _after_messages(followed: Followed, messages: object) -> Followed:
                 open=tuple(
                     (c["id"], format_call(c["name"], c["args"])) for c in message.tool_calls
                 ),
+                commands=tuple((c["id"], c["args"].get("command")) for c in message.tool_calls),
                 outputs=(),
             )
         elif isinstance(message, ToolMessage):

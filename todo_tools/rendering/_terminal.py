@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from todo_tools._todos import TodoItem, Token
@@ -11,7 +12,7 @@ from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._run import Followed, list_part, status_part
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.live import Live
     from rich.text import Text
 
@@ -87,12 +88,33 @@ def follow_in_terminal(
 
 
 def texts(lines: Iterable[Line], console: "Console", options: "ConsoleOptions") -> "Iterator[Text]":
-    """Lines as rich draws them: broken to the width of the console, or cut with a mark."""
+    """Lines as rich draws them: broken to the width of the console, whole, or cut with a mark."""
     for line in lines:
-        if options.no_wrap:
+        if options.no_wrap and options.overflow == "ignore":
+            yield _text(line.spans, console)
+        elif options.no_wrap:
             yield _clipped(line, console, options.max_width)
         else:
             yield from _broken(line, console, options.max_width)
+
+
+def has_colours() -> bool:
+    """Whether standard output is a terminal in which rich, if it is installed, shows colours."""
+    if not sys.stdout.isatty() or find_spec("rich") is None:
+        return False
+    from rich.console import Console  # noqa: PLC0415  an extra
+
+    return Console().color_system is not None
+
+
+def coloured(drawn: "RenderableType") -> str:
+    """What standard output shows of something, with its control codes."""
+    from rich.console import Console  # noqa: PLC0415  an extra
+
+    console = Console()
+    with console.capture() as captured:
+        console.print(drawn)
+    return captured.get().rstrip("\n")
 
 
 class _LiveScreen:
