@@ -1,7 +1,7 @@
 """The whole pack as one middleware for LangChain's `create_agent`, and for deepagents."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, NotRequired
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Annotated, Any, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage, SystemMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -69,6 +69,9 @@ class ClientTodoAgentState(AgentState[Any]):
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
 
 
+_Middleware = TypeVar("_Middleware", bound="TodoMiddleware")
+
+
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """The tools, the state, the system prompt, the model's view and the loop for `create_agent`.
 
@@ -126,6 +129,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self.system_prompt = system_prompt
         self.view = view
         self.gate = gate
+        self._drop_unused_hooks()
 
     @property
     @override
@@ -199,6 +203,22 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return await self.gate.awrap_tool_call(request, handler)
         return await handler(request)
 
+    def _drop_unused_hooks(self) -> None:
+        """Take back the hooks that would do nothing.
+
+        `create_agent` asks the class which hooks it overrides: one for the loop is a node of the
+        graph, and one around tool calls turns off its check for unknown tools.
+        """
+        used = {
+            "before_agent": self.policy,
+            "after_agent": self.policy,
+            "wrap_model_call": self.policy or self.view or self.system_prompt,
+            "wrap_tool_call": self.gate,
+        }
+        unused = [hook for hook, user in used.items() if not user]
+        if unused:
+            self.__class__ = _without(type(self), unused)
+
     def _due_block(self, request: ModelRequest[Any]) -> TodoBlocks:
         return due_block(_shown_state(request, {}), at_newest=True) if self.view else {}
 
@@ -209,6 +229,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self.system_prompt:
             changes["system_message"] = _extended(request.system_message, self.system_prompt)
         return request.override(**changes)
+
+
+def _without(cls: type[_Middleware], hooks: Iterable[str]) -> type[_Middleware]:
+    """The class without these hooks; those that a user's subclass overrides stay."""
+    base: dict[str, object] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    for hook in hooks:
+        pair = (hook, f"a{hook}")
+        if all(getattr(cls, name) is getattr(TodoMiddleware, name) for name in pair):
+            base |= {name: getattr(AgentMiddleware, name) for name in pair}
+    return cast("type[_Middleware]", type(cls.__name__, (cls,), base))
 
 
 def _shown_state(request: ModelRequest[Any], block: TodoBlocks) -> dict[str, Any]:
