@@ -46,6 +46,11 @@ except ImportError as error:
 __all__ = ["ClientTodoAgentState", "ModelView", "TodoAgentState", "TodoMiddleware"]
 
 
+# deepagents sets it in the state of a subagent with `"mode": "fork"`, which starts with a copy of
+# its parent's state. `tests/test_deepagents.py` runs one.
+_FORKED = "_deepagents_forked_context"
+
+
 class TodoAgentState(AgentState[Any]):
     """The channels of `TodoState` in LangChain's agent state.
 
@@ -139,13 +144,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Reset the limits if the user has spoken.
+        """Reset the limits if the user has spoken, and give a forked subagent a list of its own.
 
-        This is where it can be known: it runs once, and only in a run that begins with an input.
+        This is where both can be known: it runs once, and only in a run that begins with an input.
         """
+        if self.policy is None:
+            return None
+        update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         loop = loop_in(state)
         begun = at_start(loop, messages_in(state))
-        return None if self.policy is None or begun is loop else {"todo_loop": begun}
+        return update if begun is loop else {**update, "todo_loop": begun}
 
     @override
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
