@@ -22,6 +22,7 @@ from langgraph.types import interrupt
 from todo_tools._decision import AutoContinue, Decision, decide, read_answer
 from todo_tools._shown_list import record_block
 from todo_tools._speaker import after_message
+from todo_tools._steps import with_steps
 from todo_tools._todos import TodoItem
 from todo_tools.events import continue_question, countdown_event
 from todo_tools.state import loop_in, messages_in, run_in, todos_in
@@ -191,7 +192,7 @@ def add_auto_continue(
             "cannot be folded; derive the state from TodoState"
         )
     runnable = RunnableLambda(_node(policy), _async_node(policy), name=node)
-    builder.add_node(node, runnable)
+    builder.add_node(node, runnable, input_schema=with_steps(builder.state_schema))
     builder.add_conditional_edges(agent, _route(tools, node), [tools, node])
     # An edge and not a Command: whoever edits the state right after this node is routed as well.
     builder.add_conditional_edges(node, _route_on(agent, end), [agent, end])

@@ -111,6 +111,10 @@ class LoopState(TypedDict, total=False):
     """Written by version 0.1.0 instead of `heard`: the id of the user's last message."""
     answers: _Count
     """Number of AI messages before the model's latest answer; set by the middleware."""
+    steps_left: _Count
+    """Steps that LangGraph's `recursion_limit` left at that answer; set by the middleware."""
+    round_steps: _Count
+    """Steps between the model's latest two answers; set by the middleware."""
     outcome: Outcome | None
     """Why the loop last stopped; `None` once it sent the agent back to work or the list changed."""
 
