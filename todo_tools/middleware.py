@@ -91,6 +91,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Raises:
         TypeError: An argument is of another type.
+        ValueError: The policy keeps continuations out of the history, and there is no view.
 
     Example:
         ```python
@@ -114,6 +115,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         super().__init__()
         if policy is not None and not isinstance(policy, AutoContinue):
             raise TypeError(f"policy must be an AutoContinue or None, got {policy!r}")
+        if policy is not None and not policy.store and view is None:
+            raise ValueError("AutoContinue(store=False) needs a view, got view=None")
         if gate is not None and not isinstance(gate, TodoGate):
             raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
         if view is not None and not callable(view):

@@ -103,6 +103,9 @@ class LoopState(TypedDict, total=False):
     """The ids of the newest messages that are not new any more, whoever wrote them."""
     user_message: str
     """Written by version 0.1.0 instead of `heard`: the id of the user's last message."""
+    continuations: dict[str, dict[str, str]]
+    """Continuations that are not in the history (`AutoContinue(store=False)`), each with its `text`
+    and its `lines`, by the id of the message that it follows."""
     answers: int
     """Number of AI messages before the model's latest answer; set by the middleware."""
     outcome: Outcome | None
