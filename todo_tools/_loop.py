@@ -20,11 +20,12 @@ from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
 from todo_tools._decision import AutoContinue, Decision, decide, read_answer
+from todo_tools._formats import TodosFormat
 from todo_tools._shown_list import record_block
 from todo_tools._speaker import after_message
 from todo_tools._todos import TodoItem
 from todo_tools.events import continue_question, countdown_event
-from todo_tools.state import loop_in, messages_in, run_in, todos_in
+from todo_tools.state import format_in, loop_in, messages_in, run_in, todos_in
 from todo_tools.transcript import continuation_message
 
 # How often a drain request is noticed during the grace period.
@@ -86,7 +87,7 @@ def _steps(decision: Decision, state: Any, policy: AutoContinue) -> Generator[fl
     if decision.outcome or not decision.prompt:
         return _carry_out(decision)
     if policy.ask:
-        return _ask(decision, todos_in(state))
+        return _ask(decision, todos_in(state), format_in(state))
     yield from _grace_period(policy.grace_seconds)
     return _carry_out(decision)
 
@@ -106,11 +107,11 @@ def _grace_period(seconds: int) -> Generator[float, None, None]:
             yield 1 / _TICKS_PER_SECOND
 
 
-def _ask(decision: Decision, todos: list[TodoItem]) -> Ending:
-    question = continue_question(todos)
+def _ask(decision: Decision, todos: list[TodoItem], todos_format: TodosFormat) -> Ending:
+    question = continue_question(todos, todos_format=todos_format)
     # Asked again rather than refused: an error would leave the thread with the wrong answer.
     while (answer := read_answer(interrupt(question))) is None:
-        question = continue_question(todos, repeated=True)
+        question = continue_question(todos, repeated=True, todos_format=todos_format)
     if isinstance(answer, str):
         message_id = str(uuid4())
         loop = {**after_message(decision.loop, message_id), "outcome": None}

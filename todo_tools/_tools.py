@@ -13,6 +13,7 @@ from pydantic import create_model
 from todo_tools import _prompts as prompts
 from todo_tools._answers import Answer, answer_call, refuse_call
 from todo_tools._decision import PROGRESS
+from todo_tools._formats import TodosFormat, in_format, require_format
 from todo_tools._records import TOOLS, TodoTool
 from todo_tools._replay import check_id, todos_at_call
 from todo_tools._shown_list import record_block
@@ -20,14 +21,17 @@ from todo_tools._todos import DEFAULT_LIMITS, TodoLimits
 from todo_tools.arguments import CallError
 from todo_tools.events import todos_event
 from todo_tools.schemas import LenientArgs, argument, optional_argument
-from todo_tools.state import has_todos, messages_in
+from todo_tools.state import format_in, has_todos, messages_in
 from todo_tools.transcript import find_call
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
 
 
 def create_todo_tools(
-    limits: TodoLimits = DEFAULT_LIMITS, *, descriptions: Mapping[str, str] | None = None
+    limits: TodoLimits = DEFAULT_LIMITS,
+    *,
+    descriptions: Mapping[str, str] | None = None,
+    todos_format: TodosFormat | None = None,
 ) -> list[StructuredTool]:
     """Make the tools `write_todos`, `list_todos` and `edit_todos`.
 
@@ -40,14 +44,18 @@ def create_todo_tools(
         limits: How much the model may write.
         descriptions: Other descriptions for the model, by tool name. Tools that are not named
             keep theirs.
+        todos_format: The format of the lists in events and artifacts. By default that of the
+            graph's state: `"langchain"` for `ClientTodoState`, otherwise `"todo_tools"`. Needed
+            only with a state of your own around `fold_client_todos`.
 
     Returns:
         The three tools, in that order. `metadata` holds each one's `label`, `prompt_snippet`,
         `prompt_guidelines` and `limits`.
 
     Raises:
-        TypeError: `limits` is not a `TodoLimits`, or a description is not a string.
-        ValueError: `descriptions` names another tool.
+        TypeError: `limits` is not a `TodoLimits`, or a description or `todos_format` is not a
+            string.
+        ValueError: `descriptions` names another tool, or `todos_format` no format.
 
     Example:
         ```python
@@ -55,21 +63,28 @@ def create_todo_tools(
         assert [tool.name for tool in tools] == ["write_todos", "list_todos", "edit_todos"]
         ```
     """
-    return build_tools(limits, descriptions, records_blocks=True)
+    return build_tools(limits, descriptions, todos_format, records_blocks=True)
 
 
 def build_tools(
-    limits: TodoLimits, descriptions: Mapping[str, str] | None, *, records_blocks: bool
+    limits: TodoLimits,
+    descriptions: Mapping[str, str] | None,
+    todos_format: TodosFormat | None,
+    *,
+    records_blocks: bool,
 ) -> list[StructuredTool]:
     """Make the tools; `records_blocks` where no middleware records what prompts show."""
     if not isinstance(limits, TodoLimits):
         raise TypeError(f"limits must be a TodoLimits, got {limits!r}")
+    if todos_format is not None:
+        require_format(todos_format)
     described = _checked(descriptions or {})
     return [
         _tool(
             name,
             replace(tool, description=described.get(name, tool.description)),
             limits,
+            todos_format,
             records_blocks=records_blocks,
         )
         for name, tool in TOOLS.items()
@@ -86,9 +101,16 @@ def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
     return descriptions
 
 
-def _tool(name: str, tool: TodoTool, limits: TodoLimits, *, records_blocks: bool) -> StructuredTool:
+def _tool(
+    name: str,
+    tool: TodoTool,
+    limits: TodoLimits,
+    todos_format: TodosFormat | None,
+    *,
+    records_blocks: bool,
+) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        answer, message = _respond(name, args, runtime, limits)
+        answer, message = _respond(name, args, runtime, limits, todos_format)
         update = _record(runtime) if records_blocks else {}
         if answer.operation is not None:
             update |= {"todos": answer.operation, "todo_loop": PROGRESS}
@@ -126,20 +148,22 @@ def _respond(
     args: Mapping[str, Any],
     runtime: ToolRuntime[Any, Any] | None,
     limits: TodoLimits,
+    todos_format: TodosFormat | None,
 ) -> tuple[Answer, ToolMessage]:
     if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
         # Not a ToolMessage made here: outside a graph there may be no call id to answer to.
         raise ToolException(prompts.OUTSIDE_GRAPH)
     answer = _answer(name, args, runtime, limits)
+    shown_format = todos_format or format_in(runtime.state)
     if answer.operation is not None:
         found = find_call(messages_in(runtime.state), runtime.tool_call_id)
-        runtime.stream_writer(todos_event(answer.todos, found[1] if found else 0))
+        runtime.stream_writer(todos_event(answer.todos, found[1] if found else 0, shown_format))
     return answer, ToolMessage(
         answer.content,
         name=name,
         tool_call_id=runtime.tool_call_id or "",
         status="error" if answer.failed else "success",
-        artifact=answer.details,
+        artifact={**answer.details, "todos": in_format(answer.details["todos"], shown_format)},
     )
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
+from todo_tools._formats import TodosFormat, in_format
 from todo_tools._formatting import format_in_progress, format_status
 from todo_tools._todos import TodoItem
 
@@ -43,7 +44,7 @@ class TodosEvent(TypedDict):
 
     type: Literal["todos"]
     todos: list[TodoItem]
-    """The whole list after the change."""
+    """The whole list after the change, in the agent's `todos_format`."""
     status: str
     """The status line, such as `📋 2/5`; empty without todos."""
     in_progress: list[str]
@@ -85,16 +86,18 @@ class ContinueQuestion(TypedDict):
     question: str
     """What the person is asked, and how to answer."""
     todos: list[TodoItem]
-    """The whole list."""
+    """The whole list, in the agent's `todos_format`."""
     status: str
     """The status line."""
 
 
-def todos_event(todos: list[TodoItem], position: int = 0) -> TodosEvent:
+def todos_event(
+    todos: list[TodoItem], position: int = 0, todos_format: TodosFormat = "todo_tools"
+) -> TodosEvent:
     """Describe a changed list."""
     return {
         "type": "todos",
-        "todos": todos,
+        "todos": in_format(todos, todos_format),
         "status": format_status(todos),
         "in_progress": format_in_progress(todos),
         "position": position,
@@ -107,12 +110,14 @@ def countdown_event(seconds: int) -> CountdownEvent:
     return {"type": "todo_countdown", "seconds": seconds, "text": text}
 
 
-def continue_question(todos: list[TodoItem], *, repeated: bool = False) -> ContinueQuestion:
+def continue_question(
+    todos: list[TodoItem], *, repeated: bool = False, todos_format: TodosFormat = "todo_tools"
+) -> ContinueQuestion:
     """Ask whether to continue; once more, if the answer could not be read."""
     question = "Items remain. Continue? Answer yes, no, or with a message of your own."
     return {
         "type": "todo_continue",
         "question": f"That could not be read. {question}" if repeated else question,
-        "todos": todos,
+        "todos": in_format(todos, todos_format),
         "status": format_status(todos),
     }
