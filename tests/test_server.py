@@ -44,7 +44,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The graphs of `tests.served`; at the end, no blocking call was reported but the control."""
     directory = tmp_path_factory.mktemp("served")
-    names = ("grace", "grace_agent", "ask", "ask_agent", "blocking")
+    names = ("grace", "grace_agent", "ask", "ask_agent", "blocking", "delta")
     graphs = {name: f"./tests/served.py:{name}" for name in names}
     config = json.dumps({"dependencies": ["."], "graphs": graphs})
     (directory / "langgraph.json").write_text(config, encoding="utf-8")
@@ -485,6 +485,27 @@ class TestAsking:
 def questions(server: Server, thread: str) -> list[dict[str, Any]]:
     tasks = server.state_of(thread)["tasks"]
     return [interrupt["value"] for task in tasks for interrupt in task["interrupts"]]
+
+
+def test_a_fork_of_a_delta_state_can_be_read_and_continued(served: Server) -> None:
+    """The server gives the messages before it as dicts."""
+    client, thread = served.client, served.new_thread()
+    client.runs.wait(thread, "delta", input=user("- [ ] a\n- [ ] b"))
+    history: Any = client.threads.get_history(thread, limit=100)
+    moment = next(
+        past
+        for past in history
+        if past["next"] == ["agent"] and statuses(past["values"]["todos"])[0] == "in_progress"
+    )
+    fork: Any = client.threads.update_state(
+        thread, {"todos": items("c")}, checkpoint=moment["checkpoint"]
+    )
+    assert served.values_of(thread)["todos"] == items("c")
+    client.runs.wait(thread, "delta", input=None, checkpoint=fork["checkpoint"])
+    values: Any = served.values_of(thread)
+    assert values["todos"] == items("c", status="completed") == retold(values["messages"])
+    assert values["messages"][: len(moment["values"]["messages"])] == moment["values"]["messages"]
+    assert len(client.threads.get_history(thread, limit=100)) > len(values["messages"])
 
 
 def test_blocking_calls_would_be_reported(served: Server) -> None:

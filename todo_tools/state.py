@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, Literal, NotRequired, cast
 
-from langchain_core.messages import AnyMessage, convert_to_messages
+from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages, messages_from_dict
 from langgraph.channels import UntrackedValue
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
@@ -190,15 +190,29 @@ def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> l
 
 def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
     """LangGraph's `add_messages`, in the form that `DeltaChannel` takes."""
-    return reduce(_add_messages, updates, messages)
+    known = _as_messages(messages) if any(map(is_mapping, messages)) else messages
+    return reduce(_add_messages, updates, known)
 
 
 def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
-    added = convert_to_messages(update if is_list(update) else [update])
+    added = _as_messages(update if is_list(update) else [update])
     last = (messages[-1].id if messages else "") or ""
     for message, stable_id in zip(added, stable_ids(added, last), strict=True):
         message.id = stable_id
     return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", added)))
+
+
+def _as_messages(given: Sequence[Any]) -> list[AnyMessage]:
+    """Messages in any form; LangGraph's development server replays a thread as dicts."""
+    return cast("list[AnyMessage]", [_as_message(message) for message in given])
+
+
+def _as_message(message: Any) -> BaseMessage:
+    dumped: Mapping[str, Any] = message if is_mapping(message) else {}
+    if dumped.get("type") in ("ai", "AIMessageChunk") and "response_metadata" in dumped:
+        # Of these, `convert_to_messages` loses token counts and calls whose arguments are no JSON.
+        return messages_from_dict([{"type": dumped["type"], "data": dumped}])[0]
+    return convert_to_messages([cast("Any", message)])[0]
 
 
 class DeltaTodoState(TypedDict):
