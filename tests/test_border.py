@@ -48,6 +48,7 @@ PUBLIC = {
     "todo_tools.clients": [
         "ClientStatus",
         "ClientTodo",
+        "TodosFormat",
         "from_client_todos",
         "to_client_todos",
     ],
@@ -103,6 +104,7 @@ PUBLIC = {
         "fold_client_todos",
         "fold_todos",
         "fold_todos_batch",
+        "format_in",
         "has_blocks",
         "has_todos",
         "loop_in",

@@ -7,14 +7,15 @@ applied one at a time, so the result does not depend on how checkpoints batch th
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, Literal, NotRequired, cast
 
-from langchain_core.messages import AnyMessage, convert_to_messages
+from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages, messages_from_dict
 from langgraph.channels import UntrackedValue
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat
 from todo_tools._ids import stable_ids
 from todo_tools._operations import Operation, apply
 from todo_tools._todos import TodoItem, is_list, is_mapping, is_todo, validate_todos
@@ -33,6 +34,7 @@ __all__ = [
     "fold_client_todos",
     "fold_todos",
     "fold_todos_batch",
+    "format_in",
     "has_blocks",
     "has_todos",
     "loop_in",
@@ -172,12 +174,16 @@ class TodoState(TypedDict):
 class ClientTodoState(TypedDict):
     """`TodoState` for threads that people look at in LangChain's clients.
 
-    `todos` is in the format of these clients; `todos_in` and
-    `todo_tools.clients.from_client_todos` convert it.
+    `todos` is in the format of these clients, and so are the lists in events, artifacts and
+    questions; `todos_in` and `todo_tools.clients.from_client_todos` convert them. For checkpoints
+    that hold only the new messages, as with `DeltaTodoState`, derive a state with
+    `messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]`.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
     todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
+    """Tells the tools, the loop and clients the format; nobody needs to write it."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]
@@ -190,15 +196,29 @@ def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> l
 
 def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
     """LangGraph's `add_messages`, in the form that `DeltaChannel` takes."""
-    return reduce(_add_messages, updates, messages)
+    known = _as_messages(messages) if any(map(is_mapping, messages)) else messages
+    return reduce(_add_messages, updates, known)
 
 
 def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
-    added = convert_to_messages(update if is_list(update) else [update])
+    added = _as_messages(update if is_list(update) else [update])
     last = (messages[-1].id if messages else "") or ""
     for message, stable_id in zip(added, stable_ids(added, last), strict=True):
         message.id = stable_id
     return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", added)))
+
+
+def _as_messages(given: Sequence[Any]) -> list[AnyMessage]:
+    """Messages in any form; LangGraph's development server replays a thread as dicts."""
+    return cast("list[AnyMessage]", [_as_message(message) for message in given])
+
+
+def _as_message(message: Any) -> BaseMessage:
+    dumped: Mapping[str, Any] = message if is_mapping(message) else {}
+    if dumped.get("type") in ("ai", "AIMessageChunk") and "response_metadata" in dumped:
+        # Of these, `convert_to_messages` loses token counts and calls whose arguments are no JSON.
+        return messages_from_dict([{"type": dumped["type"], "data": dumped}])[0]
+    return convert_to_messages([cast("Any", message)])[0]
 
 
 class DeltaTodoState(TypedDict):
@@ -236,6 +256,11 @@ def todos_in(state: object) -> list[TodoItem]:
         ValueError: An `Overwrite`, which LangGraph lets past the reducer, wrote something else.
     """
     return _own_format(_value(state, "todos") or [])
+
+
+def format_in(state: object) -> TodosFormat:
+    """The format of the lists of a graph, which its state class decides."""
+    return "langchain" if _value(state, "todos_format") == "langchain" else "todo_tools"
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:
