@@ -116,7 +116,6 @@ def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
     return descriptions
 
 
-def _tool(
 def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
         inside, turn = _turn(runtime, settings)

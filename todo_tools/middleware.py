@@ -1,7 +1,7 @@
 """The whole pack as one middleware for LangChain's `create_agent`, and for deepagents."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Literal, NotRequired
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage, SystemMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -48,6 +48,11 @@ except ImportError as error:
 __all__ = ["ClientTodoAgentState", "ModelView", "TodoAgentState", "TodoMiddleware"]
 
 
+# deepagents sets it in the state of a subagent with `"mode": "fork"`, which starts with a copy of
+# its parent's state. `tests/test_deepagents.py` runs one.
+_FORKED = "_deepagents_forked_context"
+
+
 class TodoAgentState(AgentState[Any]):
     """The channels of `TodoState` in LangChain's agent state.
 
@@ -70,6 +75,9 @@ class ClientTodoAgentState(AgentState[Any]):
     todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
+
+
+_Middleware = TypeVar("_Middleware", bound="TodoMiddleware")
 
 
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -140,6 +148,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self.system_prompt = system_prompt
         self.view = view
         self.gate = gate
+        self._drop_unused_hooks()
 
     @property
     @override
@@ -149,13 +158,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Reset the limits if the user has spoken.
+        """Reset the limits if the user has spoken, and give a forked subagent a list of its own.
 
-        This is where it can be known: it runs once, and only in a run that begins with an input.
+        This is where both can be known: it runs once, and only in a run that begins with an input.
         """
+        if self.policy is None:
+            return None
+        update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         loop = loop_in(state)
         begun = at_start(loop, messages_in(state))
-        return None if self.policy is None or begun is loop else {"todo_loop": begun}
+        return update if begun is loop else {**update, "todo_loop": begun}
 
     @override
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -213,6 +225,22 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return await self.gate.awrap_tool_call(request, handler)
         return await handler(request)
 
+    def _drop_unused_hooks(self) -> None:
+        """Take back the hooks that would do nothing.
+
+        `create_agent` asks the class which hooks it overrides: one for the loop is a node of the
+        graph, and one around tool calls turns off its check for unknown tools.
+        """
+        used = {
+            "before_agent": self.policy,
+            "after_agent": self.policy,
+            "wrap_model_call": self.policy or self.view or self.system_prompt,
+            "wrap_tool_call": self.gate,
+        }
+        unused = [hook for hook, user in used.items() if not user]
+        if unused:
+            self.__class__ = _without(type(self), unused)
+
     def _due_block(self, request: ModelRequest[Any]) -> TodoBlocks:
         return due_block(_shown_state(request, {}), at_newest=True) if self.view else {}
 
@@ -223,6 +251,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self.system_prompt:
             changes["system_message"] = _extended(request.system_message, self.system_prompt)
         return request.override(**changes)
+
+
+def _without(cls: type[_Middleware], hooks: Iterable[str]) -> type[_Middleware]:
+    """The class without these hooks; those that a user's subclass overrides stay."""
+    base: dict[str, object] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    for hook in hooks:
+        pair = (hook, f"a{hook}")
+        if all(getattr(cls, name) is getattr(TodoMiddleware, name) for name in pair):
+            base |= {name: getattr(AgentMiddleware, name) for name in pair}
+    return cast("type[_Middleware]", type(cls.__name__, (cls,), base))
 
 
 def _shown_state(request: ModelRequest[Any], block: TodoBlocks) -> dict[str, Any]:
