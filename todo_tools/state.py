@@ -15,6 +15,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from todo_tools._channels import DeltaTodosChannel, TodosChannel
 from todo_tools._ids import stable_ids
 from todo_tools._operations import Operation, apply
 from todo_tools._todos import TodoItem, is_list, is_mapping, is_todo, validate_todos
@@ -152,7 +153,7 @@ class TodoState(TypedDict):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """The history."""
-    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
+    todos: NotRequired[Annotated[list[TodoItem], TodosChannel(list, fold_todos)]]
     """The list. Updates: a whole list, or what the tools write."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     """Counters and outcome of the loop; written by the loop and the tools, read by you."""
@@ -171,7 +172,7 @@ class ClientTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], TodosChannel(list, fold_client_todos)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]
@@ -202,7 +203,7 @@ class DeltaTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
-    todos: NotRequired[Annotated[list[TodoItem], DeltaChannel(fold_todos_batch)]]
+    todos: NotRequired[Annotated[list[TodoItem], DeltaTodosChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]
