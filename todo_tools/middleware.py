@@ -8,6 +8,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
 
+from todo_tools._channels import TodosChannel
 from todo_tools._checks import Check
 from todo_tools._decision import AutoContinue
 from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
@@ -60,7 +61,7 @@ class TodoAgentState(AgentState[Any]):
     them; read them with `graph.get_state(config).values["todo_loop"]`.
     """
 
-    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
+    todos: NotRequired[Annotated[list[TodoItem], TodosChannel(list, fold_todos)]]
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """Counters and outcome of the loop."""
@@ -71,7 +72,7 @@ class TodoAgentState(AgentState[Any]):
 class ClientTodoAgentState(AgentState[Any]):
     """The channels of `ClientTodoState` in LangChain's agent state."""
 
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]

@@ -17,6 +17,7 @@ from langgraph.graph.message import add_messages
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
+from todo_tools._channels import DeltaTodosChannel, TodosChannel
 from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat
 from todo_tools._ids import stable_ids
 from todo_tools._operations import Operation, apply
@@ -187,7 +188,7 @@ class TodoState(TypedDict):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """The history."""
-    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
+    todos: NotRequired[Annotated[list[TodoItem], TodosChannel(list, fold_todos)]]
     """The list. Updates: a whole list, or what the tools write."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     """Counters and outcome of the loop; written by the loop and the tools, read by you."""
@@ -208,7 +209,7 @@ class ClientTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
     """Tells the tools, the loop and clients the format; nobody needs to write it."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
@@ -255,7 +256,7 @@ class DeltaTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
-    todos: NotRequired[Annotated[list[TodoItem], DeltaChannel(fold_todos_batch)]]
+    todos: NotRequired[Annotated[list[TodoItem], DeltaTodosChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]
