@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+)
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -175,6 +183,22 @@ class TestMessagesBatch:
         """LangGraph's own batch reducer cannot do it."""
         state: list[AnyMessage] = [HumanMessage("a", id="1")]
         assert add_messages_batch(state, [[RemoveMessage(id=REMOVE_ALL_MESSAGES)]]) == []
+
+    def test_messages_that_a_server_gives_as_dicts_are_restored(self) -> None:
+        """LangGraph's development server replays a thread so, before a fork and after it."""
+        invalid = invalid_tool_call(name="a", args="{", id="2", error=None)
+        usage = UsageMetadata(input_tokens=1, output_tokens=2, total_tokens=3)
+        stored = [
+            HumanMessage("a", id="1"),
+            AIMessage("", id="2", invalid_tool_calls=[invalid], usage_metadata=usage),
+            ToolMessage("c", id="3", tool_call_id="2", artifact={"b": 1}, status="error"),
+        ]
+        dumped: Any = [message.model_dump() for message in stored]
+        added = HumanMessage("d", id="4")
+        assert add_messages_batch(dumped, [[added]]) == [*stored, added]
+        assert add_messages_batch([], [dumped, [added.model_dump()]]) == [*stored, added]
+        roles: Any = [{"role": "user", "content": "a", "id": "1"}]
+        assert add_messages_batch(roles, [[added]]) == [stored[0], added]
 
     @given(st.lists(st.lists(st.tuples(st.just("user"), st.sampled_from("ab")), max_size=3)))
     def test_raw_messages_get_the_same_ids_on_every_replay(self, writes: list[Any]) -> None:

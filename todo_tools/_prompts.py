@@ -131,10 +131,7 @@ def continuation(instruction: str, lines: str, action: str | None, index: int) -
     return f"{instruction}\n\n{lines}{following}"
 
 
-OUT_OF_STEPS = (
-    "[Automatic note] This run is near its recursion limit, so no more tools were called. Send a "
-    "message to go on."
-)
+OUT_OF_STEPS = "[Automatic note] No more tools were called: this run is near its recursion limit."
 """The end of an answer whose tool calls were dropped; the user reads it, and later the model."""
 
 

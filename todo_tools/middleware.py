@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, NotRequired, TypeVar, cast
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage, SystemMessage
 from langgraph.managed.is_last_step import RemainingStepsManager
@@ -10,7 +10,10 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
 
+from todo_tools._channels import TodosChannel
+from todo_tools._checks import Check
 from todo_tools._decision import AutoContinue
+from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
 from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
 from todo_tools._prompts import TODO_SYSTEM_PROMPT
@@ -62,7 +65,7 @@ class TodoAgentState(AgentState[Any]):
     them; read them with `graph.get_state(config).values["todo_loop"]`.
     """
 
-    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
+    todos: NotRequired[Annotated[list[TodoItem], TodosChannel(list, fold_todos)]]
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """Counters and outcome of the loop."""
@@ -75,7 +78,8 @@ class TodoAgentState(AgentState[Any]):
 class ClientTodoAgentState(AgentState[Any]):
     """The channels of `ClientTodoState` in LangChain's agent state."""
 
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], TodosChannel(list, fold_client_todos)]]
+    todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
     remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
@@ -100,12 +104,17 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         system_prompt: Appended to the agent's system prompt; `None` appends nothing.
         view: From the state to the messages for the model; `None` sends the history as it is.
         gate: Refuse other tools until an item is in progress; `None` refuses nothing.
-        client_todos: Keep `todos` in the format that LangChain's clients read, such as
-            deep-agents-ui (`todo_tools.clients`), instead of this library's.
+        todos_format: The format of the lists in the state, events, artifacts and questions:
+            `"langchain"` for clients made for LangChain's own todos, such as deep-agents-ui
+            (`todo_tools.clients`).
+        client_todos: `True` is another way to write `todos_format="langchain"`.
         descriptions: Other descriptions of the tools for the model, by tool name.
+        check: Says why an item is not done, before it is completed; see `create_todo_tools`.
 
     Raises:
         TypeError: An argument is of another type.
+        ValueError: `todos_format` names no format, or the policy keeps continuations out of the
+            history and there is no view.
 
     Example:
         ```python
@@ -123,20 +132,26 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         system_prompt: str | None = TODO_SYSTEM_PROMPT,
         view: ModelView | None = model_view,
         gate: TodoGate | None = None,
+        todos_format: TodosFormat = "todo_tools",
         client_todos: bool = False,
         descriptions: Mapping[str, str] | None = None,
+        check: Check | None = None,
     ) -> None:
         super().__init__()
         if policy is not None and not isinstance(policy, AutoContinue):
             raise TypeError(f"policy must be an AutoContinue or None, got {policy!r}")
+        if policy is not None and not policy.store and view is None:
+            raise ValueError("AutoContinue(store=False) needs a view, got view=None")
         if gate is not None and not isinstance(gate, TodoGate):
             raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
         if view is not None and not callable(view):
             raise TypeError(f"view must be a function of the state or None, got {view!r}")
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
-        self.tools = build_tools(limits, descriptions, records_blocks=False)
-        self.state_schema = ClientTodoAgentState if client_todos else TodoAgentState
+        require_format(todos_format)
+        todos_format = "langchain" if client_todos else todos_format
+        self.tools = build_tools(limits, descriptions, check, todos_format, records_blocks=False)
+        self.state_schema = ClientTodoAgentState if todos_format == "langchain" else TodoAgentState
         self.policy = policy
         self.system_prompt = system_prompt
         self.view = view
