@@ -132,9 +132,9 @@ class TestMiddleware:
         final = await graph.ainvoke(SEEDED, limited(config, 40))
         last = final["messages"][-1]
         assert last.text == (
-            "Looking.\n\n[Automatic note] No more tools were called: this run is near its recursion "
-            "limit.\n\n⚠ Stopped before the recursion limit of this run; 26 todo(s) remain. Send a "
-            "message to go on."
+            "Looking.\n\n[Automatic note] No more tools were called: this run is near its "
+            "recursion limit.\n\n⚠ Stopped before the recursion limit of this run; 26 todo(s) "
+            "remain. Send a message to go on."
         )
         assert last.tool_calls == []
         assert loop_of(graph, config)["outcome"] == "out_of_steps"

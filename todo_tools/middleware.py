@@ -20,7 +20,7 @@ from todo_tools._prompts import TODO_SYSTEM_PROMPT
 from todo_tools._shown_list import due_block
 from todo_tools._speaker import at_start
 from todo_tools._steps import last_words, may_run_tools, measured
-from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits, incomplete
+from todo_tools._todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, incomplete
 from todo_tools._tools import build_tools
 from todo_tools.clients import ClientTodo
 from todo_tools.gate import TodoGate
@@ -65,7 +65,7 @@ class TodoAgentState(AgentState[Any]):
     them; read them with `graph.get_state(config).values["todo_loop"]`.
     """
 
-    todos: NotRequired[Annotated[list[TodoItem], TodosChannel(list, fold_todos)]]
+    todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """Counters and outcome of the loop."""
@@ -78,7 +78,7 @@ class TodoAgentState(AgentState[Any]):
 class ClientTodoAgentState(AgentState[Any]):
     """The channels of `ClientTodoState` in LangChain's agent state."""
 
-    todos: NotRequired[Annotated[list[ClientTodo], TodosChannel(list, fold_client_todos)]]
+    todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
