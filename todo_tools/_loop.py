@@ -25,7 +25,7 @@ from todo_tools._shown_history import with_continuation, with_notice
 from todo_tools._shown_list import record_block
 from todo_tools._speaker import after_message
 from todo_tools.events import continue_question, countdown_event
-from todo_tools.state import loop_in, messages_in, run_in, todos_in
+from todo_tools.state import format_in, loop_in, messages_in, run_in, todos_in
 from todo_tools.transcript import continuation_message
 
 # How often a drain request is noticed during the grace period.
@@ -113,7 +113,8 @@ def _ask(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
     # Asked again rather than refused: an error would leave the thread with the wrong answer.
     while reply is None:
         try:
-            reply = read_reply(interrupt(continue_question(todos, problem=problem)))
+            question = continue_question(todos, problem=problem, todos_format=format_in(state))
+            reply = read_reply(interrupt(question))
         except ValueError as error:
             problem = str(error)
     decision = decision if reply.continues else replace(decision, outcome="declined")

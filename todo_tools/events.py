@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
+from todo_tools._formats import TodosFormat, in_format
 from todo_tools._formatting import format_in_progress, format_incomplete, format_status
 from todo_tools._todos import TodoItem
 
@@ -47,7 +48,7 @@ class TodosEvent(TypedDict):
 
     type: Literal["todos"]
     todos: list[TodoItem]
-    """The whole list after the change."""
+    """The whole list after the change, in the agent's `todos_format`."""
     status: str
     """The status line, such as `📋 2/5`; empty without todos."""
     in_progress: list[str]
@@ -90,7 +91,7 @@ class ContinueQuestion(TypedDict):
     question: str
     """What the person is asked, and how to answer."""
     todos: list[TodoItem]
-    """The whole list."""
+    """The whole list, in the agent's `todos_format`."""
     status: str
     """The status line."""
     action_requests: list[dict[str, Any]]
@@ -101,11 +102,13 @@ class ContinueQuestion(TypedDict):
     """The decisions that this form allows."""
 
 
-def todos_event(todos: list[TodoItem], position: int = 0) -> TodosEvent:
+def todos_event(
+    todos: list[TodoItem], position: int = 0, todos_format: TodosFormat = "todo_tools"
+) -> TodosEvent:
     """Describe a changed list."""
     return {
         "type": "todos",
-        "todos": todos,
+        "todos": in_format(todos, todos_format),
         "status": format_status(todos),
         "in_progress": format_in_progress(todos),
         "position": position,
@@ -118,12 +121,15 @@ def countdown_event(seconds: int) -> CountdownEvent:
     return {"type": "todo_countdown", "seconds": seconds, "text": text}
 
 
-def continue_question(todos: list[TodoItem], *, problem: str = "") -> ContinueQuestion:
+def continue_question(
+    todos: list[TodoItem], *, problem: str = "", todos_format: TodosFormat = "todo_tools"
+) -> ContinueQuestion:
     """Ask whether to continue.
 
     Args:
         todos: The whole list.
         problem: Why the answer before could not be read, where the question is repeated.
+        todos_format: The format of the list in the question.
     """
     question = "Items remain. Continue? Answer yes, no, or with a message of your own."
     if problem:
@@ -134,7 +140,7 @@ def continue_question(todos: list[TodoItem], *, problem: str = "") -> ContinueQu
     return {
         "type": "todo_continue",
         "question": question,
-        "todos": todos,
+        "todos": in_format(todos, todos_format),
         "status": status,
         "action_requests": [action],
         "review_configs": [{"action_name": _ACTION, "allowed_decisions": list(_DECISIONS)}],

@@ -8,8 +8,9 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
+from todo_tools._formats import read_todo
 from todo_tools._records import TOOLS
-from todo_tools._todos import TodoDetails, TodoItem, is_list, is_mapping, is_todo
+from todo_tools._todos import TodoDetails, TodoItem, is_list, is_mapping
 from todo_tools.state import messages_in
 
 __all__ = [
@@ -76,7 +77,7 @@ def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
 
 
 def details_of(message: BaseMessage) -> TodoDetails | None:
-    """The details of a todo tool's result, `None` for any other message."""
+    """The details of a todo tool's result as stored, `None` for any other message."""
     if not isinstance(message, ToolMessage) or message.name not in TOOLS:
         return None
     artifact: object = message.artifact
@@ -88,13 +89,14 @@ def details_of(message: BaseMessage) -> TodoDetails | None:
 def list_after(message: BaseMessage) -> list[TodoItem] | None:
     """The list after a result that changed it, `None` for any other message.
 
-    Errors and `list_todos` results change nothing. Damaged items are left out.
+    Its artifact may be in either format. Errors and `list_todos` results change nothing. Damaged
+    items are left out.
     """
     details = details_of(message)
     if details is None or "error" in details or details["action"] == TOOLS["list_todos"].action:
         return None
     stored: object = details["todos"]
-    items = [item for item in stored if is_todo(item)] if is_list(stored) else []
+    items = [todo for item in stored if (todo := read_todo(item))] if is_list(stored) else []
     return items if items or stored == [] else None
 
 
