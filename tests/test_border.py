@@ -48,6 +48,7 @@ PUBLIC = {
     "todo_tools.clients": [
         "ClientStatus",
         "ClientTodo",
+        "TodosFormat",
         "from_client_todos",
         "to_client_todos",
     ],
@@ -62,6 +63,7 @@ PUBLIC = {
         "todos_event",
     ],
     "todo_tools.gate": ["TodoGate"],
+    "todo_tools.ledger": ["Cost", "ItemCost", "Ledger", "ledger"],
     "todo_tools.middleware": [
         "ClientTodoAgentState",
         "ModelView",
@@ -92,6 +94,7 @@ PUBLIC = {
         "one_line",
         "show_branches",
         "show_call",
+        "show_ledger",
         "show_result",
         "show_status",
         "show_todos",
@@ -110,6 +113,7 @@ PUBLIC = {
         "fold_client_todos",
         "fold_todos",
         "fold_todos_batch",
+        "format_in",
         "has_blocks",
         "has_todos",
         "loop_in",
