@@ -63,6 +63,7 @@ PUBLIC = {
         "todos_event",
     ],
     "todo_tools.gate": ["TodoGate"],
+    "todo_tools.ledger": ["Cost", "ItemCost", "Ledger", "ledger"],
     "todo_tools.middleware": [
         "ClientTodoAgentState",
         "ModelView",
@@ -84,6 +85,7 @@ PUBLIC = {
         "one_line",
         "show_branches",
         "show_call",
+        "show_ledger",
         "show_result",
         "show_status",
         "show_todos",

@@ -8,6 +8,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
 
+from todo_tools._checks import Check
 from todo_tools._decision import AutoContinue
 from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
 from todo_tools._loop import Ending, aend_answer, end_answer
@@ -92,6 +93,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             (`todo_tools.clients`).
         client_todos: `True` is another way to write `todos_format="langchain"`.
         descriptions: Other descriptions of the tools for the model, by tool name.
+        check: Says why an item is not done, before it is completed; see `create_todo_tools`.
 
     Raises:
         TypeError: An argument is of another type.
@@ -116,6 +118,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         todos_format: TodosFormat = "todo_tools",
         client_todos: bool = False,
         descriptions: Mapping[str, str] | None = None,
+        check: Check | None = None,
     ) -> None:
         super().__init__()
         if policy is not None and not isinstance(policy, AutoContinue):
@@ -128,7 +131,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
         require_format(todos_format)
         todos_format = "langchain" if client_todos else todos_format
-        self.tools = build_tools(limits, descriptions, todos_format, records_blocks=False)
+        self.tools = build_tools(limits, descriptions, check, todos_format, records_blocks=False)
         self.state_schema = ClientTodoAgentState if todos_format == "langchain" else TodoAgentState
         self.policy = policy
         self.system_prompt = system_prompt
