@@ -70,6 +70,15 @@ PUBLIC = {
         "TodoAgentState",
         "TodoMiddleware",
     ],
+    "todo_tools.operations": [
+        "Operation",
+        "abandon_items",
+        "append_items",
+        "complete_items",
+        "insert_items",
+        "replace_items",
+        "start_items",
+    ],
     "todo_tools.rendering": [
         "Followed",
         "Line",
@@ -132,7 +141,16 @@ PUBLIC = {
 }
 """Every name that a user may import. A change here is a change for every user."""
 
-PURE = {"_todos", "_formatting", "arguments", "_operations", "_records", "_answers", "_prompts"}
+PURE = {
+    "_todos",
+    "_formatting",
+    "arguments",
+    "_operations",
+    "operations",
+    "_records",
+    "_answers",
+    "_prompts",
+}
 
 
 def modules() -> dict[str, ast.Module]:

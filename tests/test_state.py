@@ -28,6 +28,7 @@ from todo_tools.state import (
     add_messages_batch,
     fold_todos,
     fold_todos_batch,
+    merge_blocks,
     merge_loop,
     todos_in,
 )
@@ -76,6 +77,33 @@ class TestFold:
         }
         assert merge_loop({"in_turn": 5}, None) == {"in_turn": 5}
 
+    @pytest.mark.parametrize(
+        ("garbage", "place"),
+        [
+            ("x", ""),
+            ([1], ""),
+            ({"in_turn": "9"}, "['in_turn']"),
+            ({"in_turn": True}, "['in_turn']"),
+            ({"in_a_row": -1}, "['in_a_row']"),
+            ({"heard": [1]}, "['heard'][0]"),
+            ({"outcome": "bored"}, "['outcome']"),
+            ({"k" * 500: 1}, "['kkk"),
+        ],
+    )
+    def test_counters_that_the_loop_did_not_write_are_refused(
+        self, garbage: Any, place: str
+    ) -> None:
+        """The error names the place, the value and the way out, and stays short."""
+        with pytest.raises(ValueError, match="pass what get_state returned") as refused:
+            merge_loop({"in_turn": 5}, garbage)
+        assert str(refused.value).startswith(f"todo_loop{place}")
+        assert len(str(refused.value)) < 400
+
+    @pytest.mark.parametrize("garbage", ["x", [1], {1: []}, {"id": 5}, {"id": ["a"]}])
+    def test_blocks_that_the_view_did_not_record_are_refused(self, garbage: Any) -> None:
+        with pytest.raises(ValueError, match="todo"):
+            merge_blocks({}, garbage)
+
 
 def _config() -> RunnableConfig:
     return {"configurable": {"thread_id": "1"}}
@@ -103,6 +131,16 @@ class TestChannel:
         with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
             graph.invoke({"todos": ["b"]}, config)
         assert graph.invoke({"todos": items("c")}, config)["todos"] == items("c")
+
+    def test_garbage_from_outside_is_refused(self, state: type[Any]) -> None:
+        """A client of a server can write to every channel; the thread stays as it was."""
+        graph, config = graph_of(state), _config()
+        graph.invoke({"todo_loop": {"in_turn": 2}}, config)
+        with pytest.raises(ValueError, match="todo_loop is not what the loop writes"):
+            graph.invoke({"todo_loop": "garbage"}, config)
+        with pytest.raises(ValueError, match="todo_blocks must be a dict from message ids"):
+            graph.update_state(config, {"todo_blocks": ["garbage"]})
+        assert graph.invoke({"messages": []}, config)["todo_loop"] == {"in_turn": 2}
 
     def test_overwrite_is_honoured_in_all_its_forms(self, state: type[Any]) -> None:
         """`Overwrite` is LangGraph's way past a reducer."""

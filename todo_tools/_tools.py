@@ -1,7 +1,7 @@
 """The three tools: thin StructuredTools around `answer_call`."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
@@ -25,6 +25,16 @@ from todo_tools.state import format_in, has_todos, messages_in
 from todo_tools.transcript import find_call
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How the three tools were set up."""
+
+    limits: TodoLimits
+    check: Check | None
+    todos_format: TodosFormat | None
+    records_blocks: bool
 
 
 def create_todo_tools(
@@ -57,8 +67,8 @@ def create_todo_tools(
         `prompt_guidelines` and `limits`.
 
     Raises:
-        TypeError: `limits` is not a `TodoLimits`, a description or `todos_format` is not a
-            string, or `check` is not a function.
+        TypeError: `limits` is not a `TodoLimits`, a description or `todos_format` is not a string,
+            or `check` is not a function.
         ValueError: `descriptions` names another tool, or `todos_format` no format.
 
     Example:
@@ -89,10 +99,7 @@ def build_tools(
         _tool(
             name,
             replace(tool, description=described.get(name, tool.description)),
-            limits,
-            check,
-            todos_format,
-            records_blocks=records_blocks,
+            _Settings(limits, check, todos_format, records_blocks),
         )
         for name, tool in TOOLS.items()
     ]
@@ -108,37 +115,25 @@ def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
     return descriptions
 
 
-def _tool(
-    name: str,
-    tool: TodoTool,
-    limits: TodoLimits,
-    check: Check | None,
-    todos_format: TodosFormat | None,
-    *,
-    records_blocks: bool,
-) -> StructuredTool:
-    def respond(answer: Answer, inside: ToolRuntime[Any, Any]) -> Command[Any] | ToolMessage:
-        shown_format = todos_format or format_in(inside.state)
-        return _respond(name, answer, inside, shown_format, records_blocks=records_blocks)
-
+def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        inside, turn = _turn(runtime, limits, check)
+        inside, turn = _turn(runtime, settings)
         with turn.lock:
             steps = turn.answer(inside.tool_call_id, name, args)
-            answer = run_steps(steps, check, inside.state)
-        return respond(answer, inside)
+            answer = run_steps(steps, settings.check, inside.state)
+        return _respond(name, answer, inside, settings)
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        inside, turn = _turn(runtime, limits, check)
+        inside, turn = _turn(runtime, settings)
         async with turn.async_lock:
             steps = turn.answer(inside.tool_call_id, name, args)
-            answer = await arun_steps(steps, check, inside.state)
-        return respond(answer, inside)
+            answer = await arun_steps(steps, settings.check, inside.state)
+        return _respond(name, answer, inside, settings)
 
     return TodoStructuredTool(
         name=name,
         description=tool.description,
-        args_schema=_args_schema(name, tool, limits),
+        args_schema=_args_schema(name, tool, settings.limits),
         func=call,
         coroutine=acall,
         handle_tool_error=True,
@@ -146,10 +141,10 @@ def _tool(
             "label": tool.label,
             "prompt_snippet": prompts.PROMPT_SNIPPET,
             "prompt_guidelines": list(tool.guidelines),
-            "limits": asdict(limits),
+            "limits": asdict(settings.limits),
         },
-        limits=limits,
-        check=check,
+        limits=settings.limits,
+        check=settings.check,
     )
 
 
@@ -162,37 +157,34 @@ def _args_schema(name: str, tool: TodoTool, limits: TodoLimits) -> type[LenientA
 
 
 def _turn(
-    runtime: ToolRuntime[Any, Any] | None, limits: TodoLimits, check: Check | None
+    runtime: ToolRuntime[Any, Any] | None, settings: _Settings
 ) -> tuple[ToolRuntime[Any, Any], Turn]:
     if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
         # Not a ToolMessage made here: outside a graph there may be no call id to answer to.
         raise ToolException(prompts.OUTSIDE_GRAPH)
-    return runtime, turn_of(runtime.state, runtime.tool_call_id, limits, check)
+    turn = turn_of(runtime.state, runtime.tool_call_id, settings.limits, settings.check)
+    return runtime, turn
 
 
 def _respond(
-    name: str,
-    answer: Answer,
-    runtime: ToolRuntime[Any, Any],
-    todos_format: TodosFormat,
-    *,
-    records_blocks: bool,
+    name: str, answer: Answer, runtime: ToolRuntime[Any, Any], settings: _Settings
 ) -> Command[Any] | ToolMessage:
+    shown_format = settings.todos_format or format_in(runtime.state)
     message = ToolMessage(
         answer.content,
         name=name,
         tool_call_id=runtime.tool_call_id or "",
         status="error" if answer.failed else "success",
-        artifact={**answer.details, "todos": in_format(answer.details["todos"], todos_format)},
+        artifact={**answer.details, "todos": in_format(answer.details["todos"], shown_format)},
     )
     found = find_call(messages_in(runtime.state), runtime.tool_call_id)
     # The block that the prompt before this call showed.
     update: dict[str, Any] = {}
-    if found and records_blocks:
+    if found and settings.records_blocks:
         update |= record_block(runtime.state, found[0])
     if answer.operation is not None:
         position = found[1] if found else 0
-        runtime.stream_writer(todos_event(answer.todos, position, todos_format))
+        runtime.stream_writer(todos_event(answer.todos, position, shown_format))
         update |= {"todos": answer.operation, "todo_loop": PROGRESS}
     if answer.check_failed:
         update |= {"todo_loop": {"refused": answer.details.get("error")}}

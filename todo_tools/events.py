@@ -1,11 +1,11 @@
 """What the tools and the loop write to the custom stream (`stream_mode="custom"`)."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
 from todo_tools._formats import TodosFormat, in_format
-from todo_tools._formatting import format_in_progress, format_status
+from todo_tools._formatting import format_in_progress, format_incomplete, format_status
 from todo_tools._todos import TodoItem
 
 __all__ = [
@@ -37,6 +37,10 @@ Outcome = Literal[
 the agent was sent back several times and called no tool; `declined`: a person answered no when
 asked whether to continue.
 """
+
+
+_ACTION = "continue"
+_DECISIONS = ("approve", "edit", "reject", "respond")
 
 
 class TodosEvent(TypedDict):
@@ -76,7 +80,8 @@ class LoopEvent(TypedDict):
     in_turn: int
     """Continuations since the user's last message."""
     text: str
-    """A notice for the user when a limit was reached; otherwise empty."""
+    """A notice for the user when a limit was reached or the provider refused the answer; otherwise
+    empty."""
 
 
 class ContinueQuestion(TypedDict):
@@ -89,6 +94,12 @@ class ContinueQuestion(TypedDict):
     """The whole list, in the agent's `todos_format`."""
     status: str
     """The status line."""
+    action_requests: list[dict[str, Any]]
+    """The question in the form of LangChain's human-in-the-loop middleware (`HITLRequest`), which
+    interfaces such as agent-chat-ui show with buttons: one action, with an empty `message` for the
+    person to fill in."""
+    review_configs: list[dict[str, Any]]
+    """The decisions that this form allows."""
 
 
 def todos_event(
@@ -111,13 +122,26 @@ def countdown_event(seconds: int) -> CountdownEvent:
 
 
 def continue_question(
-    todos: list[TodoItem], *, repeated: bool = False, todos_format: TodosFormat = "todo_tools"
+    todos: list[TodoItem], *, problem: str = "", todos_format: TodosFormat = "todo_tools"
 ) -> ContinueQuestion:
-    """Ask whether to continue; once more, if the answer could not be read."""
+    """Ask whether to continue.
+
+    Args:
+        todos: The whole list.
+        problem: Why the answer before could not be read, where the question is repeated.
+        todos_format: The format of the list in the question.
+    """
     question = "Items remain. Continue? Answer yes, no, or with a message of your own."
+    if problem:
+        question = f"That could not be read. {problem} {question}"
+    status = format_status(todos)
+    description = "\n\n".join([question, status, format_incomplete(todos)])
+    action = {"name": _ACTION, "args": {"message": ""}, "description": description}
     return {
         "type": "todo_continue",
-        "question": f"That could not be read. {question}" if repeated else question,
+        "question": question,
         "todos": in_format(todos, todos_format),
-        "status": format_status(todos),
+        "status": status,
+        "action_requests": [action],
+        "review_configs": [{"action_name": _ACTION, "allowed_decisions": list(_DECISIONS)}],
     }

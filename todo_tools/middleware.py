@@ -1,13 +1,14 @@
 """The whole pack as one middleware for LangChain's `create_agent`, and for deepagents."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Literal, NotRequired
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage, SystemMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
 
+from todo_tools._channels import TodosChannel
 from todo_tools._checks import Check
 from todo_tools._decision import AutoContinue
 from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
@@ -48,6 +49,11 @@ except ImportError as error:
 __all__ = ["ClientTodoAgentState", "ModelView", "TodoAgentState", "TodoMiddleware"]
 
 
+# deepagents sets it in the state of a subagent with `"mode": "fork"`, which starts with a copy of
+# its parent's state. `tests/test_deepagents.py` runs one.
+_FORKED = "_deepagents_forked_context"
+
+
 class TodoAgentState(AgentState[Any]):
     """The channels of `TodoState` in LangChain's agent state.
 
@@ -55,7 +61,7 @@ class TodoAgentState(AgentState[Any]):
     them; read them with `graph.get_state(config).values["todo_loop"]`.
     """
 
-    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
+    todos: NotRequired[Annotated[list[TodoItem], TodosChannel(list, fold_todos)]]
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """Counters and outcome of the loop."""
@@ -66,10 +72,13 @@ class TodoAgentState(AgentState[Any]):
 class ClientTodoAgentState(AgentState[Any]):
     """The channels of `ClientTodoState` in LangChain's agent state."""
 
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
+
+
+_Middleware = TypeVar("_Middleware", bound="TodoMiddleware")
 
 
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -97,7 +106,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Raises:
         TypeError: An argument is of another type.
-        ValueError: `todos_format` names no format.
+        ValueError: `todos_format` names no format, or the policy keeps continuations out of the
+            history and there is no view.
 
     Example:
         ```python
@@ -123,6 +133,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         super().__init__()
         if policy is not None and not isinstance(policy, AutoContinue):
             raise TypeError(f"policy must be an AutoContinue or None, got {policy!r}")
+        if policy is not None and not policy.store and view is None:
+            raise ValueError("AutoContinue(store=False) needs a view, got view=None")
         if gate is not None and not isinstance(gate, TodoGate):
             raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
         if view is not None and not callable(view):
@@ -137,6 +149,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self.system_prompt = system_prompt
         self.view = view
         self.gate = gate
+        self._drop_unused_hooks()
 
     @property
     @override
@@ -146,13 +159,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Reset the limits if the user has spoken.
+        """Reset the limits if the user has spoken, and give a forked subagent a list of its own.
 
-        This is where it can be known: it runs once, and only in a run that begins with an input.
+        This is where both can be known: it runs once, and only in a run that begins with an input.
         """
+        if self.policy is None:
+            return None
+        update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         loop = loop_in(state)
         begun = at_start(loop, messages_in(state))
-        return None if self.policy is None or begun is loop else {"todo_loop": begun}
+        return update if begun is loop else {**update, "todo_loop": begun}
 
     @override
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -210,6 +226,22 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return await self.gate.awrap_tool_call(request, handler)
         return await handler(request)
 
+    def _drop_unused_hooks(self) -> None:
+        """Take back the hooks that would do nothing.
+
+        `create_agent` asks the class which hooks it overrides: one for the loop is a node of the
+        graph, and one around tool calls turns off its check for unknown tools.
+        """
+        used = {
+            "before_agent": self.policy,
+            "after_agent": self.policy,
+            "wrap_model_call": self.policy or self.view or self.system_prompt,
+            "wrap_tool_call": self.gate,
+        }
+        unused = [hook for hook, user in used.items() if not user]
+        if unused:
+            self.__class__ = _without(type(self), unused)
+
     def _due_block(self, request: ModelRequest[Any]) -> TodoBlocks:
         return due_block(_shown_state(request, {}), at_newest=True) if self.view else {}
 
@@ -220,6 +252,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self.system_prompt:
             changes["system_message"] = _extended(request.system_message, self.system_prompt)
         return request.override(**changes)
+
+
+def _without(cls: type[_Middleware], hooks: Iterable[str]) -> type[_Middleware]:
+    """The class without these hooks; those that a user's subclass overrides stay."""
+    base: dict[str, object] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    for hook in hooks:
+        pair = (hook, f"a{hook}")
+        if all(getattr(cls, name) is getattr(TodoMiddleware, name) for name in pair):
+            base |= {name: getattr(AgentMiddleware, name) for name in pair}
+    return cast("type[_Middleware]", type(cls.__name__, (cls,), base))
 
 
 def _shown_state(request: ModelRequest[Any], block: TodoBlocks) -> dict[str, Any]:

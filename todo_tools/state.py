@@ -5,6 +5,7 @@ applied one at a time, so the result does not depend on how checkpoints batch th
 `DeltaChannel` requires.
 """
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, Literal, NotRequired, cast
@@ -13,8 +14,10 @@ from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
 from langgraph.channels import UntrackedValue
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
+from todo_tools._channels import DeltaTodosChannel, TodosChannel
 from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat
 from todo_tools._ids import stable_ids
 from todo_tools._operations import Operation, apply
@@ -92,20 +95,27 @@ def fold_client_todos(todos: list[ClientTodo], update: TodosUpdate) -> list[Clie
     return to_client_todos(fold_todos(_own_format(todos), update))
 
 
+_Count = Annotated[int, Field(ge=0)]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True))
 class LoopState(TypedDict, total=False):
     """What the loop remembers; absent counters are zero."""
 
-    in_a_row: int
+    in_a_row: _Count
     """Continuations since the list last changed or the user last spoke."""
-    in_turn: int
+    in_turn: _Count
     """Continuations since the user's last message."""
-    idle: int
+    idle: _Count
     """Continuations since the model last called a tool."""
     heard: list[str]
     """The ids of the newest messages that are not new any more, whoever wrote them."""
     user_message: str
     """Written by version 0.1.0 instead of `heard`: the id of the user's last message."""
-    answers: int
+    continuations: dict[str, dict[str, str]]
+    """Continuations that are not in the history (`AutoContinue(store=False)`), each with its `text`
+    and its `lines`, by the id of the message that it follows."""
+    answers: _Count
     """Number of AI messages before the model's latest answer; set by the middleware."""
     outcome: Outcome | None
     """Why the loop last stopped; `None` once it sent the agent back to work or the list changed."""
@@ -114,9 +124,27 @@ class LoopState(TypedDict, total=False):
     changed."""
 
 
+_LOOP_STATE = TypeAdapter(LoopState)
+
+
 def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
-    """Reducer of the `todo_loop` channel: later values win, key by key."""
-    return {**loop, **(update or {})}
+    """Reducer of the `todo_loop` channel: later values win, key by key.
+
+    Raises:
+        ValueError: `update` holds something that the loop does not write.
+    """
+    if update is None:
+        return loop
+    try:
+        _LOOP_STATE.validate_python(update)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = "".join(f"[{reprlib.repr(key)}]" for key in fault["loc"])
+        raise ValueError(
+            f"todo_loop{place} is not what the loop writes: {fault['msg']}, got "
+            f"{reprlib.repr(fault['input'])}; leave it out, or pass what get_state returned"
+        ) from None
+    return {**loop, **update}
 
 
 TodoBlocks = dict[str, list[TodoItem]]
@@ -128,12 +156,15 @@ def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None
     """Reducer of the `todo_blocks` channel: recorded once, a block stays.
 
     Raises:
-        ValueError: `update` is not a dict of lists of todos.
+        ValueError: `update` is not a dict of lists of todos by message id.
     """
-    if not update:
+    if update is None:
         return blocks
-    if not is_mapping(update):
-        raise ValueError(f"todo_blocks must be a dict of lists, got {type(update).__name__}")
+    if not is_mapping(update) or not all(isinstance(key, str) for key in update):
+        raise ValueError(
+            "todo_blocks must be a dict from message ids to lists of todos, got "
+            f"{reprlib.repr(update)}; leave it out, or pass what get_state returned"
+        )
     return {**{key: validate_todos(todos) for key, todos in update.items()}, **blocks}
 
 
@@ -157,7 +188,7 @@ class TodoState(TypedDict):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """The history."""
-    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
+    todos: NotRequired[Annotated[list[TodoItem], TodosChannel(list, fold_todos)]]
     """The list. Updates: a whole list, or what the tools write."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     """Counters and outcome of the loop; written by the loop and the tools, read by you."""
@@ -178,7 +209,7 @@ class ClientTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
     """Tells the tools, the loop and clients the format; nobody needs to write it."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
@@ -225,7 +256,7 @@ class DeltaTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
-    todos: NotRequired[Annotated[list[TodoItem], DeltaChannel(fold_todos_batch)]]
+    todos: NotRequired[Annotated[list[TodoItem], DeltaTodosChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]

@@ -27,14 +27,18 @@ __all__ = [
     "turn_calls",
 ]
 
-# LangChain's convention: who put a message into the history that is neither user nor model.
-_SOURCE_KEY = "lc_source"
+# LangChain's convention for a message that neither the user nor the model wrote: who did, and what
+# it says for programs. `langchain_core.messages.add_notification_metadata`, of version 1.7.2, sets
+# the same keys.
+_SOURCE_KEY, _DATA_KEY = "lc_source", "lc_data"
 _SOURCE = "todo_tools"
-_LINES_KEY = "todo_lines"
-_ID_PREFIX = "todo-tools-"
+# agent-chat-ui hides the messages whose ids begin with `do-not-render-`.
+_ID_PREFIX = "do-not-render-todo-tools-"
+# As version 0.1.0 wrote them.
+_OLD_ID_PREFIX, _OLD_LINES_KEY = "todo-tools-", "todo_lines"
 
 
-def continuation_message(text: str, lines: str = "") -> HumanMessage:
+def continuation_message(text: str, lines: str = "", *, key: str = "") -> HumanMessage:
     """Make a message of the loop for the history.
 
     It is tagged, and recognisable by its id even if middleware drops the tag.
@@ -42,15 +46,20 @@ def continuation_message(text: str, lines: str = "") -> HumanMessage:
     Args:
         text: What the model is told.
         lines: The part of `text` that lists the incomplete items.
+        key: What the id ends with; by default it is random.
     """
-    kwargs = {_SOURCE_KEY: _SOURCE, _LINES_KEY: lines}
-    return HumanMessage(text, additional_kwargs=kwargs, id=f"{_ID_PREFIX}{uuid4()}")
+    kwargs = {_SOURCE_KEY: _SOURCE, _DATA_KEY: {"type": "continuation", "lines": lines}}
+    return HumanMessage(text, additional_kwargs=kwargs, id=f"{_ID_PREFIX}{key or uuid4()}")
 
 
 def continuation_lines(message: BaseMessage) -> str:
     """The part of a loop's message that lists the incomplete items; empty for other messages."""
-    lines = message.additional_kwargs.get(_LINES_KEY)
-    return lines if is_injected(message) and isinstance(lines, str) else ""
+    if not is_injected(message):
+        return ""
+    data = message.additional_kwargs.get(_DATA_KEY)
+    old = message.additional_kwargs.get(_OLD_LINES_KEY)
+    lines = data.get("lines") if is_mapping(data) else old
+    return lines if isinstance(lines, str) else ""
 
 
 def is_injected(message: BaseMessage) -> bool:
@@ -63,7 +72,7 @@ def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
     return (
         isinstance(message, HumanMessage)
         and _SOURCE_KEY not in message.additional_kwargs
-        and not (message.id or "").startswith(_ID_PREFIX)
+        and not (message.id or "").startswith((_ID_PREFIX, _OLD_ID_PREFIX))
     )
 
 
