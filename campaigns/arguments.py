@@ -7,7 +7,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, ToolMessage
 
 from campaigns.cases import Case, Trial
-from tests.strategies import edit_calls, json_values, todo_lists, write_calls
+from tests.strategies import edit_calls, json_values, texts, todo_lists, write_calls
 from tests.support import BEGIN, results_in, tool_graph
 from todo_tools import TodoItem, create_todo_tools, format_todos, todos_from_messages
 from todo_tools.middleware import TodoMiddleware
@@ -31,7 +31,25 @@ _odd: st.SearchStrategy[Any] = st.one_of(
     st.integers(1, 60).map(lambda count: [999_999_999] * count),
 )
 _values = json_values | _odd
+_indices = st.lists(st.integers(0, 3), min_size=1, max_size=3)
 _calls: st.SearchStrategy[tuple[str, dict[str, Any]]] = st.one_of(
+    # Exact ones as well, so that the list changes between the others.
+    st.tuples(
+        st.just("write_todos"),
+        st.fixed_dictionaries(
+            {
+                "mode": st.sampled_from(["replace", "append", "insert"]),
+                "todos": st.lists(texts, min_size=1, max_size=4),
+                "index": st.integers(0, 2),
+            }
+        ),
+    ),
+    st.tuples(
+        st.just("edit_todos"),
+        st.fixed_dictionaries(
+            {"action": st.sampled_from(["start", "complete", "abandon"]), "indices": _indices}
+        ),
+    ),
     st.tuples(st.just("write_todos"), write_calls),
     st.tuples(st.just("edit_todos"), edit_calls),
     st.tuples(

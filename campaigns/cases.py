@@ -25,6 +25,9 @@ LONGEST_CASE = 180
 EXAMPLES = 100
 """Hypothesis tries so many in one case, unless they are slow."""
 
+PHASES = (Phase.generate, Phase.shrink)
+"""What Hypothesis does: it finds an example, and then a smaller one."""
+
 _REASON_CHARACTERS = 400
 
 
@@ -80,7 +83,7 @@ class Case:
             max_examples=round(EXAMPLES * share),
             deadline=None,
             database=None,
-            phases=[Phase.generate, Phase.shrink],
+            phases=PHASES,
             suppress_health_check=list(HealthCheck),
         )
         hypothesis.seed(self.random.getrandbits(64))(quiet(given(values)(counted)))()
