@@ -154,6 +154,7 @@ class TestLimits:
             "in_turn": 100,
             "idle": 0,
             "heard": [final["messages"][0].id],
+            "refused": None,
             "outcome": "limit_in_turn",
         }
 

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from todo_tools import _prompts as prompts
 from todo_tools._finish_reasons import broken_off, only_broken_calls
 from todo_tools._formatting import format_incomplete
+from todo_tools._shown_history import shown_history
 from todo_tools._speaker import at_first_end, within_run
 from todo_tools._steps import may_continue
 from todo_tools._todos import STATUSES, TodoItem, incomplete, require_whole_number
@@ -171,10 +172,10 @@ def decide(
     Returns:
         The decision.
     """
-    todos, messages = todos_in(state), messages_in(state)
+    todos, history = todos_in(state), shown_history(state)
     look = within_run if in_run else at_first_end
-    loop = _after_work(look(loop_in(state), messages), messages)
-    answers = _last_answers(messages)
+    loop = _after_work(look(loop_in(state), messages_in(state)), history)
+    answers = _last_answers(history)
     # Where it is not the model's own, the model's is one of those before it.
     reason = _broken_off(answers[:1] if own_answer else answers)
     retries = reason is None and any(map(only_broken_calls, answers[:1]))
