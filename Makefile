@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-fast test-lowest coverage lint format bench picture notebooks clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench campaign picture notebooks clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
@@ -31,6 +31,10 @@ lint: .venv/.ready
 
 bench: .venv/.ready-bench
 	$(BIN)/python -m benchmarks
+
+# About 20 minutes on two cores. CAMPAIGN="--seconds 60 kills" chooses; --help lists the options.
+campaign: .venv/.ready
+	$(BIN)/python -m campaigns $(CAMPAIGN)
 
 format: .venv/.ready
 	$(BIN)/ruff format
