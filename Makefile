@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-fast lint format bench picture notebooks clean
+.PHONY: demo test test-fast lint format bench clients picture notebooks clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
@@ -23,6 +23,12 @@ lint: .venv/.ready
 
 bench: .venv/.ready-bench
 	$(BIN)/python -m benchmarks
+
+# Builds the public interfaces into .clients and tests with them; says what it lacks and skips
+# where it cannot.
+clients: .venv/.ready
+	-$(BIN)/python -m pip install --quiet --group clients
+	$(BIN)/python -m tests.clients
 
 format: .venv/.ready
 	$(BIN)/ruff format
