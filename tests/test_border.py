@@ -62,6 +62,7 @@ PUBLIC = {
         "todos_event",
     ],
     "todo_tools.gate": ["TodoGate"],
+    "todo_tools.ledger": ["Cost", "ItemCost", "Ledger", "ledger"],
     "todo_tools.middleware": [
         "ClientTodoAgentState",
         "ModelView",
@@ -83,6 +84,7 @@ PUBLIC = {
         "one_line",
         "show_branches",
         "show_call",
+        "show_ledger",
         "show_result",
         "show_status",
         "show_todos",

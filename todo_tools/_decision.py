@@ -20,7 +20,7 @@ from todo_tools.events import LoopEvent, Outcome
 from todo_tools.state import LoopState, loop_in, messages_in, todos_in
 from todo_tools.transcript import is_injected
 
-PROGRESS: LoopState = {"in_a_row": 0, "outcome": None}
+PROGRESS: LoopState = {"in_a_row": 0, "outcome": None, "refused": None}
 """What a change of the list writes: it is progress, so it resets the limit in a row."""
 
 _Limit = Literal["limit_in_turn", "limit_in_a_row", "stalled"]

@@ -8,6 +8,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
 
+from todo_tools._checks import Check
 from todo_tools._decision import AutoContinue
 from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
@@ -88,6 +89,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         client_todos: Keep `todos` in the format that LangChain's clients read, such as
             deep-agents-ui (`todo_tools.clients`), instead of this library's.
         descriptions: Other descriptions of the tools for the model, by tool name.
+        check: Says why an item is not done, before it is completed; see `create_todo_tools`.
 
     Raises:
         TypeError: An argument is of another type.
@@ -110,6 +112,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         gate: TodoGate | None = None,
         client_todos: bool = False,
         descriptions: Mapping[str, str] | None = None,
+        check: Check | None = None,
     ) -> None:
         super().__init__()
         if policy is not None and not isinstance(policy, AutoContinue):
@@ -120,7 +123,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise TypeError(f"view must be a function of the state or None, got {view!r}")
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
-        self.tools = build_tools(limits, descriptions, records_blocks=False)
+        self.tools = build_tools(limits, descriptions, check, records_blocks=False)
         self.state_schema = ClientTodoAgentState if client_todos else TodoAgentState
         self.policy = policy
         self.system_prompt = system_prompt

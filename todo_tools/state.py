@@ -107,6 +107,9 @@ class LoopState(TypedDict, total=False):
     """Number of AI messages before the model's latest answer; set by the middleware."""
     outcome: Outcome | None
     """Why the loop last stopped; `None` once it sent the agent back to work or the list changed."""
+    refused: str | None
+    """Which item the application's check refused to complete last, and why; `None` once the list
+    changed."""
 
 
 def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
