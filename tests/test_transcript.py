@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from langchain_core import messages as core
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from tests.strategies import todo_lists
@@ -11,9 +12,11 @@ from tests.support import items
 from todo_tools import TodoDetails, TodoItem, todos_from_messages
 from todo_tools.testing import call, turn
 from todo_tools.transcript import (
+    continuation_lines,
     continuation_message,
     details_of,
     is_from_user,
+    is_injected,
     last_user_message,
     pending_calls,
 )
@@ -71,6 +74,30 @@ class TestSpeakers:
         """Middleware that rewrites messages may drop the tag."""
         ours = continuation_message("Go on.")
         assert not is_from_user(HumanMessage(ours.text, id=ours.id))
+
+    def test_a_continuation_is_hidden_where_agent_chat_ui_hides_messages(self) -> None:
+        """`DO_NOT_RENDER_ID_PREFIX` in its source; what comes after it is different each time."""
+        first, second = continuation_message("Go on."), continuation_message("Go on.")
+        assert str(first.id).startswith("do-not-render-")
+        assert first.id != second.id
+
+    def test_a_continuation_has_langchains_metadata(self) -> None:
+        """As `add_notification_metadata` sets it, where the installed version has that."""
+        ours = continuation_message("Go on.\n\n- a", "- a")
+        data = {"type": "continuation", "lines": "- a"}
+        assert ours.additional_kwargs == {"lc_source": "todo_tools", "lc_data": data}
+        if add := getattr(core, "add_notification_metadata", None):
+            assert add(HumanMessage(ours.text, id=ours.id), source="todo_tools", data=data) == ours
+
+    def test_a_continuation_of_an_older_version_is_still_known(self) -> None:
+        """By its tag, by its id alone, and with its lines."""
+        kwargs = {"lc_source": "todo_tools", "todo_lines": "- a"}
+        data = {"content": "Go on.", "id": "todo-tools-1", "additional_kwargs": kwargs}
+        (stored,) = core.messages_from_dict([{"type": "human", "data": data}])
+        assert is_injected(stored)
+        assert continuation_lines(stored) == "- a"
+        assert not is_from_user(stored)
+        assert not is_from_user(HumanMessage("Go on.", id="todo-tools-1"))
 
     def test_a_picture_directly_after_a_result_is_the_tools(self) -> None:
         """Tools hand pictures and files to the model in this way, several at once too."""

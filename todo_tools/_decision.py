@@ -24,7 +24,6 @@ PROGRESS: LoopState = {"in_a_row": 0, "outcome": None, "refused": None}
 """What a change of the list writes: it is progress, so it resets the limit in a row."""
 
 _Limit = Literal["limit_in_turn", "limit_in_a_row", "stalled"]
-_ANSWERS = {"yes": True, "y": True, "no": False, "n": False}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +42,15 @@ class AutoContinue:
             thread stays where the agent's last answer left it.
         ask: Ask a person with `interrupt()` before each continuation instead of waiting; needs a
             checkpointer. Resume with `True` or `"yes"`, with `False` or `"no"`, or with any other
-            text, which becomes the user's next message; on anything else the question is repeated.
+            text, which becomes the user's next message. The `decisions` of LangChain's
+            human-in-the-loop form, which interfaces send, are read too. On anything else the
+            question is repeated.
+        store: Keep each continuation in the history, as a message that the interfaces of people
+            should hide: agent-chat-ui does. `False` keeps it out of the history, for interfaces
+            that hide nothing, such as deep-agents-ui; the model then reads it only through
+            `model_view` or `TodoMiddleware`.
+        explain: Say below the last answer why the loop stopped, where a limit was reached or the
+            provider refused the answer. People read it in any interface; the view leaves it out.
         stop_when: Your own stop condition: a function of the state, true to stop the loop, such as
             `asks_user`.
         prompt: The instruction that a continuation message begins with. The incomplete items and
@@ -66,6 +73,8 @@ class AutoContinue:
     max_idle: int | None = 3
     grace_seconds: int = 0
     ask: bool = False
+    store: bool = True
+    explain: bool = True
     stop_when: Callable[[Any], bool] | None = None
     prompt: str = prompts.CONTINUE
 
@@ -109,7 +118,7 @@ class Decision:
     lines: str = ""
     """The part of it that lists the incomplete items."""
     notice: str = ""
-    """What the user is told when a limit was reached."""
+    """What a person is told about the end of the loop; empty where it explains itself."""
 
     @property
     def next_loop(self) -> LoopState:
@@ -163,7 +172,7 @@ def decide(
     if not incomplete(todos) and not retries:
         return Decision(loop, "finished")
     if outcome := reason or _stop_outside(state, policy, own_answer=own_answer):
-        return Decision(loop, outcome)
+        return Decision(loop, outcome, notice=_notice(outcome, todos, loop))
     if limit := _limit_reached(loop, policy):
         return Decision(loop, limit, notice=_notice(limit, todos, loop))
     if retries:
@@ -219,19 +228,6 @@ def _has_worked(messages: Sequence[BaseMessage]) -> bool:
     return False
 
 
-def read_answer(answer: object) -> bool | str | None:
-    """Read what a person answered to the question whether to continue.
-
-    Returns:
-        Yes, no, the person's own message, or `None` for what is none of these.
-    """
-    if isinstance(answer, bool):
-        return answer
-    if isinstance(answer, str) and answer.strip():
-        return _ANSWERS.get(answer.strip().lower(), answer)
-    return None
-
-
 def _limit_reached(loop: LoopState, policy: AutoContinue) -> _Limit | None:
     if loop.get("in_turn", 0) >= policy.max_in_turn:
         return "limit_in_turn"
@@ -242,15 +238,19 @@ def _limit_reached(loop: LoopState, policy: AutoContinue) -> _Limit | None:
     return None
 
 
-def _notice(limit: _Limit, todos: list[TodoItem], loop: LoopState) -> str:
-    reached = {
+def _notice(outcome: Outcome, todos: list[TodoItem], loop: LoopState) -> str:
+    """What a person is told; nothing where the user or the application stopped the loop."""
+    after = {
         "limit_in_turn": f"{loop.get('in_turn', 0)} continuations for one message",
         "limit_in_a_row": f"{loop.get('in_a_row', 0)} continuations without progress",
         "stalled": f"{loop.get('idle', 0)} continuations without a tool call",
-    }[limit]
+        "refused": "the provider refused or filtered the answer",
+    }.get(outcome)
+    if after is None:
+        return ""
     remaining = len(incomplete(todos))
     rest = f"; {remaining} todo(s) remain" if remaining else ""
-    return f"⚠ Stopped after {reached}{rest}. Send a message to go on."
+    return f"⚠ Stopped after {after}{rest}. Send a message to go on."
 
 
 def _prompt(todos: list[TodoItem], lines: str, instruction: str) -> str:

@@ -130,7 +130,8 @@ class TodoDetails(TypedDict):
     action: Literal["write", "list", "edit"]
     """Which of the three tools answered."""
     todos: list[TodoItem]
-    """The whole list after a change; empty for `list` and for errors, which change nothing."""
+    """The whole list after a change, in the agent's `todos_format`; empty for `list` and for
+    errors, which change nothing."""
     error: NotRequired[str]
     """Short form of the error, only when the call was refused."""
 
