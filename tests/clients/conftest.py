@@ -19,7 +19,7 @@ from tests.clients.build import INTERFACES, Interface
 from tests.clients.pages import PAGES, ChatPage
 from tests.server import ROOT, Server, free_port, serving
 
-SIZE = {"width": 1100, "height": 800}
+SIZE = {"width": 1100, "height": 1000}
 
 
 @pytest.fixture(scope="session")

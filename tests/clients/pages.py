@@ -1,18 +1,25 @@
 """What a person does and sees in each interface, in its own words and elements."""
 
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.clients.build import AGENT_CHAT_UI, DEEP_AGENTS_UI
+from tests.clients.build import AGENT_CHAT_UI, CACHE, DEEP_AGENTS_UI
 from tests.server import Server
 from todo_tools._formatting import read_lines
 from todo_tools.clients import to_client_todos
+
+PICTURES = Path(os.environ.get("PICTURES", CACHE / "pictures"))
+
+_ANIMATION = 700
+"""Milliseconds in which the longest animation of the interfaces ends; no test depends on it."""
 
 Item = tuple[str, str]
 """The text and the status of an item, as LangChain's clients have them."""
@@ -38,6 +45,7 @@ def changes(lists: Iterable[Sequence[Item]]) -> list[list[Item]]:
 class ChatPage(ABC):
     """An interface in a window of the browser."""
 
+    name: str
     read: str
     """A JavaScript function: what the page shows of the list now, or null."""
     user_text: str
@@ -46,6 +54,8 @@ class ChatPage(ABC):
     """The button that is there while a run is going on."""
     hides_notes: bool
     """Whether messages of the loop that are stored in the history are hidden."""
+    asks_without_a_call: bool
+    """Whether a question is shown that belongs to no tool call of the agent's last answer."""
 
     def __init__(self, page: Page, origin: str, server: Server) -> None:
         self.page = page
@@ -66,9 +76,18 @@ class ChatPage(ABC):
     def question(self) -> Locator:
         """What asks the person."""
 
+    def read_question(self) -> str:
+        """Open what the question says, and close it again."""
+        return self.question.inner_text()
+
     @abstractmethod
     def approve(self) -> None:
         """Answer the question with yes."""
+
+    def reply(self, text: str) -> None:
+        """Answer the question with a text of one's own, where it asks for one."""
+        self.question.get_by_role("textbox").first.fill(text)
+        self.question.get_by_role("button", name="Submit", exact=True).click()
 
     @abstractmethod
     def reject(self, reason: str) -> None:
@@ -96,6 +115,18 @@ class ChatPage(ABC):
         """Load the page again, as a person does who comes back."""
         self.page.reload()
         expect(self.page.locator(self.user_text).first).to_be_visible()
+
+    def picture(self, name: str, height: int) -> None:
+        """Keep a picture of the page at its end, or at the question that it asks."""
+        size = self.page.viewport_size
+        assert size
+        self.page.set_viewport_size({"width": size["width"], "height": height})
+        if self.question.count():
+            self.question.scroll_into_view_if_needed()
+        self.page.wait_for_timeout(_ANIMATION)
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=PICTURES / f"{self.name}-{name}.png")
+        self.page.set_viewport_size(size)
 
     @property
     def bubbles(self) -> list[str]:
@@ -131,6 +162,8 @@ class ChatPage(ABC):
 class AgentChat(ChatPage):
     """agent-chat-ui has no place for the list; it shows the results of the tools."""
 
+    name = AGENT_CHAT_UI.name
+
     # A longer result is cut until someone asks for the rest; this asks for it and notes the newest
     # that is shown whole. The page draws the lines of a result as one.
     read = """() => {
@@ -149,6 +182,7 @@ class AgentChat(ChatPage):
     user_text = "p.bg-muted.ml-auto"
     stop = "Cancel"
     hides_notes = True
+    asks_without_a_call = True
 
     def open(self, graph: str) -> None:
         self.page.goto(f"{self.origin}/?apiUrl={self.server.url}&assistantId={graph}")
@@ -161,6 +195,12 @@ class AgentChat(ChatPage):
     def question(self) -> Locator:
         return self.page.locator("div.bg-gray-50.rounded-2xl.p-8")
 
+    def read_question(self) -> str:
+        self.question.get_by_role("button", name="Description", exact=True).click()
+        said = self.question.inner_text()
+        self.question.get_by_role("button").last.click()
+        return said
+
     def approve(self) -> None:
         self.question.get_by_role("button", name="Approve", exact=True).click()
 
@@ -171,6 +211,8 @@ class AgentChat(ChatPage):
 
 class DeepAgents(ChatPage):
     """deep-agents-ui shows the list above the input, sorted by status."""
+
+    name = DEEP_AGENTS_UI.name
 
     # The list is shown after a click on its first line.
     read = """() => {
@@ -189,6 +231,7 @@ class DeepAgents(ChatPage):
     user_text = ".flex-row-reverse p.whitespace-pre-wrap"
     stop = "Stop"
     hides_notes = False
+    asks_without_a_call = False
 
     def open(self, graph: str) -> None:
         self.page.goto(self.origin)
@@ -212,7 +255,4 @@ class DeepAgents(ChatPage):
         self.question.get_by_role("button", name="Confirm Reject").click()
 
 
-PAGES: dict[str, type[ChatPage]] = {
-    AGENT_CHAT_UI.name: AgentChat,
-    DEEP_AGENTS_UI.name: DeepAgents,
-}
+PAGES: dict[str, type[ChatPage]] = {page.name: page for page in (AgentChat, DeepAgents)}

@@ -67,18 +67,18 @@ def _talks() -> PacedModel:
 
 def _agent(model: PacedModel, policy: AutoContinue) -> Graph:
     asks = HumanInTheLoopMiddleware[Any, Any, Any]({"shell": True})
-    todos = TodoMiddleware(policy=policy, client_todos=True)
+    todos = TodoMiddleware(policy=policy, todos_format="langchain")
     return create_agent(model, [shell], middleware=[asks, todos])
 
 
 def _deep_agent(model: PacedModel, policy: AutoContinue) -> Graph:
-    todos = TodoMiddleware(policy=policy, client_todos=True)
+    todos = TodoMiddleware(policy=policy, todos_format="langchain")
     return create_deep_agent(model, [shell], middleware=[todos], interrupt_on={"shell": True})
 
 
-UNSTORED = AutoContinue()  # for interfaces that show every message of the history
-ASK = AutoContinue(ask=True)
-LIMITED = AutoContinue(max_idle=1)
+UNSTORED = AutoContinue(store=False)  # for interfaces that show every message of the history
+ASK = AutoContinue(ask=True, store=False)
+LIMITED = AutoContinue(max_idle=1, store=False)
 
 agent = _agent(_works(), AutoContinue())
 agent_unstored = _agent(_works(), UNSTORED)

@@ -15,6 +15,7 @@ AGENTS = pytest.mark.parametrize("agent", ["agent", "deepagents"])
 
 STEPS = ["Measure", "Decide", "Report"]
 CHECKLIST = "\n".join(f"- [ ] {step}" for step in STEPS)
+TWO_STEPS = "- [ ] Measure\n- [ ] Decide"
 WITH_COMMAND = "- [ ] Measure: `wc README.md`\n- [ ] Decide"
 
 
@@ -58,6 +59,7 @@ def test_the_list_is_right_during_a_run_after_it_and_after_a_reload(
 
     chat.reload()
     chat.wait_for_list(final)
+    chat.picture("list", height=640)
 
 
 @AGENTS
@@ -69,6 +71,17 @@ def test_the_users_bubbles_hold_what_the_user_wrote(chat: ChatPage, agent: str) 
     assert chat.bubbles == [CHECKLIST]
     chat.reload()
     assert chat.bubbles == [CHECKLIST]
+
+
+@AGENTS
+def test_what_is_stored_for_the_model_is_shown_only_where_nothing_is_hidden(
+    chat: ChatPage, agent: str
+) -> None:
+    """So deep-agents-ui needs `AutoContinue(store=False)`, and agent-chat-ui does not."""
+    chat.open(agent)
+    chat.run(CHECKLIST)
+    assert chat.values["todo_loop"]["in_turn"] == 2
+    assert len(chat.bubbles) == (1 if chat.hides_notes else 3)
 
 
 @AGENTS
@@ -84,6 +97,7 @@ class TestCommand:
         chat.reload()
         expect(chat.question).to_contain_text("wc README.md")
         chat.wait_for_list(waiting)
+        chat.picture("command", height=900)
         with chat.running():
             chat.approve()
         chat.wait_for_list(stored_items(chat.values))
@@ -103,6 +117,63 @@ class TestCommand:
 
 
 @AGENTS
+class TestQuestion:
+    """The loop asks whether to continue; it has called no tool that the question belongs to."""
+
+    @pytest.fixture
+    def asked(self, chat: ChatPage, agent: str) -> ChatPage:
+        """A page whose agent has finished the first of two items and waits."""
+        chat.open(f"{agent}_asking")
+        chat.run(TWO_STEPS)
+        assert statuses(chat) == ["completed", "in_progress"]
+        assert chat.server.status_of(chat.thread) == "interrupted"
+        return chat
+
+    @pytest.fixture
+    def shown(self, asked: ChatPage) -> ChatPage:
+        """That page, if it has buttons for the question."""
+        if not asked.asks_without_a_call:
+            pytest.skip(f"{asked.name} shows only questions about calls of the last answer")
+        expect(asked.question).to_be_visible()
+        return asked
+
+    def test_a_yes_continues(self, shown: ChatPage) -> None:
+        """The question is there after a reload too."""
+        shown.reload()
+        assert "Items remain. Continue?" in shown.read_question()
+        shown.picture("question", height=900)
+        with shown.running():
+            shown.approve()
+        shown.wait_for_list(stored_items(shown.values))
+        assert statuses(shown) == ["completed", "completed"]
+        assert shown.bubbles == [TWO_STEPS]
+
+    def test_a_no_ends_the_run(self, shown: ChatPage) -> None:
+        """The reason that the page asks for is the user's message to the next run."""
+        with shown.running():
+            shown.reject("That is enough.")
+        assert shown.values["todo_loop"]["outcome"] == "declined"
+        assert statuses(shown) == ["completed", "in_progress"]
+        assert shown.bubbles == [TWO_STEPS, "That is enough."]
+
+    def test_a_message_continues(self, shown: ChatPage) -> None:
+        """What is written in the form of the question is the user's."""
+        with shown.running():
+            shown.reply("Be quick.")
+        assert statuses(shown) == ["completed", "completed"]
+        assert shown.bubbles == [TWO_STEPS, "Be quick."]
+
+    def test_a_message_in_the_chat_continues_too(self, asked: ChatPage) -> None:
+        """It begins a new run, in which the agent works on."""
+        if not asked.asks_without_a_call:
+            expect(asked.question).to_have_count(0)
+        asked.run("Go on.")
+        asked.wait_for_list(stored_items(asked.values))
+        assert statuses(asked) == ["completed", "completed"]
+        assert asked.bubbles == [TWO_STEPS, "Go on."]
+
+
+@AGENTS
 def test_a_reached_limit_is_seen(chat: ChatPage, agent: str) -> None:
     """The page says that the agent has stopped and what is left, also after a reload."""
     chat.open(f"{agent}_limited")
@@ -113,4 +184,5 @@ def test_a_reached_limit_is_seen(chat: ChatPage, agent: str) -> None:
     assert chat.bubbles == ["Go."]
     chat.reload()
     expect(notice).to_be_visible()
+    chat.picture("limit", height=640)
     assert chat.bubbles == ["Go."]
