@@ -18,8 +18,17 @@ from todo_tools.clients import to_client_todos
 
 PICTURES = Path(os.environ.get("PICTURES", CACHE / "pictures"))
 
+_HEIGHT = 640
 _ANIMATION = 700
 """Milliseconds in which the longest animation of the interfaces ends; no test depends on it."""
+
+# A click on a button may have moved a page sideways.
+_TO_THE_END = """() => document.querySelectorAll("*").forEach((element) => {
+  element.scrollLeft = 0;
+  if (/auto|scroll/.test(getComputedStyle(element).overflowY)) {
+    element.scrollTop = element.scrollHeight;
+  }
+})"""
 
 Item = tuple[str, str]
 """The text and the status of an item, as LangChain's clients have them."""
@@ -54,6 +63,8 @@ class ChatPage(ABC):
     """The button that is there while a run is going on."""
     hides_notes: bool
     """Whether messages of the loop that are stored in the history are hidden."""
+    question_height: int
+    """How high a window is that shows a whole question."""
     asks_without_a_call: bool
     """Whether a question is shown that belongs to no tool call of the agent's last answer."""
 
@@ -116,14 +127,14 @@ class ChatPage(ABC):
         self.page.reload()
         expect(self.page.locator(self.user_text).first).to_be_visible()
 
-    def picture(self, name: str, height: int) -> None:
-        """Keep a picture of the page at its end, or at the question that it asks."""
+    def picture(self, name: str) -> None:
+        """Keep a picture of the end of the page."""
         size = self.page.viewport_size
         assert size
+        height = self.question_height if self.question.count() else _HEIGHT
         self.page.set_viewport_size({"width": size["width"], "height": height})
-        if self.question.count():
-            self.question.scroll_into_view_if_needed()
         self.page.wait_for_timeout(_ANIMATION)
+        self.page.evaluate(_TO_THE_END)
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{self.name}-{name}.png")
         self.page.set_viewport_size(size)
@@ -183,6 +194,7 @@ class AgentChat(ChatPage):
     stop = "Cancel"
     hides_notes = True
     asks_without_a_call = True
+    question_height = 1100
 
     def open(self, graph: str) -> None:
         self.page.goto(f"{self.origin}/?apiUrl={self.server.url}&assistantId={graph}")
@@ -232,6 +244,7 @@ class DeepAgents(ChatPage):
     stop = "Stop"
     hides_notes = False
     asks_without_a_call = False
+    question_height = 760
 
     def open(self, graph: str) -> None:
         self.page.goto(self.origin)

@@ -59,7 +59,7 @@ def test_the_list_is_right_during_a_run_after_it_and_after_a_reload(
 
     chat.reload()
     chat.wait_for_list(final)
-    chat.picture("list", height=640)
+    chat.picture("list")
 
 
 @AGENTS
@@ -97,7 +97,7 @@ class TestCommand:
         chat.reload()
         expect(chat.question).to_contain_text("wc README.md")
         chat.wait_for_list(waiting)
-        chat.picture("command", height=900)
+        chat.picture("command")
         with chat.running():
             chat.approve()
         chat.wait_for_list(stored_items(chat.values))
@@ -141,7 +141,7 @@ class TestQuestion:
         """The question is there after a reload too."""
         shown.reload()
         assert "Items remain. Continue?" in shown.read_question()
-        shown.picture("question", height=900)
+        shown.picture("question")
         with shown.running():
             shown.approve()
         shown.wait_for_list(stored_items(shown.values))
@@ -184,5 +184,5 @@ def test_a_reached_limit_is_seen(chat: ChatPage, agent: str) -> None:
     assert chat.bubbles == ["Go."]
     chat.reload()
     expect(notice).to_be_visible()
-    chat.picture("limit", height=640)
+    chat.picture("limit")
     assert chat.bubbles == ["Go."]
