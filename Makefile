@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-fast lint format bench clients picture notebooks clean
+.PHONY: demo test test-fast lint format bench campaign clients picture notebooks clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
@@ -23,6 +23,10 @@ lint: .venv/.ready
 
 bench: .venv/.ready-bench
 	$(BIN)/python -m benchmarks
+
+# About 20 minutes on two cores. CAMPAIGN="--seconds 60 kills" chooses; --help lists the options.
+campaign: .venv/.ready
+	$(BIN)/python -m campaigns $(CAMPAIGN)
 
 # Builds the public interfaces into .clients and tests with them; says what it lacks and skips
 # where it cannot.

@@ -60,10 +60,10 @@ class ClientNotesState(ClientTodoState):
 notes = notes_example.build_graph(
     notes_example.notes_model() if is_stand_in(_MODEL) else chat_model(_MODEL),
     state_schema=ClientNotesState,
-).compile()
+).compile(name="notes")
 until_done = until_done_example.build_graph(
     chat_model(_MODEL), state_schema=ClientTodoState
-).compile()
+).compile(name="until_done")
 
 
 async def coding_agent(config: RunnableConfig) -> Graph:
@@ -91,4 +91,6 @@ def _build_agent(thread: str) -> Graph:
     """Build an agent; one that is dropped from the cache ends its background tasks."""
     directory = _BASE / thread
     directory.mkdir(exist_ok=True)
-    return build_coding_agent(_CODING_MODEL, directory, todos_format="langchain")
+    agent = build_coding_agent(_CODING_MODEL, directory, todos_format="langchain")
+    agent.name = "coding_agent"  # `create_agent(name=...)` would also put it on every message
+    return agent

@@ -165,6 +165,14 @@ class TestOneFormat:
             *(["abandoned"] if todos_format == LANGCHAIN else []),
         }
 
+    def test_the_model_is_shown_the_same_in_either_format(self, config: RunnableConfig) -> None:
+        prompts = []
+        for todos_format in get_args(TodosFormat):
+            model = ScriptedChatModel(script=[plan("a", "b"), edit("start", 0), "Done."])
+            agent(model, AutoContinue(max_in_turn=0), todos_format).invoke(BEGIN, config)
+            prompts.append([[message.text for message in prompt] for prompt in model.prompts])
+        assert prompts[0] == prompts[1]
+
     def test_a_state_of_the_user_decides_by_what_it_derives_from(
         self, config: RunnableConfig
     ) -> None:

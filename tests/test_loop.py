@@ -62,6 +62,16 @@ class TestRouting:
             "start' on [1].",
         ]
 
+    def test_its_edges_are_labelled(self) -> None:
+        """A picture of the graph says when each is taken."""
+        edges = compiled().get_graph().edges
+        assert {(edge.source, edge.data, edge.target) for edge in edges if edge.conditional} == {
+            ("agent", "calls tools", "tools"),
+            ("agent", "stops", "auto_continue"),
+            ("auto_continue", "items remain", "agent"),
+            ("auto_continue", "ends", "__end__"),
+        }
+
     def test_a_conversation_without_todos_just_ends(self, config: RunnableConfig) -> None:
         """Nothing is added to it."""
         final = compiled().invoke({"messages": [("user", "Hello.")]}, config)
@@ -144,6 +154,7 @@ class TestLimits:
             "in_turn": 100,
             "idle": 0,
             "heard": [final["messages"][0].id],
+            "refused": None,
             "outcome": "limit_in_turn",
         }
 

@@ -27,12 +27,13 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from pydantic import BaseModel
 
 from tests.support import BEGIN, Graph, edit, items, loop_of, plan
-from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits
+from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits, TodoState
 from todo_tools.gate import TodoGate
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import DeltaTodoState
@@ -153,6 +154,20 @@ class TestByItself:
             {**BEGIN, "todos": items(*"a" * 150)}, config
         )
         assert len(final["todos"]) == 150
+
+    def test_the_limits_of_a_subgraph_do_not_bind_its_parent(self, config: RunnableConfig) -> None:
+        """Each list goes through the channel; limits are those of the tools that write it."""
+        texts = [f"step {number}" for number in range(150)]
+        large = TodoMiddleware(limits=TodoLimits(max_todos=150), policy=None)
+        planner = agent(scripted(plan(*texts), "Planned."), large)
+        worker = agent(scripted(edit("complete", 149), "Done."), TodoMiddleware(policy=None))
+        builder = StateGraph(TodoState)
+        builder.add_sequence([("plan", planner), ("work", worker)])
+        builder.add_edge(START, "plan")
+        graph: Graph = builder.compile(checkpointer=InMemorySaver())
+        final = graph.invoke(BEGIN, config)
+        assert [todo["text"] for todo in final["todos"]] == texts
+        assert final["todos"][149]["status"] == "completed"
 
     def test_the_gate_knows_the_limits_of_the_tools(self, config: RunnableConfig) -> None:
         """A plan that they refuse does not open the gate for a later call of the same message."""

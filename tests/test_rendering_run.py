@@ -11,12 +11,14 @@ from langgraph.types import Interrupt
 from tests.strategies import json_values
 from tests.support import items
 from todo_tools import TodoItem
+from todo_tools.clients import to_client_todos
 from todo_tools.events import continue_question, countdown_event, todos_event
 from todo_tools.rendering._run import Followed, advance, changes, status_part
 from todo_tools.testing import turn
 
 A = items("a")
 B = items("a", "b")
+CLIENT_A: Any = to_client_todos(A)
 PLANNED: Any = turn(
     "",
     {"name": "write_todos", "args": {}, "id": "first", "type": "tool_call"},
@@ -62,10 +64,17 @@ class TestModes:
         """Streams have one mode or several, with or without subgraphs, in two versions."""
         assert after(chunk).todos == A
 
-    def test_a_list_in_client_format_is_read(self) -> None:
-        """A graph may keep its list in that format."""
-        theirs = [{"content": todo["text"], "status": "pending"} for todo in A]
-        assert after(("values", {"todos": theirs})).todos == A
+    @pytest.mark.parametrize(
+        "chunk",
+        [
+            ("values", {"todos": CLIENT_A}),
+            ("custom", todos_event(A, todos_format="langchain")),
+            ("updates", result("1", CLIENT_A)),
+        ],
+    )
+    def test_a_list_in_client_format_is_read(self, chunk: object) -> None:
+        """All lists of a graph may have that format."""
+        assert after(chunk).todos == A
 
     @pytest.mark.parametrize(
         "chunk",

@@ -448,7 +448,7 @@ class TestAsking:
         return dict(served.values_of(thread))
 
     @ASK
-    @pytest.mark.parametrize("answer", [True, "yes"])
+    @pytest.mark.parametrize("answer", [True, "yes", {"decisions": [{"type": "approve"}]}])
     def test_yes_sends_the_agent_back_to_work(
         self, answer: object, graph: str, served: Server
     ) -> None:
@@ -457,7 +457,7 @@ class TestAsking:
         assert values["todo_loop"]["outcome"] == "finished"
 
     @ASK
-    @pytest.mark.parametrize("answer", [False, "no"])
+    @pytest.mark.parametrize("answer", [False, "no", {"decisions": [{"type": "reject"}]}])
     def test_no_ends_the_run(self, answer: object, graph: str, served: Server) -> None:
         """The list stays as it is."""
         values = self.answered(served, graph, answer)

@@ -19,6 +19,7 @@ from tests.conversations import (
     conversations,
     hand_built,
     model_calls,
+    whole_conversations,
     with_middleware,
 )
 from tests.support import BEGIN, Graph, items, loop_of
@@ -62,12 +63,20 @@ class TestKeptOut:
     def test_the_model_reads_the_same_as_if_they_were_stored(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """To the letter, and each prompt begins with all earlier ones."""
+        """To the letter, whatever happens to the runs."""
         stored = model_calls(build, conversation)
         kept = model_calls(partial(build, policy=replace(POLICY, store=False)), conversation)
         assert prompts(kept) == prompts(stored)
         assert not any(is_injected(message) for message in kept[-1].history)
-        for earlier, later in pairwise(kept):
+
+    @settings(max_examples=20)
+    @given(conversation=whole_conversations)
+    def test_a_prompt_begins_with_all_earlier_ones(
+        self, build: Build, conversation: Conversation
+    ) -> None:
+        """With the same ids too, so caches keep their prefix."""
+        calls = model_calls(partial(build, policy=replace(POLICY, store=False)), conversation)
+        for earlier, later in pairwise(calls):
             assert later.prompt[: len(earlier.prompt)] == earlier.prompt
 
     def test_the_view_of_an_answer_ends_with_its_continuation(
@@ -145,6 +154,13 @@ class TestNotices:
         assert final["messages"][-1].text.startswith(
             "⚠ Stopped after the provider refused or filtered the answer; 2 todo(s) remain."
         )
+
+    @agents
+    def test_a_streamed_answer_is_not_repeated(self, build: Build, config: RunnableConfig) -> None:
+        """Interfaces get the notice with the values, and join the parts of a streamed message."""
+        graph = build(talking(), policy=AutoContinue(max_idle=0))
+        streamed: Any = graph.stream(SEEDED, config, stream_mode="messages")
+        assert [message.text for message, _ in streamed] == ["I stop here."]
 
     @agents
     def test_it_can_be_left_out(self, build: Build, config: RunnableConfig) -> None:

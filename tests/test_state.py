@@ -130,6 +130,9 @@ class TestChannel:
         assert graph.get_state(config).values["todos"] == items("a")
         with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
             graph.invoke({"todos": ["b"]}, config)
+        # LangGraph has stored the input by then, and applies it whenever the thread is read.
+        with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
+            graph.get_state(config)
         assert graph.invoke({"todos": items("c")}, config)["todos"] == items("c")
 
     def test_garbage_from_outside_is_refused(self, state: type[Any]) -> None:
@@ -168,6 +171,9 @@ class TestChannel:
         schema = graph_of(state).get_input_jsonschema()
         channels = {"messages", "todo_blocks", "todo_loop", "todo_run", "todos"}
         assert schema["properties"].keys() == channels
+        assert schema["properties"]["todos"]["description"].startswith("The todo list.")
+        parts = [schema["$defs"][part]["properties"].values() for part in ("LoopState", "TodoItem")]
+        assert all("description" in field for fields in parts for field in fields)
 
 
 class TestMessagesBatch:

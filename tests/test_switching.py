@@ -129,3 +129,24 @@ def test_an_overwrite_in_either_format_can_be_worked_on(
         todos = items("a", "b")
         shown = to_client_todos(todos) if variant in KEEP_CLIENT_FORMAT else todos
         assert graph.get_state(config).values["todos"] == shown
+
+
+def test_langchains_own_middleware_begins_without_the_list_of_a_delta_state(
+    tmp_path: Path, config: RunnableConfig
+) -> None:
+    """Its channel has no reducer, so LangGraph replays nothing into it."""
+    with opened(tmp_path, "DeltaTodoState", add_one("DeltaTodoState", [], "a")) as graph:
+        graph.invoke(BEGIN, config)
+    with opened(tmp_path, LANGCHAINS_OWN) as graph:
+        assert todos_in(graph.get_state(config).values) == []
+
+
+def test_a_list_can_be_converted_at_once(tmp_path: Path, config: RunnableConfig) -> None:
+    """Otherwise it is when it next changes."""
+    with opened(tmp_path, "TodoState", add_one("TodoState", [], "a")) as graph:
+        graph.invoke(BEGIN, config)
+    with opened(tmp_path, "ClientTodoState") as graph:
+        values = graph.get_state(config).values
+        assert values["todos"] == items("a", status="completed")
+        graph.update_state(config, {"todos": todos_in(values)})
+        assert graph.get_state(config).values["todos"] == to_client_todos(todos_in(values))

@@ -10,6 +10,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from tests.strategies import todo_lists
 from tests.support import items
 from todo_tools import TodoDetails, TodoItem, todos_from_messages
+from todo_tools._formats import in_format
+from todo_tools.clients import to_client_todos
 from todo_tools.testing import call, turn
 from todo_tools.transcript import (
     continuation_lines,
@@ -36,6 +38,13 @@ class TestReconstruction:
         history: list[AnyMessage] = [snapshot(items("old")), snapshot(todos)]
         assert todos_from_messages(history) == todos
 
+    @given(todo_lists)
+    def test_the_format_of_the_artifact_does_not_matter(self, todos: list[TodoItem]) -> None:
+        """A thread may change its format, and a list may have both."""
+        theirs = in_format(todos, "langchain")
+        assert todos_from_messages([snapshot(theirs)]) == todos
+        assert todos_from_messages([snapshot(todos[:1] + theirs[1:])]) == todos
+
     def test_reads_and_errors_never_count(self) -> None:
         """They carry an empty list that means nothing."""
         history: list[AnyMessage] = [
@@ -56,7 +65,8 @@ class TestReconstruction:
 
     def test_damaged_items_are_left_out(self) -> None:
         """The rest of an imported thread is still worth having."""
-        stored: Any = [*items("a"), {"text": "b"}, "c", *items("d")]
+        theirs = [{"content": "b"}, {"content": 1, "status": "pending"}, {"content": "d"}]
+        stored: Any = [*items("a"), {"text": "b"}, "c", *theirs, *to_client_todos(items("d"))]
         damaged = snapshot(stored)
         assert todos_from_messages([damaged]) == items("a", "d")
 

@@ -24,6 +24,7 @@ from todo_tools._replies import read_reply
 from todo_tools._shown_history import with_continuation, with_notice
 from todo_tools._shown_list import record_block
 from todo_tools._speaker import after_message
+from todo_tools._steps import with_steps
 from todo_tools.events import continue_question, countdown_event
 from todo_tools.state import format_in, loop_in, messages_in, run_in, todos_in
 from todo_tools.transcript import continuation_message
@@ -216,10 +217,10 @@ def add_auto_continue(
             "cannot be folded; derive the state from TodoState"
         )
     runnable = RunnableLambda(_node(policy), _async_node(policy), name=node)
-    builder.add_node(node, runnable)
-    builder.add_conditional_edges(agent, _route(tools, node), [tools, node])
+    builder.add_node(node, runnable, input_schema=with_steps(builder.state_schema))
+    builder.add_conditional_edges(agent, _route, {_CALLS: tools, _STOPS: node})
     # An edge and not a Command: whoever edits the state right after this node is routed as well.
-    builder.add_conditional_edges(node, _route_on(agent, end), [agent, end])
+    builder.add_conditional_edges(node, _route_on, {_CONTINUES: agent, _ENDS: end})
     return builder
 
 
@@ -247,16 +248,15 @@ def _record(state: Any) -> dict[str, Any]:
     return record_block(state, len(messages_in(state)) - 1)
 
 
-def _route(tools: str, otherwise: str) -> Callable[[Any], str]:
-    def route(state: Any) -> str:
-        last = next(reversed(messages_in(state)), None)
-        return tools if isinstance(last, AIMessage) and last.tool_calls else otherwise
-
-    return route
+# The labels of the edges in a picture of the graph.
+_CALLS, _STOPS = "calls tools", "stops"
+_CONTINUES, _ENDS = "items remain", "ends"
 
 
-def _route_on(agent: str, end: str) -> Callable[[Any], str]:
-    def route_on(state: Any) -> str:
-        return end if loop_in(state).get("outcome") else agent
+def _route(state: Any) -> str:
+    last = next(reversed(messages_in(state)), None)
+    return _CALLS if isinstance(last, AIMessage) and last.tool_calls else _STOPS
 
-    return route_on
+
+def _route_on(state: Any) -> str:
+    return _ENDS if loop_in(state).get("outcome") else _CONTINUES

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 
+from todo_tools._call_ids import with_call_ids
 from todo_tools._ids import stable_ids
 from todo_tools._todos import is_mapping
 from todo_tools.events import LoopEvent
@@ -22,7 +23,8 @@ _GAP = "\n\n"
 
 def shown_history(state: object) -> list[AnyMessage]:
     """Give the messages of a state, with the continuations that are kept out of the history."""
-    messages, kept = messages_in(state), loop_in(state).get("continuations", {})
+    messages = list(with_call_ids(messages_in(state)))
+    kept = loop_in(state).get("continuations", {})
     shown: list[AnyMessage] = []
     for message, place in zip(messages, stable_ids(messages), strict=True):
         shown.append(without_notice(message))
@@ -34,9 +36,9 @@ def shown_history(state: object) -> list[AnyMessage]:
 
 def with_continuation(loop: LoopState, state: object, text: str, lines: str) -> LoopState:
     """Record a continuation after the newest message; forget those whose message is gone."""
-    places, kept = list(stable_ids(messages_in(state))), loop.get("continuations", {})
-    remaining = {place: kept[place] for place in places if place in kept}
-    return {**loop, "continuations": {**remaining, places[-1]: {"text": text, "lines": lines}}}
+    places = list(stable_ids(messages_in(state)))
+    kept = {**loop.get("continuations", {}), places[-1]: {"text": text, "lines": lines}}
+    return {**loop, "continuations": {place: kept[place] for place in places if place in kept}}
 
 
 def with_notice(answer: AIMessage, event: LoopEvent) -> AIMessage:
@@ -59,9 +61,10 @@ def with_notice(answer: AIMessage, event: LoopEvent) -> AIMessage:
 def without_notice(message: Message) -> Message:
     """What the model said, to the letter; any other message as it is."""
     event = message.response_metadata.get(_EVENT_KEY)
-    if not is_mapping(event):
+    text = event.get("text") if is_mapping(event) else None
+    if not isinstance(text, str) or not text:
         return message
-    content, text = message.content, str(event.get("text"))
+    content = message.content
     metadata = {key: value for key, value in message.response_metadata.items() if key != _EVENT_KEY}
     if isinstance(content, str):
         said: Any = content.removesuffix(text).removesuffix(_GAP)

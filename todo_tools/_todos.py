@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NotRequired, TypeGuard, cast, get_args
 
+from pydantic import ConfigDict, Field, with_config
+
 # pydantic builds LangGraph's JSON schemas from these and accepts only this TypedDict before 3.12
 from typing_extensions import TypedDict
 
@@ -115,6 +117,7 @@ def require_rows(table: Mapping[Any, object], names: object, what: str) -> None:
 require_rows(STATUSES, TodoStatus, "STATUSES")
 
 
+@with_config(ConfigDict(use_attribute_docstrings=True))
 class TodoItem(TypedDict):
     """One item of the list, as it is stored in the state."""
 
@@ -122,6 +125,10 @@ class TodoItem(TypedDict):
     """What is to be done: not empty, and not only white space."""
     status: TodoStatus
     """How far it is."""
+
+
+LIST = Field(description="The todo list. A whole list replaces it; leave it out to keep it.")
+"""What servers publish about the `todos` channel."""
 
 
 class TodoDetails(TypedDict):

@@ -99,7 +99,6 @@ def build_tools(
         _tool(
             name,
             replace(tool, description=described.get(name, tool.description)),
-            limits,
             _Settings(limits, check, todos_format, records_blocks),
         )
         for name, tool in TOOLS.items()

@@ -29,12 +29,14 @@ Outcome = Literal[
     "limit_in_a_row",
     "limit_in_turn",
     "stalled",
+    "out_of_steps",
     "declined",
 ]
 """Why the loop stopped.
 
 `ended_elsewhere`: another middleware ended the run, for example a limit on model calls; `stalled`:
-the agent was sent back several times and called no tool; `declined`: a person answered no when
+the agent was sent back several times and called no tool; `out_of_steps`: the run came near
+LangGraph's `recursion_limit`; `declined`: a person answered no when
 asked whether to continue.
 """
 

@@ -1,9 +1,11 @@
 """The whole pack as one middleware for LangChain's `create_agent`, and for deepagents."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage, SystemMessage
+from langgraph.managed.is_last_step import RemainingStepsManager
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
@@ -17,7 +19,8 @@ from todo_tools._model_view import ModelView, model_view
 from todo_tools._prompts import TODO_SYSTEM_PROMPT
 from todo_tools._shown_list import due_block
 from todo_tools._speaker import at_start
-from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
+from todo_tools._steps import last_words, may_run_tools, measured
+from todo_tools._todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, incomplete
 from todo_tools._tools import build_tools
 from todo_tools.clients import ClientTodo
 from todo_tools.gate import TodoGate
@@ -31,6 +34,7 @@ from todo_tools.state import (
     merge_blocks,
     merge_loop,
     messages_in,
+    todos_in,
 )
 
 try:
@@ -61,21 +65,24 @@ class TodoAgentState(AgentState[Any]):
     them; read them with `graph.get_state(config).values["todo_loop"]`.
     """
 
-    todos: NotRequired[Annotated[list[TodoItem], TodosChannel(list, fold_todos)]]
+    todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """Counters and outcome of the loop."""
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
     """Lists that prompts show besides the results of the tools."""
+    remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
+    """What LangGraph's `recursion_limit` leaves of the run."""
 
 
 class ClientTodoAgentState(AgentState[Any]):
     """The channels of `ClientTodoState` in LangChain's agent state."""
 
-    todos: NotRequired[Annotated[list[ClientTodo], TodosChannel(list, fold_client_todos)]]
+    todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
+    remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
 
 
 _Middleware = TypeVar("_Middleware", bound="TodoMiddleware")
@@ -183,7 +190,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Send the model's view and the system prompt, and note that the model answered."""
         block = self._due_block(request)
-        return _noted(request.state, block, handler(self._prepared(request, block)))
+        response = handler(self._prepared(request, block))
+        return _noted(request.state, block, self._within_steps(request, response))
 
     @override
     async def awrap_model_call(
@@ -193,7 +201,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """The same as `wrap_model_call`."""
         block = self._due_block(request)
-        return _noted(request.state, block, await handler(self._prepared(request, block)))
+        response = await handler(self._prepared(request, block))
+        return _noted(request.state, block, self._within_steps(request, response))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -242,6 +251,21 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if unused:
             self.__class__ = _without(type(self), unused)
 
+    def _within_steps(
+        self, request: ModelRequest[Any], response: ModelResponse[Any]
+    ) -> ModelResponse[Any]:
+        """Drop tool calls after which LangGraph's recursion limit would end the run as an error.
+
+        Only where the loop can say so: a policy is set, and items are incomplete.
+        """
+        state = request.state
+        if self.policy is None or not _calls_tools(response) or may_run_tools(state):
+            return response
+        if not incomplete(todos_in(state)):
+            return response
+        *before, answer = response.result
+        return replace(response, result=[*before, last_words(cast("AIMessage", answer))])
+
     def _due_block(self, request: ModelRequest[Any]) -> TodoBlocks:
         return due_block(_shown_state(request, {}), at_newest=True) if self.view else {}
 
@@ -252,6 +276,12 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self.system_prompt:
             changes["system_message"] = _extended(request.system_message, self.system_prompt)
         return request.override(**changes)
+
+
+def _calls_tools(response: ModelResponse[Any]) -> bool:
+    """Whether an answer is to be followed by tools; one that gives a structured response is not."""
+    last = response.result[-1] if response.result else None
+    return isinstance(last, AIMessage) and bool(last.tool_calls)
 
 
 def _without(cls: type[_Middleware], hooks: Iterable[str]) -> type[_Middleware]:
@@ -296,7 +326,7 @@ def _noted(
     # A message without an id did not come from a chat model; middleware made it, for example after
     # failed retries.
     if answer is not None and answer.id is not None:
-        update["todo_loop"] = {"answers": _answers_in(state)}
+        update["todo_loop"] = {"answers": _answers_in(state), **measured(state)}
     command: Command[Any] | None = Command(update=update) if update else None
     return ExtendedModelResponse(model_response=response, command=command)
 

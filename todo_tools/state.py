@@ -21,7 +21,7 @@ from todo_tools._channels import DeltaTodosChannel, TodosChannel
 from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat
 from todo_tools._ids import stable_ids
 from todo_tools._operations import Operation, apply
-from todo_tools._todos import TodoItem, is_list, is_mapping, is_todo, validate_todos
+from todo_tools._todos import LIST, TodoItem, is_list, is_mapping, is_todo, validate_todos
 from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
 from todo_tools.events import Outcome
 
@@ -98,7 +98,7 @@ def fold_client_todos(todos: list[ClientTodo], update: TodosUpdate) -> list[Clie
 _Count = Annotated[int, Field(ge=0)]
 
 
-@with_config(ConfigDict(extra="forbid", strict=True))
+@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
 class LoopState(TypedDict, total=False):
     """What the loop remembers; absent counters are zero."""
 
@@ -117,6 +117,10 @@ class LoopState(TypedDict, total=False):
     and its `lines`, by the id of the message that it follows."""
     answers: _Count
     """Number of AI messages before the model's latest answer; set by the middleware."""
+    steps_left: _Count
+    """Steps that LangGraph's `recursion_limit` left at that answer; set by the middleware."""
+    round_steps: _Count
+    """Steps between the model's latest two answers; set by the middleware."""
     outcome: Outcome | None
     """Why the loop last stopped; `None` once it sent the agent back to work or the list changed."""
     refused: str | None
@@ -172,7 +176,9 @@ class TodoState(TypedDict):
     """State of a graph with the todo tools; derive from it to add channels of your own.
 
     Seed or edit the list with plain dicts: `graph.invoke({"messages": [...], "todos": [...]})`,
-    `graph.update_state(config, {"todos": [...]})`.
+    `graph.update_state(config, {"todos": [...]})`. LangGraph stores the input of a run before the
+    list in it can be refused: until the next valid input or update, `get_state` raises the same
+    `ValueError`. `validate_todos` checks a list beforehand.
 
     LangGraph's `create_react_agent` needs one more key: `remaining_steps: RemainingSteps`, from
     `langgraph.managed`.
@@ -188,7 +194,7 @@ class TodoState(TypedDict):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """The history."""
-    todos: NotRequired[Annotated[list[TodoItem], TodosChannel(list, fold_todos)]]
+    todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
     """The list. Updates: a whole list, or what the tools write."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     """Counters and outcome of the loop; written by the loop and the tools, read by you."""
@@ -209,7 +215,7 @@ class ClientTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    todos: NotRequired[Annotated[list[ClientTodo], TodosChannel(list, fold_client_todos)]]
+    todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
     """Tells the tools, the loop and clients the format; nobody needs to write it."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
@@ -256,7 +262,7 @@ class DeltaTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
-    todos: NotRequired[Annotated[list[TodoItem], DeltaTodosChannel(fold_todos_batch)]]
+    todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaTodosChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]
