@@ -202,6 +202,11 @@ class TestServed:
         assert served.notes.checkpointer is None
         assert served.until_done.checkpointer is None
 
+    async def test_each_has_its_own_name(self, served: ModuleType) -> None:
+        """Traces and pictures show it."""
+        graphs = [served.notes, served.until_done, await served.coding_agent({})]
+        assert [graph.name for graph in graphs] == ["notes", "until_done", "coding_agent"]
+
     async def test_a_thread_has_one_coding_agent(self, served: ModuleType) -> None:
         """Its background tasks continue in its next run, and other threads do not see them."""
         configs = [{"configurable": {"thread_id": str(uuid4())}} for _ in range(2)]

@@ -15,6 +15,7 @@ from todo_tools._answers import answer_call, format_call
 from todo_tools._formatting import format_todos
 from todo_tools._records import TOOLS
 from todo_tools._todos import DEFAULT_LIMITS
+from todo_tools.clients import to_client_todos
 from todo_tools.rendering import show_call, show_result, show_status, show_todos
 from todo_tools.rendering._calls import call_lines
 from todo_tools.rendering._lines import (
@@ -144,6 +145,14 @@ class TestResults:
         damaged: Any = {"action": "write", "todos": [{"content": "a"}]}
         result = ToolMessage("text", name="write_todos", tool_call_id="1", artifact=damaged)
         assert str(show_result(result)) == "text"
+
+    def test_a_result_is_drawn_alike_in_either_format(self) -> None:
+        drawn = [
+            result_lines(ToolMessage("…", name="edit_todos", tool_call_id="1", artifact=artifact))
+            for todos in (MIXED, to_client_todos(MIXED))
+            for artifact in [{"action": "edit", "todos": todos}]
+        ]
+        assert drawn == [list_lines(MIXED)] * 2
 
     def test_a_listing_that_was_replaced_is_shown_as_it_is(self) -> None:
         """Other middleware may have cleared it to save tokens."""

@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from tests.strategies import json_values
 from tests.support import BEGIN, items
 from todo_tools import TodoItem, TodoState
+from todo_tools.clients import to_client_todos
 from todo_tools.events import continue_question, countdown_event, todos_event
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import LiveLines
@@ -31,6 +32,7 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 
 A = items("a")
 B = items("a", "b")
+CLIENT_A: Any = to_client_todos(A)
 PLANNED: Any = turn(
     "",
     {"name": "write_todos", "args": {}, "id": "first", "type": "tool_call"},
@@ -76,10 +78,17 @@ class TestModes:
         """Streams have one mode or several, with or without subgraphs, in two versions."""
         assert after(chunk).todos == A
 
-    def test_a_list_in_client_format_is_read(self) -> None:
-        """A graph may keep its list in that format."""
-        theirs = [{"content": todo["text"], "status": "pending"} for todo in A]
-        assert after(("values", {"todos": theirs})).todos == A
+    @pytest.mark.parametrize(
+        "chunk",
+        [
+            ("values", {"todos": CLIENT_A}),
+            ("custom", todos_event(A, todos_format="langchain")),
+            ("updates", result("1", CLIENT_A)),
+        ],
+    )
+    def test_a_list_in_client_format_is_read(self, chunk: object) -> None:
+        """All lists of a graph may have that format."""
+        assert after(chunk).todos == A
 
     @pytest.mark.parametrize(
         "chunk",
@@ -131,11 +140,11 @@ class TestOrder:
         todos = [done(n) for n in range(1, 5)]
         known, frames = Followed(), list[int]()
         for at in order:
-            known = advance(known, ("custom", todos_event(todos[at], at, "first")))
+            known = advance(known, ("custom", todos_event(todos[at], at, turn="first")))
             frames.append(todos.index(known.todos or []))
         assert frames == sorted(frames)
         assert frames[-1] == 2
-        assert advance(known, ("custom", todos_event(todos[3], 0, "second"))).todos == todos[3]
+        assert advance(known, ("custom", todos_event(todos[3], 0, turn="second"))).todos == todos[3]
 
     @pytest.mark.parametrize("modes", [["updates", "custom"], ["custom"], ["updates"], ["values"]])
     def test_no_frame_of_a_run_goes_back(self, modes: Any) -> None:

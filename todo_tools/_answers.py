@@ -19,6 +19,8 @@ class Answer:
     details: TodoDetails
     todos: list[TodoItem]
     operation: Operation | None = None
+    check_failed: bool = False
+    """Whether the application's check refused the call."""
 
     @property
     def failed(self) -> bool:

@@ -1,14 +1,17 @@
-"""The list at a call: earlier calls of the same AI message are executed first."""
+"""The calls of one AI message, executed one after the other although they run at the same time."""
 
+import asyncio
+import threading
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from dataclasses import replace
 from operator import is_
 from typing import Any
 
 from langchain_core.messages.tool import ToolCall
 
-from todo_tools._answers import answer_call
+from todo_tools._answers import Answer, answer_call, refuse_call
+from todo_tools._checks import Check, Steps, not_done, to_check
 from todo_tools._records import TOOLS
 from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
 from todo_tools.arguments import CallError
@@ -16,18 +19,101 @@ from todo_tools.state import todos_in
 from todo_tools.transcript import turn_calls
 
 
-def todos_at_call(state: object, call_id: str | None, limits: TodoLimits) -> list[TodoItem]:
-    """The list that a call acts on.
+class Turn:
+    """The calls of one AI message that have no result yet, each executed once.
 
-    The state is from before the whole AI message. The todo calls before this one in that message
-    are applied first; the channel folds their operations in the same order.
+    The state is from before the whole message, so a call acts on the list that the calls before it
+    leave; the channel folds their operations in the same order. Hold a lock while steps run.
     """
+
+    def __init__(
+        self, calls: list[ToolCall], todos: list[TodoItem], limits: TodoLimits, check: Check | None
+    ) -> None:
+        self.calls = calls
+        self._settings = (todos, limits, check)
+        self.lock = threading.Lock()
+        self.async_lock = asyncio.Lock()
+        self._limits = limits
+        self._has_check = check is not None
+        # The list before each call, as far as they are executed.
+        self._lists = [todos]
+        # What the check said, by place of the call and index of the item.
+        self._reasons: dict[tuple[int, int], str | None] = {}
+        self._answered: set[str | None] = set()
+        self._same_id: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
+        for call in calls:
+            self._same_id[call["id"]].append(call)
+
+    def todos_at(self, call_id: str | None) -> Steps[list[TodoItem]]:
+        """The list that a call acts on."""
+        at = self._place(call_id)
+        while len(self._lists) <= at:
+            before = len(self._lists) - 1
+            call = self.calls[before]
+            if call["name"] in TOOLS:
+                answer = yield from self._executed(before, call["id"], call["name"], call["args"])
+                self._lists.append(answer.todos)
+            else:
+                self._lists.append(self._lists[-1])
+        return self._lists[at]
+
+    def answer(self, call_id: str | None, name: str, args: Mapping[str, Any]) -> Steps[Answer]:
+        """What a todo tool answers to its call."""
+        self._answered.add(call_id)
+        yield from self.todos_at(call_id)
+        return (yield from self._executed(self._place(call_id), call_id, name, args))
+
+    def serves(self, calls: list[ToolCall], settings: object, call_id: str | None) -> bool:
+        """Whether this is the turn of a call; a call that runs again is checked again."""
+        # By identity: arguments that are equal may differ in meaning, as `1` and `True` do.
+        same = len(calls) == len(self.calls) and all(map(is_, calls, self.calls))
+        return same and settings == self._settings and call_id not in self._answered
+
+    def _place(self, call_id: str | None) -> int:
+        return next((at for at, call in enumerate(self.calls) if call["id"] == call_id), 0)
+
+    def _executed(
+        self, at: int, call_id: str | None, name: str, args: Mapping[str, Any]
+    ) -> Steps[Answer]:
+        todos = self._lists[at]
+        try:
+            _check_id(call_id, name, args, self._same_id[call_id])
+        except CallError as error:
+            return refuse_call(name, error, todos)
+        answer = answer_call(name, args, todos, self._limits)
+        for index in to_check(answer.operation, todos) if self._has_check else ():
+            if (at, index) not in self._reasons:
+                self._reasons[at, index] = yield todos[index]
+            reason = self._reasons[at, index]
+            if reason is not None:
+                refused = refuse_call(name, not_done(index, reason), todos)
+                return replace(refused, check_failed=True)
+        return answer
+
+
+# The latest turns: without them, each call would execute all calls before it, and check them again.
+_latest: deque[Turn] = deque(maxlen=64)
+_latest_lock = threading.Lock()
+
+
+def turn_of(
+    state: object, call_id: str | None, limits: TodoLimits, check: Check | None = None
+) -> Turn:
+    """The turn of a call; the same one for all calls of an AI message."""
     calls = turn_calls(state, call_id)
-    at = next((at for at, call in enumerate(calls) if call["id"] == call_id), 0)
-    return _lists(calls, todos_in(state), limits)[at]
+    settings = (todos_in(state), limits, check)
+    with _latest_lock:
+        for turn in _latest:
+            if calls and turn.serves(calls, settings, call_id):
+                return turn
+        turn = Turn(calls, *settings)
+        _latest.append(turn)
+    return turn
 
 
-def check_id(state: object, call_id: str | None, name: str, args: Mapping[str, Any]) -> None:
+def _check_id(
+    call_id: str | None, name: str, args: Mapping[str, Any], same_id: Sequence[ToolCall]
+) -> None:
     """Refuse a todo call that has no id, or the id of an earlier call of its AI message.
 
     Raises:
@@ -35,7 +121,6 @@ def check_id(state: object, call_id: str | None, name: str, args: Mapping[str, A
     """
     if call_id is None:
         raise CallError("this call has no id, so it was not run; call again", "no call id")
-    same_id = [call for call in turn_calls(state, call_id) if call["id"] == call_id]
     if len(same_id) > 1 and not _acts(_meaning(name, args), same_id):
         raise CallError(
             "another call of this turn has the same id, so this one was not run; call again",
@@ -57,34 +142,3 @@ def _meaning(name: str, args: Mapping[str, Any]) -> object:
     """What a call says, as far as its tool is told: without arguments that it does not have."""
     known = TOOLS[name].parameters(DEFAULT_LIMITS) if name in TOOLS else args
     return name, [args.get(key) for key in known]
-
-
-# The lists of the latest turns: without them, each call would execute all calls before it.
-_latest: deque[tuple[list[ToolCall], object, list[list[TodoItem]]]] = deque(maxlen=4)
-
-
-def _lists(
-    calls: list[ToolCall], todos: list[TodoItem], limits: TodoLimits
-) -> list[list[TodoItem]]:
-    """The list before each call of a turn, and the list after the last one."""
-    for known_calls, known, lists in _latest.copy():
-        # By identity: arguments that are equal may differ in meaning, as `1` and `True` do.
-        same = len(calls) == len(known_calls) and all(map(is_, calls, known_calls))
-        if same and known == (todos, limits):
-            return lists
-    same_id: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
-    for call in calls:
-        same_id[call["id"]].append(call)
-
-    def after(todos: list[TodoItem], call: ToolCall) -> list[TodoItem]:
-        name, args, others = call["name"], call["args"], same_id[call["id"]]
-        is_refused = call["id"] is None or (
-            len(others) > 1 and not _acts(_meaning(name, args), others)
-        )
-        if name not in TOOLS or is_refused:
-            return todos
-        return answer_call(name, args, todos, limits).todos
-
-    lists = list(accumulate(calls, after, initial=todos))
-    _latest.append((calls, (todos, limits), lists))
-    return lists

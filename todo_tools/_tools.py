@@ -1,7 +1,7 @@
 """The three tools: thin StructuredTools around `answer_call`."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
@@ -11,23 +11,38 @@ from langgraph.types import Command
 from pydantic import create_model
 
 from todo_tools import _prompts as prompts
-from todo_tools._answers import Answer, answer_call, refuse_call
+from todo_tools._answers import Answer
+from todo_tools._checks import Check, TodoStructuredTool, arun_steps, require_check, run_steps
 from todo_tools._decision import PROGRESS
+from todo_tools._formats import TodosFormat, in_format, require_format
 from todo_tools._records import TOOLS, TodoTool
-from todo_tools._replay import check_id, todos_at_call
+from todo_tools._replay import Turn, turn_of
 from todo_tools._shown_list import record_block
-from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
-from todo_tools.arguments import CallError
-from todo_tools.events import TodosEvent, todos_event
+from todo_tools._todos import DEFAULT_LIMITS, TodoLimits
+from todo_tools.events import todos_event
 from todo_tools.schemas import LenientArgs, argument, optional_argument
-from todo_tools.state import has_todos, messages_in
+from todo_tools.state import format_in, has_todos, messages_in
 from todo_tools.transcript import find_call
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
 
 
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How the three tools were set up."""
+
+    limits: TodoLimits
+    check: Check | None
+    todos_format: TodosFormat | None
+    records_blocks: bool
+
+
 def create_todo_tools(
-    limits: TodoLimits = DEFAULT_LIMITS, *, descriptions: Mapping[str, str] | None = None
+    limits: TodoLimits = DEFAULT_LIMITS,
+    *,
+    descriptions: Mapping[str, str] | None = None,
+    check: Check | None = None,
+    todos_format: TodosFormat | None = None,
 ) -> list[StructuredTool]:
     """Make the tools `write_todos`, `list_todos` and `edit_todos`.
 
@@ -40,14 +55,21 @@ def create_todo_tools(
         limits: How much the model may write.
         descriptions: Other descriptions for the model, by tool name. Tools that are not named
             keep theirs.
+        check: A function, sync or async, of an item and the graph state. It answers `None`, or why
+            the item is not done. `edit_todos` then refuses to complete it, with that reason. It
+            runs once for each item of a call, before the list changes.
+        todos_format: The format of the lists in events and artifacts. By default that of the
+            graph's state: `"langchain"` for `ClientTodoState`, otherwise `"todo_tools"`. Needed
+            only with a state of your own around `fold_client_todos`.
 
     Returns:
         The three tools, in that order. `metadata` holds each one's `label`, `prompt_snippet`,
         `prompt_guidelines` and `limits`.
 
     Raises:
-        TypeError: `limits` is not a `TodoLimits`, or a description is not a string.
-        ValueError: `descriptions` names another tool.
+        TypeError: `limits` is not a `TodoLimits`, a description or `todos_format` is not a string,
+            or `check` is not a function.
+        ValueError: `descriptions` names another tool, or `todos_format` no format.
 
     Example:
         ```python
@@ -55,22 +77,29 @@ def create_todo_tools(
         assert [tool.name for tool in tools] == ["write_todos", "list_todos", "edit_todos"]
         ```
     """
-    return build_tools(limits, descriptions, records_blocks=True)
+    return build_tools(limits, descriptions, check, todos_format, records_blocks=True)
 
 
 def build_tools(
-    limits: TodoLimits, descriptions: Mapping[str, str] | None, *, records_blocks: bool
+    limits: TodoLimits,
+    descriptions: Mapping[str, str] | None,
+    check: Check | None,
+    todos_format: TodosFormat | None,
+    *,
+    records_blocks: bool,
 ) -> list[StructuredTool]:
     """Make the tools; `records_blocks` where no middleware records what prompts show."""
     if not isinstance(limits, TodoLimits):
         raise TypeError(f"limits must be a TodoLimits, got {limits!r}")
+    require_check(check)
+    if todos_format is not None:
+        require_format(todos_format)
     described = _checked(descriptions or {})
     return [
         _tool(
             name,
             replace(tool, description=described.get(name, tool.description)),
-            limits,
-            records_blocks=records_blocks,
+            _Settings(limits, check, todos_format, records_blocks),
         )
         for name, tool in TOOLS.items()
     ]
@@ -86,21 +115,25 @@ def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
     return descriptions
 
 
-def _tool(name: str, tool: TodoTool, limits: TodoLimits, *, records_blocks: bool) -> StructuredTool:
+def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        answer, message = _respond(name, args, runtime, limits)
-        update = _record(runtime) if records_blocks else {}
-        if answer.operation is not None:
-            update |= {"todos": answer.operation, "todo_loop": PROGRESS}
-        return Command(update={**update, "messages": [message]}) if update else message
+        inside, turn = _turn(runtime, settings)
+        with turn.lock:
+            steps = turn.answer(inside.tool_call_id, name, args)
+            answer = run_steps(steps, settings.check, inside.state)
+        return _respond(name, answer, inside, settings)
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        return call(runtime, **args)
+        inside, turn = _turn(runtime, settings)
+        async with turn.async_lock:
+            steps = turn.answer(inside.tool_call_id, name, args)
+            answer = await arun_steps(steps, settings.check, inside.state)
+        return _respond(name, answer, inside, settings)
 
-    return StructuredTool(
+    return TodoStructuredTool(
         name=name,
         description=tool.description,
-        args_schema=_args_schema(name, tool, limits),
+        args_schema=_args_schema(name, tool, settings.limits),
         func=call,
         coroutine=acall,
         handle_tool_error=True,
@@ -108,8 +141,10 @@ def _tool(name: str, tool: TodoTool, limits: TodoLimits, *, records_blocks: bool
             "label": tool.label,
             "prompt_snippet": prompts.PROMPT_SNIPPET,
             "prompt_guidelines": list(tool.guidelines),
-            "limits": asdict(limits),
+            "limits": asdict(settings.limits),
         },
+        limits=settings.limits,
+        check=settings.check,
     )
 
 
@@ -121,47 +156,38 @@ def _args_schema(name: str, tool: TodoTool, limits: TodoLimits) -> type[LenientA
     return create_model(name, __base__=LenientArgs, **fields)
 
 
-def _respond(
-    name: str,
-    args: Mapping[str, Any],
-    runtime: ToolRuntime[Any, Any] | None,
-    limits: TodoLimits,
-) -> tuple[Answer, ToolMessage]:
+def _turn(
+    runtime: ToolRuntime[Any, Any] | None, settings: _Settings
+) -> tuple[ToolRuntime[Any, Any], Turn]:
     if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
         # Not a ToolMessage made here: outside a graph there may be no call id to answer to.
         raise ToolException(prompts.OUTSIDE_GRAPH)
-    answer = _answer(name, args, runtime, limits)
-    if answer.operation is not None:
-        runtime.stream_writer(_event(answer.todos, runtime))
-    return answer, ToolMessage(
+    turn = turn_of(runtime.state, runtime.tool_call_id, settings.limits, settings.check)
+    return runtime, turn
+
+
+def _respond(
+    name: str, answer: Answer, runtime: ToolRuntime[Any, Any], settings: _Settings
+) -> Command[Any] | ToolMessage:
+    shown_format = settings.todos_format or format_in(runtime.state)
+    message = ToolMessage(
         answer.content,
         name=name,
         tool_call_id=runtime.tool_call_id or "",
         status="error" if answer.failed else "success",
-        artifact=answer.details,
+        artifact={**answer.details, "todos": in_format(answer.details["todos"], shown_format)},
     )
-
-
-def _event(todos: list[TodoItem], runtime: ToolRuntime[Any, Any]) -> TodosEvent:
     messages = messages_in(runtime.state)
-    at, position = find_call(messages, runtime.tool_call_id) or (None, 0)
-    return todos_event(todos, position, None if at is None else messages[at].id)
-
-
-def _answer(
-    name: str, args: Mapping[str, Any], runtime: ToolRuntime[Any, Any], limits: TodoLimits
-) -> Answer:
-    todos = todos_at_call(runtime.state, runtime.tool_call_id, limits)
-    try:
-        check_id(runtime.state, runtime.tool_call_id, name, args)
-    except CallError as error:
-        return refuse_call(name, error, todos)
-    return answer_call(name, args, todos, limits)
-
-
-def _record(runtime: ToolRuntime[Any, Any] | None) -> dict[str, Any]:
-    """Record the block that the prompt before this call showed."""
-    if runtime is None:
-        return {}
-    found = find_call(messages_in(runtime.state), runtime.tool_call_id)
-    return {**record_block(runtime.state, found[0])} if found else {}
+    found = find_call(messages, runtime.tool_call_id)
+    # The block that the prompt before this call showed.
+    update: dict[str, Any] = {}
+    if found and settings.records_blocks:
+        update |= record_block(runtime.state, found[0])
+    if answer.operation is not None:
+        at, position = found or (None, 0)
+        turn = None if at is None else messages[at].id
+        runtime.stream_writer(todos_event(answer.todos, position, shown_format, turn=turn))
+        update |= {"todos": answer.operation, "todo_loop": PROGRESS}
+    if answer.check_failed:
+        update |= {"todo_loop": {"refused": answer.details.get("error")}}
+    return Command(update={**update, "messages": [message]}) if update else message

@@ -1,18 +1,18 @@
 """A gate before other tools: first a plan with an item in progress, then the work."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import BaseTool
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from todo_tools import _prompts as prompts
+from todo_tools._checks import Check, TodoStructuredTool, arun_steps, run_steps
 from todo_tools._records import TOOLS
-from todo_tools._replay import todos_at_call
-from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
+from todo_tools._replay import Turn, turn_of
+from todo_tools._todos import DEFAULT_LIMITS, TodoItem
 
 __all__ = ["TodoGate"]
 
@@ -66,26 +66,32 @@ class TodoGate:
         self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], _Result]
     ) -> _Result:
         """Run a tool call or refuse it, as `ToolNode(wrap_tool_call=...)` takes it."""
-        return self._refused(request) or execute(request)
+        turn, check = _turn(request)
+        with turn.lock:
+            todos = run_steps(turn.todos_at(request.tool_call["id"]), check, request.state)
+        return self._refused(request, todos) or execute(request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[_Result]]
     ) -> _Result:
         """Run a tool call or refuse it, as `ToolNode(awrap_tool_call=...)` takes it."""
-        return self._refused(request) or await execute(request)
+        turn, check = _turn(request)
+        async with turn.async_lock:
+            todos = await arun_steps(turn.todos_at(request.tool_call["id"]), check, request.state)
+        return self._refused(request, todos) or await execute(request)
 
-    def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
+    def _refused(self, request: ToolCallRequest, todos: list[TodoItem]) -> ToolMessage | None:
         call = request.tool_call
-        todos = todos_at_call(request.state, call["id"], _limits(request.runtime.tools))
         reason = self.refusal(call["name"], todos)
         if reason is None:
             return None
         return ToolMessage(reason, name=call["name"], tool_call_id=call["id"] or "", status="error")
 
 
-def _limits(tools: Iterable[BaseTool]) -> TodoLimits:
-    """The limits of the todo tools that run beside the gated ones."""
-    for tool in tools:
-        if tool.name in TOOLS and tool.metadata and "limits" in tool.metadata:
-            return TodoLimits(**tool.metadata["limits"])
-    return DEFAULT_LIMITS
+def _turn(request: ToolCallRequest) -> tuple[Turn, Check | None]:
+    """The turn of a call, under the limits and the check of the todo tools beside it."""
+    limits, check = DEFAULT_LIMITS, None
+    for tool in request.runtime.tools:
+        if isinstance(tool, TodoStructuredTool):
+            limits, check = tool.limits, tool.check
+    return turn_of(request.state, request.tool_call["id"], limits, check), check

@@ -65,7 +65,9 @@ async def _converse(options: argparse.Namespace) -> int:
 
 async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqliteSaver) -> None:
     waiting: list[str] = []
-    policy = AutoContinue(grace_seconds=options.grace, stop_when=lambda _: bool(waiting))
+    policy = AutoContinue(
+        grace_seconds=options.grace, explain=False, stop_when=lambda _: bool(waiting)
+    )
     agent, workdir = session.agent, session.workdir.path
     with open_agent(
         agent,

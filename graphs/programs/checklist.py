@@ -139,7 +139,7 @@ async def _run(
 ) -> int:
     errors = _ModelErrors()
     config: RunnableConfig = {**session.config, "callbacks": [errors]}
-    policy = AutoContinue(grace_seconds=options.grace)
+    policy = AutoContinue(grace_seconds=options.grace, explain=False)
     agent, workdir = session.agent, session.workdir.path
     with open_agent(
         agent,

@@ -3,6 +3,7 @@
 from todo_tools._formatting import one_line
 from todo_tools.rendering._branches import show_branches
 from todo_tools.rendering._follow import Screen
+from todo_tools.rendering._ledger import show_ledger
 from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._notebook import follow_in_notebook
@@ -33,6 +34,7 @@ __all__ = [
     "one_line",
     "show_branches",
     "show_call",
+    "show_ledger",
     "show_messages",
     "show_result",
     "show_status",

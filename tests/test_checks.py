@@ -1,0 +1,293 @@
+"""No item is completed whose check says that it is not done."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages.tool import ToolCall
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+
+from tests.support import Graph, items, results_in
+from todo_tools import (
+    AutoContinue,
+    TodoGate,
+    TodoItem,
+    TodoState,
+    add_auto_continue,
+    create_todo_tools,
+    format_todos,
+)
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+Check = Callable[[TodoItem, Any], str | None]
+
+
+def edit(action: str, *indices: int) -> ToolCall:
+    return call("edit_todos", action=action, indices=list(indices))
+
+
+def node_graph(check: Any, **node: Any) -> Graph:
+    """The tools alone, with a tool that is not ours."""
+
+    def shell(command: str) -> str:
+        """Run a command."""
+        return "ok"
+
+    builder = StateGraph(TodoState)
+    builder.add_node("tools", ToolNode([*create_todo_tools(check=check), shell], **node))
+    builder.add_edge(START, "tools")
+    return builder.compile()
+
+
+def agent(check: Any, *calls: ToolCall, **options: Any) -> Graph:
+    """LangChain's agent: one task for each call, in threads."""
+    model = ScriptedChatModel(script=[turn("", *calls), "Done."])
+    middleware = TodoMiddleware(check=check, policy=None, **options)
+    return create_agent(model, middleware=[middleware])
+
+
+def run(graph: Graph, todos: list[TodoItem], *calls: ToolCall) -> dict[str, Any]:
+    return graph.invoke({"messages": [turn("", *calls)], "todos": todos})
+
+
+def never(item: TodoItem, state: Any) -> str:
+    return "2 tests fail"
+
+
+def only(*texts: str) -> Check:
+    return lambda item, state: None if item["text"] in texts else "not yet"
+
+
+class Counting:
+    """A check that writes down what it was asked."""
+
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self.asked: list[str] = []
+
+    def __call__(self, item: TodoItem, state: Any) -> str | None:
+        self.asked.append(item["text"])
+        return self.check(item, state)
+
+
+class TestRefusal:
+    def test_an_item_that_is_not_done_is_not_completed(self) -> None:
+        """The model reads which item, why, and what to do."""
+        final = run(node_graph(never), items("a"), edit("complete", 0))
+        (message,) = results_in(final)
+        assert message.status == "error"
+        assert message.content == (
+            "Error: item 0 is not done: 2 tests fail; nothing was changed, finish the item and "
+            "complete it again"
+        )
+        assert message.artifact["error"] == "item 0 is not done: 2 tests fail"
+        assert final["todos"] == items("a")
+
+    def test_a_call_completes_all_of_its_items_or_none(self) -> None:
+        final = run(node_graph(only("a")), items("a", "b"), edit("complete", 0, 1))
+        assert final["todos"] == items("a", "b")
+
+    def test_an_item_that_is_done_is_completed(self) -> None:
+        final = run(node_graph(only("a")), items("a", "b"), edit("complete", 0))
+        assert [todo["status"] for todo in final["todos"]] == ["completed", "not_started"]
+
+    def test_a_long_reason_stays_short_and_on_one_line(self) -> None:
+        """A reason cannot pass for a line of the list."""
+        graph = node_graph(lambda item, state: "no\n✓ [0] a" + "x" * 10_000)
+        (message,) = results_in(run(graph, items("a"), edit("complete", 0)))
+        assert len(message.text) <= 300
+        assert "\n" not in message.text
+
+    @pytest.mark.parametrize("action", ["start", "abandon"])
+    def test_other_actions_are_not_checked(self, action: str) -> None:
+        (message,) = results_in(run(node_graph(never), items("a"), edit(action, 0)))
+        assert message.status == "success"
+
+    def test_the_check_is_given_the_state_of_the_graph(self) -> None:
+        graph = node_graph(lambda item, state: f"{len(state['messages'])} message")
+        (message,) = results_in(run(graph, items("a"), edit("complete", 0)))
+        assert "1 message" in message.text
+
+
+class TestHowOften:
+    def test_once_for_each_item_of_a_call(self) -> None:
+        check = Counting(lambda item, state: None)
+        run(node_graph(check), items("a", "b"), edit("complete", 1, 0, 1))
+        assert check.asked == ["b", "a"]
+
+    def test_not_for_what_is_completed_already(self) -> None:
+        check = Counting(lambda item, state: None)
+        run(node_graph(check), [{"text": "a", "status": "completed"}], edit("complete", 0))
+        assert check.asked == []
+
+    @pytest.mark.parametrize("graph", [node_graph, agent])
+    def test_once_although_later_calls_of_the_turn_depend_on_it(self, graph: Any) -> None:
+        """The calls run at the same time; each must know what the ones before it did."""
+        check = Counting(never)
+        calls = (edit("complete", 0), *(call("list_todos") for _ in range(9)))
+        if graph is agent:
+            built = agent(check, *calls)
+            built.invoke({"messages": [HumanMessage("Go.")], "todos": items("a")})
+        else:
+            run(node_graph(check), items("a"), *calls)
+        assert check.asked == ["a"]
+
+    def test_not_again_in_a_fork(self) -> None:
+        """What was completed before the fork is in its state."""
+        check = Counting(lambda item, state: None)
+        model = ScriptedChatModel(script=[turn("", edit("complete", 0)), "Done.", "Again done."])
+        graph: Graph = create_agent(
+            model,
+            middleware=[TodoMiddleware(check=check, policy=None)],
+            checkpointer=InMemorySaver(),
+        )
+        config: Any = {"configurable": {"thread_id": "1"}}
+        graph.invoke({"messages": [HumanMessage("Go.")], "todos": items("a")}, config)
+        fork = next(
+            s
+            for s in graph.get_state_history(config)
+            if s.next == ("model",) and (s.values["todos"][0]["status"] == "completed")
+        )
+        assert graph.invoke(None, fork.config)["messages"][-1].text == "Again done."
+        assert check.asked == ["a"]
+
+    def test_again_when_the_same_call_runs_again(self) -> None:
+        """What a check said is not kept longer than its turn."""
+        check = Counting(never)
+        graph = node_graph(check)
+        state: Any = {"messages": [turn("", edit("complete", 0))], "todos": items("a")}
+        graph.invoke(state)
+        graph.invoke(state)
+        assert check.asked == ["a", "a"]
+
+
+class TestSeveralCalls:
+    @pytest.mark.parametrize("name", ["node", "agent"])
+    def test_calls_after_a_refused_one_are_answered_by_what_happened(self, name: str) -> None:
+        calls = (edit("complete", 0), edit("complete", 1), call("list_todos"))
+        check = only("b")
+        if name == "agent":
+            final = agent(check, *calls).invoke({"messages": ["Go."], "todos": items("a", "b")})
+        else:
+            final = run(node_graph(check), items("a", "b"), *calls)
+        first, second, third = results_in(final)
+        assert (first.status, second.status) == ("error", "success")
+        assert third.text == format_todos(final["todos"])
+        assert [todo["status"] for todo in final["todos"]] == ["not_started", "completed"]
+
+    def test_the_gate_knows_what_happened(self) -> None:
+        """An item whose completion was refused is still in progress, so work may go on."""
+        gate = TodoGate()
+        graph = node_graph(
+            never, wrap_tool_call=gate.wrap_tool_call, awrap_tool_call=gate.awrap_tool_call
+        )
+        started: list[TodoItem] = [{"text": "a", "status": "in_progress"}]
+        final = run(graph, started, edit("complete", 0), call("shell", command="ls"))
+        assert results_in(final)[1].text == "ok"
+
+
+class TestSyncAndAsync:
+    async def test_an_async_check_is_awaited(self) -> None:
+        async def check(item: TodoItem, state: Any) -> str | None:
+            await asyncio.sleep(0)
+            return "not yet"
+
+        graph = node_graph(check)
+        final = await graph.ainvoke(
+            {"messages": [turn("", edit("complete", 0), call("list_todos"))], "todos": items("a")}
+        )
+        assert [message.status for message in results_in(final)] == ["error", "success"]
+
+    async def test_a_check_that_blocks_does_not_block_the_event_loop(self) -> None:
+        loop = threading.get_ident()
+        ran_in: list[int] = []
+
+        def check(item: TodoItem, state: Any) -> None:
+            ran_in.append(threading.get_ident())
+
+        await node_graph(check).ainvoke(
+            {"messages": [turn("", edit("complete", 0))], "todos": items("a")}
+        )
+        assert ran_in != [loop]
+
+    def test_an_async_check_in_a_sync_run_is_an_error_of_the_developer(self) -> None:
+        async def check(item: TodoItem, state: Any) -> str | None:
+            return None
+
+        with pytest.raises(TypeError, match="use ainvoke"):
+            run(node_graph(check), items("a"), edit("complete", 0))
+
+
+class TestMistakes:
+    def test_a_check_must_be_a_function(self) -> None:
+        with pytest.raises(TypeError, match="check must be a function"):
+            create_todo_tools(check="make test")  # type: ignore[arg-type]  # the mistake
+
+    def test_a_check_must_answer_none_or_a_reason(self) -> None:
+        """`False` might mean either, so it is refused."""
+        with pytest.raises(TypeError, match="None or the reason as a string, got False"):
+            run(node_graph(lambda item, state: False), items("a"), edit("complete", 0))
+
+    def test_what_a_check_raises_reaches_the_caller(self) -> None:
+        def check(item: TodoItem, state: Any) -> str | None:
+            raise OSError("no such program")
+
+        with pytest.raises(OSError, match="no such program"):
+            run(node_graph(check), items("a"), edit("complete", 0))
+
+
+def test_the_loop_ends_for_a_check_that_never_passes() -> None:
+    """And the state says which item it was."""
+
+    def rule(messages: Any) -> AIMessage | str:
+        refused = isinstance(messages[-1], HumanMessage)
+        return turn("", edit("complete", 0)) if refused else "It is done."
+
+    model = ScriptedChatModel(script=rule)
+    tools = create_todo_tools(check=never)
+    builder = StateGraph(TodoState)
+    builder.add_node("agent", lambda state: {"messages": [model.invoke(state["messages"])]})
+    builder.add_node("tools", ToolNode(tools))
+    builder.add_edge(START, "agent")
+    builder.add_edge("tools", "agent")
+    graph = add_auto_continue(builder, policy=AutoContinue(max_in_a_row=5)).compile()
+    final = graph.invoke(
+        {"messages": [HumanMessage("Go.")], "todos": items("a")}, {"recursion_limit": 100}
+    )
+    assert final["todo_loop"]["outcome"] == "limit_in_a_row"
+    assert final["todo_loop"]["refused"] == "item 0 is not done: 2 tests fail"
+
+
+def test_a_change_of_the_list_forgets_which_item_was_refused() -> None:
+    final = run(node_graph(never), items("a"), edit("complete", 0), edit("start", 0))
+    assert final["todo_loop"]["refused"] is None
+
+
+CALLS = st.one_of(
+    st.builds(edit, st.sampled_from(["start", "complete", "abandon"]), st.integers(0, 3)),
+    st.builds(
+        lambda mode, texts: call("write_todos", mode=mode, index=0, todos=texts),
+        st.sampled_from(["replace", "append", "insert"]),
+        st.lists(st.sampled_from("ab"), max_size=2),
+    ),
+)
+
+
+@settings(max_examples=100)
+@given(turns=st.lists(st.lists(CALLS, min_size=1, max_size=4), max_size=4))
+def test_no_item_is_completed_against_its_check(turns: list[list[ToolCall]]) -> None:
+    """Whatever the model does; items called "a" are never done."""
+    graph = node_graph(only("b"))
+    todos = items("a", "b")
+    for calls in turns:
+        todos = run(graph, todos, *calls)["todos"]
+        assert {"text": "a", "status": "completed"} not in todos

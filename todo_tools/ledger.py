@@ -1,0 +1,186 @@
+"""What each item of a list cost, read from a history alone: no state, nothing to switch on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import cast
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata, add_usage
+from langchain_core.messages.tool import ToolCall
+
+from todo_tools._records import TOOLS
+from todo_tools._todos import TodoItem
+from todo_tools.clients import from_client_todos
+from todo_tools.transcript import is_from_user, list_after
+
+__all__ = ["Cost", "ItemCost", "Ledger", "ledger"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a part of a run cost. `+` adds two parts."""
+
+    calls: int = 0
+    """Calls of the model."""
+    usage: UsageMetadata = field(default_factory=lambda: add_usage(None, None))
+    """Tokens as LangChain counts them; read from the cache are
+    `usage["input_token_details"]["cache_read"]`."""
+    tools: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Calls of each tool, by name."""
+    errors: int = 0
+    """Tool calls that failed or could not be read."""
+    seconds: float = 0.0
+    """Time between answers of the model; zero where the provider does not date its answers."""
+
+    def __add__(self, other: "Cost") -> "Cost":
+        names = {**self.tools, **other.tools}
+        return Cost(
+            calls=self.calls + other.calls,
+            usage=add_usage(self.usage, other.usage),
+            tools={name: self.tools.get(name, 0) + other.tools.get(name, 0) for name in names},
+            errors=self.errors + other.errors,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCost:
+    """An item as it was last seen, and what it cost."""
+
+    index: int | None
+    """Its place in the list; `None` if it was removed."""
+    todo: TodoItem
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a history cost: `items` and `other` are its parts, `bookkeeping` is in both."""
+
+    items: tuple[ItemCost, ...]
+    """The items of the list in order, then those that were removed from it."""
+    other: Cost
+    """What belonged to no item: planning, answers between items, the final answer."""
+    bookkeeping: Cost
+    """Turns of the model that called todo tools and no other tool."""
+
+    @property
+    def total(self) -> Cost:
+        """The sum of all parts: exactly the usage that the messages report."""
+        return sum((item.cost for item in self.items), self.other)
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """An item while the history is read."""
+
+    todo: TodoItem
+    cost: Cost = field(default_factory=Cost)
+
+
+def ledger(messages: Sequence[AnyMessage]) -> Ledger:
+    """Add up what each item cost between its start and its completion.
+
+    A model call or a tool call belongs to the item in progress when it was made; to the first one,
+    if several are. An item is the same one as long as its text is. Threads of LangChain's
+    `TodoListMiddleware` are read from the arguments of its `write_todos`.
+
+    Args:
+        messages: A history, oldest first. What was removed from it is not counted.
+
+    Returns:
+        The cost of each item, of what belonged to none, and of bookkeeping.
+
+    Example:
+        ```python
+        costs = ledger([HumanMessage("Hello."), AIMessage("Hello!")])
+        assert costs.total.calls == 1
+        ```
+    """
+    entries: list[_Entry] = []
+    removed: list[_Entry] = []
+    other = _Entry({"text": "", "status": "not_started"})
+    bookkeeping = Cost()
+    for answer, seconds, results in _turns(messages):
+        cost = _model_call(answer, seconds)
+        _current(entries, other).cost += cost
+        if answer.tool_calls and all(call["name"] in TOOLS for call in answer.tool_calls):
+            bookkeeping += cost
+        for call in answer.tool_calls:
+            result = results.get(call["id"] or "")
+            failed = result is not None and result.status == "error"
+            _current(entries, other).cost += Cost(tools={call["name"]: 1}, errors=int(failed))
+            todos = _list_after(call, result)
+            if todos is not None:
+                before, entries = entries, _carried_on(entries, todos)
+                removed += [entry for entry in before if entry not in entries]
+    items = [ItemCost(index, entry.todo, entry.cost) for index, entry in enumerate(entries)]
+    items += [ItemCost(None, entry.todo, entry.cost) for entry in removed if entry.cost != Cost()]
+    return Ledger(tuple(items), other.cost, bookkeeping)
+
+
+def _turns(
+    messages: Sequence[AnyMessage],
+) -> Iterator[tuple[AIMessage, float, dict[str, ToolMessage]]]:
+    """Each answer of the model, the seconds since the one before it, and the results it got.
+
+    A person's pause does not count. Ids of calls may be the same in every turn.
+    """
+    last: float | None = None
+    starts = [at for at, message in enumerate(messages) if isinstance(message, AIMessage)]
+    for start, end in pairwise([*starts, len(messages)]):
+        answer, *others = messages[start:end]
+        now = _made_at(answer)
+        yield (
+            cast("AIMessage", answer),
+            max(now - last, 0.0) if now is not None and last is not None else 0.0,
+            {m.tool_call_id: m for m in others if isinstance(m, ToolMessage)},
+        )
+        last = None if any(map(is_from_user, others)) else last if now is None else now
+
+
+def _current(entries: Sequence[_Entry], other: _Entry) -> _Entry:
+    return next((entry for entry in entries if entry.todo["status"] == "in_progress"), other)
+
+
+def _model_call(message: AIMessage, seconds: float) -> Cost:
+    usage = add_usage(None, message.usage_metadata)
+    return Cost(calls=1, usage=usage, errors=len(message.invalid_tool_calls), seconds=seconds)
+
+
+def _list_after(call: ToolCall, result: ToolMessage | None) -> list[TodoItem] | None:
+    """The list after a call that changed it: this pack's artifact, or LangChain's arguments."""
+    if result is None or result.status == "error":
+        return None
+    if call["name"] != "write_todos" or "mode" in call["args"]:
+        return list_after(result)
+    try:
+        return from_client_todos(call["args"].get("todos"))
+    except ValueError:
+        return None
+
+
+def _carried_on(entries: list[_Entry], todos: list[TodoItem]) -> list[_Entry]:
+    """The entries of a new list; an item whose text stayed keeps its costs."""
+    before = [entry.todo["text"] for entry in entries]
+    after = [todo["text"] for todo in todos]
+    kept = [_Entry(todo) for todo in todos]
+    for old, new, size in SequenceMatcher(a=before, b=after, autojunk=False).get_matching_blocks():
+        kept[new : new + size] = entries[old : old + size]
+    for entry, todo in zip(kept, todos, strict=True):
+        entry.todo = todo
+    return kept
+
+
+def _made_at(message: AnyMessage) -> float | None:
+    """When a provider says that it made an answer, as OpenAI and Ollama do."""
+    stamp: object = message.response_metadata.get("created_at")
+    if isinstance(stamp, str):
+        try:
+            return datetime.fromisoformat(stamp).timestamp()
+        except ValueError:
+            return None
+    return float(cast("float", stamp)) if isinstance(stamp, int | float) else None

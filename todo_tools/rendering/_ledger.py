@@ -1,0 +1,66 @@
+"""What each item cost, as a table."""
+
+from todo_tools._formatting import one_line
+from todo_tools.ledger import Cost, Ledger
+from todo_tools.rendering._lines import Line, Span
+from todo_tools.rendering._views import View
+
+_HEADINGS = ("share", "calls", "in", "cached", "out", "tools", "errors", "time")
+
+
+def show_ledger(costs: Ledger) -> View:
+    """Show what each item of a list cost.
+
+    Args:
+        costs: What `todo_tools.ledger.ledger` read from a history.
+
+    Returns:
+        A line for each item, for what belonged to none, for all, and for the bookkeeping in it:
+        share of all tokens, calls of the model, tokens in, those of them from the cache, tokens
+        out, calls of tools, failed ones, time. A column without a figure is left out.
+
+    Example:
+        ```python
+        print(show_ledger(ledger(state["messages"])))
+        ```
+    """
+    total = costs.total
+    named = [(_name(item.index), one_line(item.todo["text"]), item.cost) for item in costs.items]
+    named += [("", "no item", costs.other), ("", "all", total)]
+    named += [("", "bookkeeping (in the lines above)", costs.bookkeeping)]
+    rows = [_HEADINGS, *(_cells(cost, total.usage["total_tokens"]) for *_, cost in named)]
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    leads = ["".join(map(_padded, row, widths)) for row in zip(*columns, strict=True)]
+    return View(
+        (
+            Line((Span("item", "dim"),), (Span(leads[0], "dim"),)),
+            *(
+                Line((Span(text, "text" if name else "muted"),), (Span(lead), Span(name, "accent")))
+                for lead, (name, text, _) in zip(leads[1:], named, strict=True)
+            ),
+        )
+    )
+
+
+def _name(index: int | None) -> str:
+    return "[-] " if index is None else f"[{index}] "
+
+
+def _padded(cell: str, width: int) -> str:
+    return cell.rjust(width) + "  "
+
+
+def _cells(cost: Cost, tokens: int) -> tuple[str, ...]:
+    usage = cost.usage
+    figures = (
+        cost.calls,
+        usage["input_tokens"],
+        usage.get("input_token_details", {}).get("cache_read", 0),
+        usage["output_tokens"],
+        sum(cost.tools.values()),
+        cost.errors,
+    )
+    share = f"{usage['total_tokens'] / tokens:.0%}" if tokens else ""
+    time = f"{cost.seconds:,.0f} s" if cost.seconds else ""
+    return (share, *(f"{figure:,}" if figure else "" for figure in figures), time)
