@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-fast test-lowest coverage lint format bench campaign picture notebooks clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench campaign clients picture notebooks clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
@@ -35,6 +35,12 @@ bench: .venv/.ready-bench
 # About 20 minutes on two cores. CAMPAIGN="--seconds 60 kills" chooses; --help lists the options.
 campaign: .venv/.ready
 	$(BIN)/python -m campaigns $(CAMPAIGN)
+
+# Builds the public interfaces into .clients and tests with them; says what it lacks and skips
+# where it cannot.
+clients: .venv/.ready
+	-$(BIN)/python -m pip install --quiet --group clients
+	$(BIN)/python -m tests.clients
 
 format: .venv/.ready
 	$(BIN)/ruff format
