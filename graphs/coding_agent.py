@@ -24,6 +24,7 @@ from graphs.tools.shell import MAX_OUTPUT_BYTES
 from graphs.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
 from todo_tools import AutoContinue, TodoGate, TodoItem, TodoLimits, format_todos
 from todo_tools.arguments import CallError, read_index, read_texts
+from todo_tools.clients import TodosFormat
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import todos_in
 
@@ -85,6 +86,7 @@ def build_coding_agent(
     tasks: BackgroundTasks | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     env: Mapping[str, str] | None = None,
+    todos_format: TodosFormat = "todo_tools",
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the agent.
 
@@ -106,6 +108,7 @@ def build_coding_agent(
             longer used, at the latest with the program.
         checkpointer: Where threads are kept.
         env: Variables that commands get, besides those that they always get.
+        todos_format: `"langchain"` where people look at it in LangChain's clients.
 
     Returns:
         The compiled graph; its nodes are `model` and `tools`, and those of the middleware.
@@ -125,7 +128,12 @@ def build_coding_agent(
         tool_token_limit_before_evict=_TOKENS_OF_A_RESULT,
         human_message_token_limit_before_evict=None,
     )
-    todos = TodoMiddleware(limits=limits, policy=policy, gate=TodoGate() if ask_plan else None)
+    todos = TodoMiddleware(
+        limits=limits,
+        policy=policy,
+        gate=TodoGate() if ask_plan else None,
+        todos_format=todos_format,
+    )
     middleware: list[AgentMiddleware[Any, Any, Any]] = [
         todos,
         files,

@@ -244,7 +244,11 @@ def notes_tool() -> StructuredTool:
         args_schema=create_model(
             "notes",
             __base__=LenientArgs,
-            action=argument(type="string", enum=["add", "list", "get", "remove"]),
+            action=argument(
+                type="string",
+                enum=["add", "list", "get", "remove"],
+                description="What to do: add, list, get or remove",
+            ),
             text=optional_argument(type="string", description="Text of the note, for 'add'"),
             id=optional_argument(type="integer", description="Note id, for 'get' and 'remove'"),
         ),
@@ -255,13 +259,17 @@ def notes_tool() -> StructuredTool:
 
 
 def build_graph(
-    model: BaseChatModel, *, policy: AutoContinue = AutoContinue()
+    model: BaseChatModel,
+    *,
+    policy: AutoContinue = AutoContinue(),
+    state_schema: type[Any] = NotesState,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Build an agent with notes and todos, uncompiled.
 
     Args:
         model: Any chat model that can call tools.
         policy: When and how the agent is sent back to work.
+        state_schema: `NotesState`, or a state with the same channels.
 
     Returns:
         The builder; call `.compile(checkpointer=...)` on it.
@@ -275,7 +283,7 @@ def build_graph(
     def update(answer: BaseMessage) -> dict[str, list[BaseMessage]]:
         return {"messages": [answer]}
 
-    builder = StateGraph(NotesState)
+    builder = StateGraph(state_schema)
     agent = RunnableLambda(prompt) | model.bind_tools(tools) | RunnableLambda(update)
     builder.add_node("agent", agent)
     builder.add_node("tools", ToolNode(tools))

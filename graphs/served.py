@@ -6,6 +6,8 @@ that is a new temporary directory.
 
 No graph here runs a command unless a person approves it: only the coding agent has a shell, and it
 asks.
+
+The lists have the format of LangChain's clients, which are what people look at a server with.
 """
 
 import asyncio
@@ -14,7 +16,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any, NotRequired
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -24,6 +26,8 @@ from graphs import notes as notes_example
 from graphs import until_done as until_done_example
 from graphs.coding_agent import build_coding_agent
 from graphs.model import chat_model, is_stand_in
+from graphs.notes import Notes, fold_notes
+from todo_tools.state import ClientTodoState
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -46,10 +50,20 @@ _BASE = _base_directory()
 _CODING_MODEL = chat_model(_MODEL, command_tool="execute")
 _building = Lock()
 
+
+class ClientNotesState(ClientTodoState):
+    """`NotesState` with the list in the format of LangChain's clients."""
+
+    notes: NotRequired[Annotated[Notes, fold_notes]]
+
+
 notes = notes_example.build_graph(
-    notes_example.notes_model() if is_stand_in(_MODEL) else chat_model(_MODEL)
-).compile()
-until_done = until_done_example.build_graph(chat_model(_MODEL)).compile()
+    notes_example.notes_model() if is_stand_in(_MODEL) else chat_model(_MODEL),
+    state_schema=ClientNotesState,
+).compile(name="notes")
+until_done = until_done_example.build_graph(
+    chat_model(_MODEL), state_schema=ClientTodoState
+).compile(name="until_done")
 
 
 async def coding_agent(config: RunnableConfig) -> Graph:
@@ -77,4 +91,6 @@ def _build_agent(thread: str) -> Graph:
     """Build an agent; one that is dropped from the cache ends its background tasks."""
     directory = _BASE / thread
     directory.mkdir(exist_ok=True)
-    return build_coding_agent(_CODING_MODEL, directory)
+    agent = build_coding_agent(_CODING_MODEL, directory, todos_format="langchain")
+    agent.name = "coding_agent"  # `create_agent(name=...)` would also put it on every message
+    return agent

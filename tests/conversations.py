@@ -17,6 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from graphs.until_done import build_graph
 from tests.support import items
 from todo_tools import AutoContinue, TodoItem
+from todo_tools._shown_history import without_notice
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call
 
@@ -50,18 +51,18 @@ TOOLS = [look, describe, cut_off]
 POLICY = AutoContinue(max_in_a_row=2)
 
 
-def hand_built(model: ScriptedChatModel) -> Agent:
+def hand_built(model: ScriptedChatModel, policy: AutoContinue = POLICY) -> Agent:
     """The loop in a graph of one's own, whose view is `model_view`."""
-    graph = build_graph(model, TOOLS, policy=POLICY)
+    graph = build_graph(model, TOOLS, policy=policy)
     return graph.compile(checkpointer=InMemorySaver())
 
 
-def with_middleware(model: ScriptedChatModel) -> Agent:
+def with_middleware(model: ScriptedChatModel, policy: AutoContinue = POLICY) -> Agent:
     """LangChain's agent with the middleware."""
     return create_agent(
         model,
         TOOLS,
-        middleware=[TodoMiddleware(policy=POLICY)],
+        middleware=[TodoMiddleware(policy=policy)],
         checkpointer=InMemorySaver(),
     )
 
@@ -90,7 +91,7 @@ class ModelCall:
     prompt: list[BaseMessage]
     """What the model was sent, without the system prompt."""
     history: list[AnyMessage]
-    """What was stored when it was sent."""
+    """What was stored when it was sent, without the loop's notices for people."""
 
 
 def model_calls(build: Callable[[ScriptedChatModel], Agent], of: Conversation) -> list[ModelCall]:
@@ -103,7 +104,7 @@ def model_calls(build: Callable[[ScriptedChatModel], Agent], of: Conversation) -
         given = {"messages": [run.message]}
         with suppress(CutOffError):
             graph.invoke(given if run.todos is None else {**given, "todos": run.todos}, config)
-    stored: list[AnyMessage] = graph.get_state(config).values["messages"]
+    stored = [without_notice(message) for message in graph.get_state(config).values["messages"]]
     answers = [at for at, message in enumerate(stored) if isinstance(message, AIMessage)]
     return [
         ModelCall([m for m in prompt if not isinstance(m, SystemMessage)], stored[:at])

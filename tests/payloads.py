@@ -70,8 +70,13 @@ def mistral_messages(messages: Messages) -> list[dict[str, Any]]:
     return _mistral._create_message_dicts(list(messages), None)[0]
 
 
+def anthropic_request(messages: Messages) -> dict[str, Any]:
+    """The request that Anthropic's API gets."""
+    return dict(_anthropic._get_request_payload(list(messages)))
+
+
 def _anthropic_shape(messages: Messages) -> Shape:
-    return _shape(_anthropic._get_request_payload(list(messages))["messages"])
+    return _shape(anthropic_request(messages)["messages"])
 
 
 def _openai_shape(messages: Messages) -> Shape:

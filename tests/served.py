@@ -12,7 +12,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from graphs.until_done import build_graph
-from todo_tools import AutoContinue, TodoState
+from todo_tools import AutoContinue, DeltaTodoState, TodoState
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import checklist_model
 
@@ -40,6 +40,7 @@ async def _block(state: TodoState) -> dict[str, Any]:
 grace = _hand_built(GRACE)
 grace_agent = _agent(GRACE)
 ask = _hand_built(ASK)
+delta = build_graph(checklist_model(rest_after=1), state_schema=DeltaTodoState).compile()
 ask_agent = _agent(ASK)
 blocking = StateGraph(TodoState).add_node("block", _block).add_edge(START, "block").compile()
 

@@ -27,6 +27,7 @@ operations: st.SearchStrategy[Operation] = st.one_of(
             "indices": st.lists(indices, max_size=4),
         }
     ),
+    st.fixed_dictionaries({"op": st.just("merge"), "base": todo_lists, "todos": todo_lists}),
 )
 
 # No larger: LangGraph's serializer cannot store the AI message itself then.

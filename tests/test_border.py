@@ -48,6 +48,7 @@ PUBLIC = {
     "todo_tools.clients": [
         "ClientStatus",
         "ClientTodo",
+        "TodosFormat",
         "from_client_todos",
         "to_client_todos",
     ],
@@ -69,9 +70,19 @@ PUBLIC = {
         "TodoAgentState",
         "TodoMiddleware",
     ],
+    "todo_tools.operations": [
+        "Operation",
+        "abandon_items",
+        "append_items",
+        "complete_items",
+        "insert_items",
+        "replace_items",
+        "start_items",
+    ],
     "todo_tools.rendering": [
         "Followed",
         "Line",
+        "LiveLines",
         "Screen",
         "Span",
         "View",
@@ -85,6 +96,7 @@ PUBLIC = {
         "show_branches",
         "show_call",
         "show_ledger",
+        "show_messages",
         "show_result",
         "show_status",
         "show_todos",
@@ -103,6 +115,7 @@ PUBLIC = {
         "fold_client_todos",
         "fold_todos",
         "fold_todos_batch",
+        "format_in",
         "has_blocks",
         "has_todos",
         "loop_in",
@@ -130,7 +143,16 @@ PUBLIC = {
 }
 """Every name that a user may import. A change here is a change for every user."""
 
-PURE = {"_todos", "_formatting", "arguments", "_operations", "_records", "_answers", "_prompts"}
+PURE = {
+    "_todos",
+    "_formatting",
+    "arguments",
+    "_operations",
+    "operations",
+    "_records",
+    "_answers",
+    "_prompts",
+}
 
 
 def modules() -> dict[str, ast.Module]:

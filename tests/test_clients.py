@@ -1,25 +1,36 @@
 """The list in the format of LangChain's clients, in a single channel."""
 
-from typing import Any
+import re
+from typing import Annotated, Any, get_args
 
 import pytest
+from deepagents import create_deep_agent
 from hypothesis import given
 from langchain.agents import create_agent
 from langchain.agents.middleware.todo import Todo
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import add_messages
 from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
 from tests.strategies import operations, todo_lists
-from tests.support import BEGIN, edit, items
-from todo_tools import TodoItem, todos_from_messages
+from tests.support import BEGIN, edit, items, plan, results_in, tool_graph
+from todo_tools import AutoContinue, TodoItem, TodoState, create_todo_tools, todos_from_messages
 from todo_tools._operations import Operation, apply
-from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
+from todo_tools.clients import ClientTodo, TodosFormat, from_client_todos, to_client_todos
 from todo_tools.gate import TodoGate
-from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import ClientTodoState, fold_client_todos
+from todo_tools.middleware import ClientTodoAgentState, TodoMiddleware
+from todo_tools.state import (
+    ClientTodoState,
+    LoopState,
+    fold_client_todos,
+    format_in,
+    merge_loop,
+)
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 OURS = [
@@ -100,6 +111,110 @@ def what_a_client_reads(values: dict[str, Any]) -> dict[str, list[str]]:
         status: [todo["content"] for todo in todos if todo["status"] == status]
         for status in ("pending", "in_progress", "completed")
     }
+
+
+LANGCHAIN: TodosFormat = "langchain"
+
+
+def hand_built(model: ScriptedChatModel, policy: AutoContinue, todos_format: TodosFormat) -> Any:
+    state = ClientTodoState if todos_format == LANGCHAIN else TodoState
+    builder = build_graph(model, policy=policy, state_schema=state)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def agent(model: ScriptedChatModel, policy: AutoContinue, todos_format: TodosFormat) -> Any:
+    middleware = TodoMiddleware(policy=policy, todos_format=todos_format)
+    return create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+
+
+def deep_agent(model: ScriptedChatModel, policy: AutoContinue, todos_format: TodosFormat) -> Any:
+    middleware = TodoMiddleware(policy=policy, todos_format=todos_format)
+    return create_deep_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+
+
+class TestOneFormat:
+    """Each list that leaves a graph has the format of that graph, from the first call on."""
+
+    @pytest.mark.parametrize("build", [hand_built, agent, deep_agent])
+    @pytest.mark.parametrize("todos_format", get_args(TodosFormat))
+    def test_state_events_artifacts_and_questions_agree(
+        self, build: Any, todos_format: TodosFormat, config: RunnableConfig
+    ) -> None:
+        plan_and_drop = turn(
+            "",
+            call("write_todos", mode="replace", todos=["a", "b"]),
+            call("edit_todos", action="abandon", indices=[0]),
+        )
+        model = ScriptedChatModel(script=[plan_and_drop, "Too early."])
+        graph = build(model, AutoContinue(ask=True), todos_format)
+        events = list(graph.stream(BEGIN, config, stream_mode="custom"))
+        lists = [event for event in events if event["type"] == "todos"]
+        state = graph.get_state(config)
+        left = [
+            *(event["todos"] for event in sorted(lists, key=lambda event: event["position"])),
+            *(result.artifact["todos"] for result in results_in(state.values)),
+            state.interrupts[0].value["todos"],
+            state.values["todos"],
+        ]
+        written, dropped = items("a", "b"), [*items("a", status="abandoned"), *items("b")]
+        assert list(map(from_client_todos, left)) == [*[written, dropped] * 2, *[dropped] * 2]
+        names = {"langchain": "content", "todo_tools": "text"}
+        assert {name for todos in left for todo in todos for name in todo} == {
+            names[todos_format],
+            "status",
+            *(["abandoned"] if todos_format == LANGCHAIN else []),
+        }
+
+    def test_the_model_is_shown_the_same_in_either_format(self, config: RunnableConfig) -> None:
+        prompts = []
+        for todos_format in get_args(TodosFormat):
+            model = ScriptedChatModel(script=[plan("a", "b"), edit("start", 0), "Done."])
+            agent(model, AutoContinue(max_in_turn=0), todos_format).invoke(BEGIN, config)
+            prompts.append([[message.text for message in prompt] for prompt in model.prompts])
+        assert prompts[0] == prompts[1]
+
+    def test_a_state_of_the_user_decides_by_what_it_derives_from(
+        self, config: RunnableConfig
+    ) -> None:
+        """A state around `fold_client_todos` alone needs the setting on the tools."""
+
+        class Derived(ClientTodoState):
+            report: str
+
+        class Own(TypedDict):
+            messages: Annotated[list[AnyMessage], add_messages]
+            todos: Annotated[list[ClientTodo], fold_client_todos]
+            todo_loop: Annotated[LoopState, merge_loop]
+
+        begin = {"messages": [plan("a")]}
+        pending = to_client_todos(items("a"))
+        for state, tools in (
+            (Derived, create_todo_tools()),
+            (Own, create_todo_tools(todos_format=LANGCHAIN)),
+        ):
+            final = tool_graph(tools, state).invoke(begin)
+            assert results_in(final)[0].artifact["todos"] == final["todos"] == pending
+
+    def test_a_state_tells_its_format(self) -> None:
+        """For clients, and for tools of the user that show lists."""
+        begin = {"messages": [plan("a")]}
+        tools = create_todo_tools()
+        assert format_in(tool_graph(tools, ClientTodoState).invoke(begin)) == "langchain"
+        assert format_in(tool_graph(tools).invoke(begin)) == "todo_tools"
+        schema = tool_graph(tools, ClientTodoState).get_input_jsonschema()
+        assert schema["properties"]["todos_format"]["const"] == "langchain"
+
+    @pytest.mark.parametrize(("wrong", "error"), [("json", ValueError), (True, TypeError)])
+    def test_another_setting_is_refused_at_once(self, wrong: Any, error: type[Exception]) -> None:
+        allowed = re.escape(f"must be 'todo_tools' or 'langchain', got {wrong!r}")
+        with pytest.raises(error, match=allowed):
+            create_todo_tools(todos_format=wrong)
+        with pytest.raises(error, match=allowed):
+            TodoMiddleware(todos_format=wrong)
+
+    def test_the_older_setting_means_the_same(self) -> None:
+        older, newer = TodoMiddleware(client_todos=True), TodoMiddleware(todos_format=LANGCHAIN)
+        assert older.state_schema is newer.state_schema is ClientTodoAgentState
 
 
 class TestThreads:

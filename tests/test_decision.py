@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from tests.support import items
 from todo_tools import AutoContinue, TodoItem
-from todo_tools._decision import Decision, decide, read_answer
+from todo_tools._decision import Decision, decide
 from todo_tools.state import LoopState
 from todo_tools.transcript import continuation_message
 
@@ -226,26 +226,3 @@ class TestPolicy:
         for wrong in (stop, Stop(), "never"):
             with pytest.raises(TypeError, match="stop_when must be a plain function"):
                 AutoContinue(stop_when=wrong)  # type: ignore[arg-type]  # the mistake under test
-
-
-class TestAnswers:
-    @pytest.mark.parametrize(
-        ("answer", "meaning"),
-        [
-            (True, True),
-            (False, False),
-            ("yes", True),
-            (" Y ", True),
-            ("No", False),
-            ("n", False),
-            ("Yes, but skip the tests.", "Yes, but skip the tests."),
-        ],
-    )
-    def test_yes_no_and_messages_are_understood(self, answer: object, meaning: object) -> None:
-        """Any other text is the user's own message."""
-        assert read_answer(answer) == meaning
-
-    @pytest.mark.parametrize("answer", ["", "  ", None, 1, {"type": "approve"}])
-    def test_anything_else_is_no_answer(self, answer: object) -> None:
-        """The question is to be repeated."""
-        assert read_answer(answer) is None

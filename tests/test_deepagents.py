@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from deepagents import create_deep_agent
-from langchain_core.messages import BaseMessage
+from deepagents.middleware.subagents import GENERAL_PURPOSE_SUBAGENT
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
@@ -74,6 +75,73 @@ class TestDeepAgent:
         assert final["todos"] == items("parent 1", "parent 2", status="completed")
         assert loop_of(graph, config)["outcome"] == "finished"
         assert loop_of(graph, config)["in_turn"] == 0
+
+
+def delegate(to: str) -> AIMessage:
+    """An answer of a model that gives a subagent something to do."""
+    return turn("", call("task", description="Do it.", subagent_type=to))
+
+
+class TestDefaultSubagent:
+    @pytest.mark.parametrize("given", [False, True])
+    def test_it_has_a_list_only_if_it_is_given_the_middleware(
+        self, config: RunnableConfig, *, given: bool
+    ) -> None:
+        """deepagents does not hand on the middleware of the agent; one line does."""
+        child: Any = {**GENERAL_PURPOSE_SUBAGENT, "middleware": [TodoMiddleware()]}
+        tools: list[set[str]] = []
+        answers: list[AIMessage | str] = [delegate("general-purpose"), "Its answer.", "Done."]
+        script = iter(answers)
+
+        def answer(_: Any) -> AIMessage | str:
+            tools.append(set(tool_names(model)))
+            return next(script)
+
+        model = ScriptedChatModel(script=answer)
+        deep_agent(model, subagents=[child] if given else None).invoke(BEGIN, config)
+        parents, childs, _ = tools
+        assert parents >= TODO_TOOLS
+        assert childs & TODO_TOOLS == (TODO_TOOLS if given else set())
+
+
+@pytest.mark.filterwarnings("ignore:The feature `forked subagents` is in beta")
+class TestFork:
+    """A subagent with `"mode": "fork"` starts with a copy of its parent's state."""
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_it_is_not_sent_back_to_the_items_of_its_parent(
+        self, config: RunnableConfig, form: str
+    ) -> None:
+        """Its model is called as often as without a loop, and is told that its list is empty."""
+        child = ScriptedChatModel(script=["The child's answer."])
+        parent = ScriptedChatModel(
+            script=[plan("a", "b"), delegate("fork"), edit("complete", 0, 1), "Done."]
+        )
+        graph = deep_agent(parent, subagents=[fork(child)])
+        final = (
+            graph.invoke(BEGIN, config) if form == "sync" else await graph.ainvoke(BEGIN, config)
+        )
+        assert child.prompts[0][-1].text.endswith("\n\n[Automatic note: the todo list]\nNo todos")
+        assert final["messages"][-1].text == "Done."
+        assert final["todos"] == items("a", "b", status="completed")
+
+    def test_its_list_is_its_own(self, config: RunnableConfig) -> None:
+        """It is sent back to its own items, and its parent's are as they were."""
+        child = ScriptedChatModel(
+            script=[edit("complete", 1), plan("child"), "Early.", edit("complete", 0), "Finished."]
+        )
+        parent = ScriptedChatModel(script=[plan("a", "b"), delegate("fork"), *["I stop."] * 4])
+        graph = deep_agent(parent, subagents=[fork(child)])
+        final = graph.invoke(BEGIN, config)
+        assert "no todos" in child.prompts[1][-1].text
+        assert read_list(child.prompts[-1]) == [("child", "completed")]
+        assert final["todos"] == items("a", "b")
+        assert read_list(parent.prompts[-1]) == [("a", "not_started"), ("b", "not_started")]
+
+
+def fork(model: Any) -> Any:
+    """A subagent that continues its parent's conversation."""
+    return {"name": "fork", "description": "Helps.", "mode": "fork", "model": model, "tools": []}
 
 
 class CodexStandIn(ChatOpenAI):

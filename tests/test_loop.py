@@ -62,6 +62,16 @@ class TestRouting:
             "start' on [1].",
         ]
 
+    def test_its_edges_are_labelled(self) -> None:
+        """A picture of the graph says when each is taken."""
+        edges = compiled().get_graph().edges
+        assert {(edge.source, edge.data, edge.target) for edge in edges if edge.conditional} == {
+            ("agent", "calls tools", "tools"),
+            ("agent", "stops", "auto_continue"),
+            ("auto_continue", "items remain", "agent"),
+            ("auto_continue", "ends", "__end__"),
+        }
+
     def test_a_conversation_without_todos_just_ends(self, config: RunnableConfig) -> None:
         """Nothing is added to it."""
         final = compiled().invoke({"messages": [("user", "Hello.")]}, config)
@@ -144,6 +154,7 @@ class TestLimits:
             "in_turn": 100,
             "idle": 0,
             "heard": [final["messages"][0].id],
+            "refused": None,
             "outcome": "limit_in_turn",
         }
 
@@ -193,18 +204,22 @@ turns = st.one_of(
     in_a_row=st.integers(0, 4),
     in_turn=st.integers(0, 6),
     messages=st.integers(1, 3),
+    store=st.booleans(),
 )
 def test_the_loop_ends_for_every_model(
-    script: list[AIMessage], in_a_row: int, in_turn: int, messages: int
+    script: list[AIMessage], in_a_row: int, in_turn: int, messages: int, store: bool
 ) -> None:
-    """It answers without a tool call at most 1 + max_in_turn times for each message."""
+    """It answers without a tool call at most 1 + max_in_turn times for each message.
+
+    Wherever the continuations are kept.
+    """
     model = ScriptedChatModel(
         script=lambda prompt: script[len(model.prompts) % len(script)] if script else "Nothing."
     )
     # A model that calls tools for ever is the recursion limit's to stop, not the loop's.
     if script and all(answer.tool_calls for answer in script):
         script.append(turn("I stop here."))
-    policy = AutoContinue(max_in_a_row=in_a_row, max_in_turn=in_turn)
+    policy = AutoContinue(max_in_a_row=in_a_row, max_in_turn=in_turn, store=store)
     graph = compiled(model, policy)
     config: RunnableConfig = {"configurable": {"thread_id": "1"}}
     for _ in range(messages):
@@ -218,6 +233,7 @@ def test_the_loop_ends_for_every_model(
         assert len(answers) == 1 + final["todo_loop"]["in_turn"] <= 1 + in_turn
         assert final["todo_loop"]["in_a_row"] <= in_a_row
         assert final["todo_loop"]["outcome"] is not None
+        assert store or not any(map(is_injected, final["messages"]))
 
 
 class TestGracePeriod:
@@ -343,14 +359,36 @@ class TestAsking:
         assert message.text == "Only item a, please."
         assert is_from_user(message)
 
+    def test_the_decisions_of_an_interface_are_understood(self, config: RunnableConfig) -> None:
+        """It approves, then edits the message, which becomes the user's next one."""
+        graph = self.asked(config)
+        graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        action = {"name": "continue", "args": {"message": "Tests first."}}
+        edited = {"type": "edit", "edited_action": action}
+        result = graph.invoke(Command(resume={"decisions": [edited]}), config)
+        assert sum(map(is_injected, result["messages"])) == 1
+        assert [m.text for m in result["messages"] if is_from_user(m)] == ["Begin.", "Tests first."]
+
+    def test_the_reason_of_a_rejection_is_kept_for_the_next_run(
+        self, config: RunnableConfig
+    ) -> None:
+        """The run ends without another call of the model."""
+        graph = self.asked(config)
+        rejected = {"type": "reject", "message": "Enough for today."}
+        result = graph.invoke(Command(resume={"decisions": [rejected]}), config)
+        assert result["todo_loop"]["outcome"] == "declined"
+        assert [message.type for message in result["messages"]] == ["human", "ai", "human"]
+        assert is_from_user(result["messages"][-1])
+
     def test_the_question_is_repeated_after_an_unusable_answer(
         self, config: RunnableConfig
     ) -> None:
         """It is repeated as often as needed, and nothing is decided meanwhile."""
         graph = self.asked(config)
-        for answer in ({"type": "approve"}, ""):
+        for answer in ({"decisions": [{"type": "maybe"}]}, ""):
             (question,) = graph.invoke(Command(resume=answer), config)["__interrupt__"]
             assert question.value["question"].startswith("That could not be read.")
+            assert '"approve" | "reject"' in question.value["action_requests"][0]["description"]
         assert graph.invoke(Command(resume=False), config)["todo_loop"]["outcome"] == "declined"
 
     async def test_it_asks_asynchronously(self, config: RunnableConfig) -> None:

@@ -1,5 +1,6 @@
 """The pack in LangChain's `create_agent`, beside other middleware."""
 
+import copy
 import itertools
 from itertools import pairwise
 from typing import Any
@@ -26,12 +27,13 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from pydantic import BaseModel
 
 from tests.support import BEGIN, Graph, edit, items, loop_of, plan
-from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits
+from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits, TodoState
 from todo_tools.gate import TodoGate
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import DeltaTodoState
@@ -153,6 +155,20 @@ class TestByItself:
         )
         assert len(final["todos"]) == 150
 
+    def test_the_limits_of_a_subgraph_do_not_bind_its_parent(self, config: RunnableConfig) -> None:
+        """Each list goes through the channel; limits are those of the tools that write it."""
+        texts = [f"step {number}" for number in range(150)]
+        large = TodoMiddleware(limits=TodoLimits(max_todos=150), policy=None)
+        planner = agent(scripted(plan(*texts), "Planned."), large)
+        worker = agent(scripted(edit("complete", 149), "Done."), TodoMiddleware(policy=None))
+        builder = StateGraph(TodoState)
+        builder.add_sequence([("plan", planner), ("work", worker)])
+        builder.add_edge(START, "plan")
+        graph: Graph = builder.compile(checkpointer=InMemorySaver())
+        final = graph.invoke(BEGIN, config)
+        assert [todo["text"] for todo in final["todos"]] == texts
+        assert final["todos"][149]["status"] == "completed"
+
     def test_the_gate_knows_the_limits_of_the_tools(self, config: RunnableConfig) -> None:
         """A plan that they refuse does not open the gate for a later call of the same message."""
         plan = call("write_todos", mode="replace", todos=["a", "b"])
@@ -211,6 +227,78 @@ class TestByItself:
         graph = agent(scripted(PLAN, FINISH, "Done."), TodoMiddleware(), state_schema=state)
         assert graph.invoke(BEGIN, config)["messages"][-1].text == "Done."
         assert type(graph.channels["messages"]).__name__ == "DeltaChannel"
+
+
+NODES = {"__start__", "model", "tools", "__end__"}
+
+
+class TestHooks:
+    """`create_agent` adds a node for each hook that a class overrides, and drops a check."""
+
+    def test_without_a_loop_it_adds_no_node(self) -> None:
+        graph = agent(scripted("Hi."), TodoMiddleware(policy=None))
+        assert set(graph.get_graph().nodes) == NODES
+
+    @pytest.mark.parametrize("gate", [None, TodoGate()])
+    def test_only_a_gate_turns_off_the_check_for_unknown_tools(self, gate: TodoGate | None) -> None:
+        """LangChain refuses a tool that another middleware offers and nobody can run."""
+
+        @tool
+        def unknown() -> str:
+            """Do nothing."""
+            return ""
+
+        class Offering(AgentMiddleware[Any, Any, Any]):
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                return handler(request.override(tools=[*request.tools, unknown]))
+
+        graph: Any = create_agent(
+            scripted("Hi."), middleware=[Offering(), TodoMiddleware(gate=gate)]
+        )
+        if gate:
+            assert graph.invoke(BEGIN)["messages"][-1].text == "Hi."
+        else:
+            with pytest.raises(ValueError, match=r"Unknown tools: \['unknown'\]"):
+                graph.invoke(BEGIN)
+
+    def test_with_nothing_but_the_tools_the_model_is_called_directly(self) -> None:
+        middleware = TodoMiddleware(policy=None, view=None, system_prompt=None)
+        assert type(middleware).wrap_model_call is AgentMiddleware.wrap_model_call
+        assert type(middleware).awrap_model_call is AgentMiddleware.awrap_model_call
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_a_subclass_keeps_its_hooks(self, form: str) -> None:
+        """It may call those of the pack through `super()`, whether these are used or not."""
+        ended: list[Any] = []
+
+        class Telling(TodoMiddleware):
+            def __init__(self) -> None:
+                super().__init__(policy=None)
+
+            def after_agent(self, state: Any, runtime: Any) -> None:
+                ended.append(super().after_agent(state, runtime))
+
+            async def aafter_agent(self, state: Any, runtime: Any) -> None:
+                ended.append(await super().aafter_agent(state, runtime))
+
+        graph: Any = create_agent(scripted("Hi."), middleware=[Telling()])
+        assert set(graph.get_graph().nodes) == {*NODES, "TodoListMiddleware.after_agent"}
+        _ = graph.invoke(BEGIN) if form == "sync" else await graph.ainvoke(BEGIN)
+        assert ended == [None]
+
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+    def test_it_looks_like_what_it_is(self, copied: Any) -> None:
+        """Its class, its name and copies of it do not show that hooks were left out."""
+
+        class Mine(TodoMiddleware):
+            pass
+
+        for cls in (TodoMiddleware, Mine):
+            middleware = copied(cls(policy=None))
+            assert isinstance(middleware, cls)
+            assert repr(middleware).startswith(f"<{cls.__module__}.{cls.__qualname__} object at ")
+            assert middleware.name == "TodoListMiddleware"
+            assert type(middleware).after_agent is AgentMiddleware.after_agent
 
 
 class TestGate:

@@ -25,6 +25,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from graphs.until_done import build_graph
+from tests.messages_rules import check_order
+from tests.payloads import anthropic_request
 from tests.prompt_reader import read_list
 from tests.strategies import edit_calls, todo_lists, write_calls
 from tests.support import items
@@ -308,6 +310,38 @@ class TestMissingResults:
             messages = [AIMessage("", invalid_tool_calls=[broken])]
             made = model_view({"messages": messages})
             assert [message.type for message in made] == types
+
+
+class TestCallsWithoutIds:
+    """Some model servers give their calls no ids."""
+
+    @pytest.mark.parametrize("call_id", [None, ""])
+    def test_a_call_and_its_result_get_an_id_that_providers_accept(
+        self, call_id: str | None
+    ) -> None:
+        """It is the same in every prompt; calls that have ids keep them."""
+        named = call("shell", command="true")
+        nameless: Any = [{**call(name), "id": call_id} for name in ("list_todos", "look")]
+        messages: list[AnyMessage] = [
+            USER,
+            turn("", nameless[0], named, nameless[1]),
+            ToolMessage("No todos", name="list_todos", tool_call_id=""),
+            ToolMessage("exit code 0", name="shell", tool_call_id=str(named["id"])),
+            ToolMessage("A tree.", name="look", tool_call_id=""),
+        ]
+        shown = model_view({"messages": messages})
+        check_order(anthropic_request(shown))
+        answer = shown[1]
+        assert isinstance(answer, AIMessage)
+        results = [m.tool_call_id for m in shown if isinstance(m, ToolMessage)]
+        assert [each["id"] for each in answer.tool_calls] == results
+        assert results[1] == named["id"]
+        assert model_view({"messages": [*messages, AIMessage("Over.")]})[:5] == shown
+
+    def test_a_result_of_no_call_is_left_out(self) -> None:
+        """Its answer was trimmed away, or its call could not be read."""
+        stray = ToolMessage("No todos", name="list_todos", tool_call_id="")
+        assert model_view({"messages": [USER, stray]}) == [USER]
 
 
 @tool

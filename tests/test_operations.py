@@ -1,16 +1,28 @@
-"""Applying operations to lists."""
+"""Operations: made by nodes, applied to lists."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 
 from tests.strategies import operations, todo_lists
 from tests.support import items
-from todo_tools import TodoItem
+from todo_tools import DeltaTodoState, TodoItem, TodoState, TodoStatus
 from todo_tools._operations import Operation, apply
 from todo_tools._todos import validate_todos
+from todo_tools.operations import (
+    abandon_items,
+    append_items,
+    complete_items,
+    insert_items,
+    replace_items,
+    start_items,
+)
 
 
 def test_replace_leaves_nothing_of_the_old_list() -> None:
@@ -56,6 +68,7 @@ def test_a_dict_that_is_no_operation_is_refused() -> None:
         {"op": "replace", "texts": [" "]},
         {"op": "insert", "index": "0", "texts": ["a"]},
         {"op": "set_status", "status": "done", "indices": [0]},
+        {"op": "merge", "base": [], "todos": "a"},
     ],
 )
 def test_an_operation_of_wrong_content_is_refused(operation: Any) -> None:
@@ -73,3 +86,62 @@ def test_every_operation_yields_a_valid_list_and_leaves_the_old_one(
     after = apply(todos, operation)
     assert validate_todos(after) == after
     assert todos == before
+
+
+class TestMaking:
+    @pytest.mark.parametrize(
+        ("operation", "after"),
+        [
+            (replace_items("x"), items("x")),
+            (replace_items(), []),
+            (append_items("x", "y"), items("a", "b", "x", "y")),
+            (insert_items(1, "x"), items("a", "x", "b")),
+            (start_items(1), [*items("a"), *items("b", status="in_progress")]),
+            (complete_items(0, 1), items("a", "b", status="completed")),
+            (abandon_items(0), [*items("a", status="abandoned"), *items("b")]),
+        ],
+    )
+    def test_each_does_what_its_name_says(
+        self, operation: Operation, after: list[TodoItem]
+    ) -> None:
+        assert apply(items("a", "b"), operation) == after
+
+    @pytest.mark.parametrize("set_status", [start_items, complete_items, abandon_items])
+    def test_indices_are_checked_when_it_is_made(self, set_status: Callable[..., Any]) -> None:
+        """At the node that made the mistake, not when all updates of the step are applied."""
+        with pytest.raises(ValueError, match="indices are required"):
+            set_status()
+        with pytest.raises(ValueError, match="index must be 0 or more, got -1"):
+            set_status(0, -1)
+        with pytest.raises(TypeError, match=r"index must be a whole number, got \[0\]"):
+            set_status([0])
+
+    def test_texts_are_checked_when_it_is_made(self) -> None:
+        for make in (replace_items, append_items, lambda text: insert_items(0, text)):
+            with pytest.raises(ValueError, match=r"todos\[0\]\['text'\] must be a string"):
+                make(" ")
+        with pytest.raises(ValueError, match="index must be 0 or more"):
+            insert_items(-1, "a")
+
+
+MAKERS: dict[TodoStatus, Callable[..., Operation]] = {
+    "not_started": lambda *_: append_items(),
+    "in_progress": start_items,
+    "completed": complete_items,
+    "abandoned": abandon_items,
+}
+
+
+@pytest.mark.parametrize("state", [TodoState, DeltaTodoState])
+@given(statuses=st.lists(st.sampled_from(list(MAKERS)), min_size=1, max_size=5))
+def test_operations_of_parallel_nodes_add_up(state: Any, statuses: list[TodoStatus]) -> None:
+    """Each node sets the status of one item; every status is kept and stored."""
+    builder = StateGraph(state)
+    for at, status in enumerate(statuses):
+        builder.add_node(str(at), lambda _, at=at, status=status: {"todos": MAKERS[status](at)})
+        builder.add_edge(START, str(at))
+    graph = builder.compile(checkpointer=InMemorySaver())
+    todos = items(*map(str, range(len(statuses))))
+    graph.invoke({"messages": [], "todos": todos}, {"configurable": {"thread_id": "1"}})
+    stored = graph.get_state({"configurable": {"thread_id": "1"}}).values["todos"]
+    assert [todo["status"] for todo in stored] == statuses

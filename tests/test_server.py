@@ -19,6 +19,7 @@ from tests.server import ROOT, Server, serving
 from tests.support import items
 from tests.waiting import wait_for_file
 from todo_tools import todos_from_messages
+from todo_tools.clients import from_client_todos, to_client_todos
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The graphs of `tests.served`; at the end, no blocking call was reported but the control."""
     directory = tmp_path_factory.mktemp("served")
-    names = ("grace", "grace_agent", "ask", "ask_agent", "blocking")
+    names = ("grace", "grace_agent", "ask", "ask_agent", "blocking", "delta")
     graphs = {name: f"./tests/served.py:{name}" for name in names}
     config = json.dumps({"dependencies": ["."], "graphs": graphs})
     (directory / "langgraph.json").write_text(config, encoding="utf-8")
@@ -58,7 +59,11 @@ def user(text: str, **channels: object) -> Any:
 
 
 def statuses(todos: list[dict[str, str]]) -> list[str]:
-    return [todo["status"] for todo in todos]
+    return [todo["status"] for todo in from_client_todos(todos)]
+
+
+def texts(todos: list[dict[str, str]]) -> list[str]:
+    return [todo["text"] for todo in from_client_todos(todos)]
 
 
 def continuations(values: dict[str, Any]) -> list[str]:
@@ -105,8 +110,9 @@ class TestThisRepository:
         assert len(continuations(values)) == values["todo_loop"]["in_turn"] == 1
 
         lists = [event for event in events if event["type"] == "todos"]
-        assert [todo["text"] for todo in lists[0]["todos"]] == steps
+        assert texts(lists[0]["todos"]) == steps
         assert lists[-1]["todos"] == values["todos"]
+        assert values["todos"][0] == {"content": "Think", "status": "completed"}
         assert lists[-1]["status"] == "✓ Done (4 items)"
         assert {"📋 0/4", "📋 1/4", "📋 2/4", "📋 3/4"} < {event["status"] for event in lists}
         decisions = [event["outcome"] for event in events if event["type"] == "todo_loop"]
@@ -125,7 +131,7 @@ class TestThisRepository:
         client.threads.update_state(thread, {"todos": items("c", "d")})
         client.runs.wait(thread, "until_done", input=None)
         values = repository.values_of(thread)
-        assert [todo["text"] for todo in values["todos"]] == ["c", "d"]
+        assert texts(values["todos"]) == ["c", "d"]
         assert values["todo_loop"]["outcome"] == "finished"
 
         client.threads.update_state(thread, {"todos": [*values["todos"], *items("e")]})
@@ -170,7 +176,9 @@ class TestThisRepository:
             client.threads.update_state(thread, {"todos": []})
         (work / "go").touch()
         client.runs.join(thread, run["run_id"])
-        assert repository.values_of(thread)["todos"] == items(step, status="completed")
+        assert repository.values_of(thread)["todos"] == to_client_todos(
+            items(step, status="completed")
+        )
 
     def test_a_fork_has_its_own_list(self, repository: Server) -> None:
         """It begins at an earlier checkpoint with its own list; the first branch keeps its list."""
@@ -181,7 +189,7 @@ class TestThisRepository:
         history: Any = client.threads.get_history(thread, limit=100)
         for moment in history:
             messages = moment["values"].get("messages", [])
-            assert retold(messages) == moment["values"].get("todos", [])
+            assert retold(messages) == from_client_todos(moment["values"].get("todos", []))
         moment = next(
             past
             for past in history
@@ -194,7 +202,7 @@ class TestThisRepository:
         )
         client.runs.wait(thread, "until_done", input=None, checkpoint=fork["checkpoint"])
         branch = repository.values_of(thread)
-        assert [todo["text"] for todo in branch["todos"]] == ["c", "d", "e"]
+        assert texts(branch["todos"]) == ["c", "d", "e"]
         assert statuses(branch["todos"]) == ["completed"] * 3
 
         again: Any = client.runs.wait(
@@ -203,7 +211,7 @@ class TestThisRepository:
             input=user("Another way.", todos=items("f")),
             checkpoint_id=moment["checkpoint"]["checkpoint_id"],
         )
-        assert again["todos"] == items("f", status="completed")
+        assert again["todos"] == to_client_todos(items("f", status="completed"))
         kept: Any = client.threads.get_state(thread, checkpoint=tip["checkpoint"])
         assert kept["values"] == tip["values"]
 
@@ -440,7 +448,7 @@ class TestAsking:
         return dict(served.values_of(thread))
 
     @ASK
-    @pytest.mark.parametrize("answer", [True, "yes"])
+    @pytest.mark.parametrize("answer", [True, "yes", {"decisions": [{"type": "approve"}]}])
     def test_yes_sends_the_agent_back_to_work(
         self, answer: object, graph: str, served: Server
     ) -> None:
@@ -449,7 +457,7 @@ class TestAsking:
         assert values["todo_loop"]["outcome"] == "finished"
 
     @ASK
-    @pytest.mark.parametrize("answer", [False, "no"])
+    @pytest.mark.parametrize("answer", [False, "no", {"decisions": [{"type": "reject"}]}])
     def test_no_ends_the_run(self, answer: object, graph: str, served: Server) -> None:
         """The list stays as it is."""
         values = self.answered(served, graph, answer)
@@ -477,6 +485,27 @@ class TestAsking:
 def questions(server: Server, thread: str) -> list[dict[str, Any]]:
     tasks = server.state_of(thread)["tasks"]
     return [interrupt["value"] for task in tasks for interrupt in task["interrupts"]]
+
+
+def test_a_fork_of_a_delta_state_can_be_read_and_continued(served: Server) -> None:
+    """The server gives the messages before it as dicts."""
+    client, thread = served.client, served.new_thread()
+    client.runs.wait(thread, "delta", input=user("- [ ] a\n- [ ] b"))
+    history: Any = client.threads.get_history(thread, limit=100)
+    moment = next(
+        past
+        for past in history
+        if past["next"] == ["agent"] and statuses(past["values"]["todos"])[0] == "in_progress"
+    )
+    fork: Any = client.threads.update_state(
+        thread, {"todos": items("c")}, checkpoint=moment["checkpoint"]
+    )
+    assert served.values_of(thread)["todos"] == items("c")
+    client.runs.wait(thread, "delta", input=None, checkpoint=fork["checkpoint"])
+    values: Any = served.values_of(thread)
+    assert values["todos"] == items("c", status="completed") == retold(values["messages"])
+    assert values["messages"][: len(moment["values"]["messages"])] == moment["values"]["messages"]
+    assert len(client.threads.get_history(thread, limit=100)) > len(values["messages"])
 
 
 def test_blocking_calls_would_be_reported(served: Server) -> None:

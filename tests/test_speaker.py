@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.types import Command, interrupt
 
@@ -290,6 +291,39 @@ def test_the_loop_ends_beside_whoever_adds_messages(
 def _stops(graph: Graph, config: RunnableConfig) -> int:
     messages = graph.get_state(config).values.get("messages", [])
     return sum(isinstance(each, AIMessage) and not each.tool_calls for each in messages)
+
+
+class Summarizes(AgentMiddleware[Any, Any, Any]):
+    """Replaces the history by a human message before each call of the model, without a tag."""
+
+    def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("In short: ...")]}
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_summarizer_of_the_users_own_resets_nothing(
+    config: RunnableConfig, *, by_hand: bool
+) -> None:
+    """The loop ends, although no message of the user is left in the history."""
+    policy = AutoContinue(max_in_turn=4, max_idle=None)
+    if by_hand:
+
+        def answer(state: TodoState) -> dict[str, Any]:
+            messages = Summarizes().before_model(state, None)["messages"]
+            return {"messages": [*messages, turn("I stop here.")]}
+
+        builder = StateGraph(TodoState)
+        builder.add_node("agent", answer)
+        builder.add_node("tools", ToolNode(create_todo_tools()))
+        builder.add_edge(START, "agent")
+        builder.add_edge("tools", "agent")
+        graph: Graph = add_auto_continue(builder, policy=policy).compile(InMemorySaver())
+    else:
+        middleware: list[Any] = [Summarizes(), TodoMiddleware(policy=policy)]
+        graph = create_agent(talks_after(), middleware=middleware, checkpointer=InMemorySaver())
+    for given_input in (SEEDED, MORE):
+        graph.invoke(given_input, config)
+        assert loop_of(graph, config)["in_turn"] == 4
 
 
 def test_a_middleware_that_speaks_before_each_call_resets_nothing(

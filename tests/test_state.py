@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+)
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
@@ -20,6 +28,7 @@ from todo_tools.state import (
     add_messages_batch,
     fold_todos,
     fold_todos_batch,
+    merge_blocks,
     merge_loop,
     todos_in,
 )
@@ -68,6 +77,33 @@ class TestFold:
         }
         assert merge_loop({"in_turn": 5}, None) == {"in_turn": 5}
 
+    @pytest.mark.parametrize(
+        ("garbage", "place"),
+        [
+            ("x", ""),
+            ([1], ""),
+            ({"in_turn": "9"}, "['in_turn']"),
+            ({"in_turn": True}, "['in_turn']"),
+            ({"in_a_row": -1}, "['in_a_row']"),
+            ({"heard": [1]}, "['heard'][0]"),
+            ({"outcome": "bored"}, "['outcome']"),
+            ({"k" * 500: 1}, "['kkk"),
+        ],
+    )
+    def test_counters_that_the_loop_did_not_write_are_refused(
+        self, garbage: Any, place: str
+    ) -> None:
+        """The error names the place, the value and the way out, and stays short."""
+        with pytest.raises(ValueError, match="pass what get_state returned") as refused:
+            merge_loop({"in_turn": 5}, garbage)
+        assert str(refused.value).startswith(f"todo_loop{place}")
+        assert len(str(refused.value)) < 400
+
+    @pytest.mark.parametrize("garbage", ["x", [1], {1: []}, {"id": 5}, {"id": ["a"]}])
+    def test_blocks_that_the_view_did_not_record_are_refused(self, garbage: Any) -> None:
+        with pytest.raises(ValueError, match="todo"):
+            merge_blocks({}, garbage)
+
 
 def _config() -> RunnableConfig:
     return {"configurable": {"thread_id": "1"}}
@@ -94,7 +130,20 @@ class TestChannel:
         assert graph.get_state(config).values["todos"] == items("a")
         with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
             graph.invoke({"todos": ["b"]}, config)
+        # LangGraph has stored the input by then, and applies it whenever the thread is read.
+        with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
+            graph.get_state(config)
         assert graph.invoke({"todos": items("c")}, config)["todos"] == items("c")
+
+    def test_garbage_from_outside_is_refused(self, state: type[Any]) -> None:
+        """A client of a server can write to every channel; the thread stays as it was."""
+        graph, config = graph_of(state), _config()
+        graph.invoke({"todo_loop": {"in_turn": 2}}, config)
+        with pytest.raises(ValueError, match="todo_loop is not what the loop writes"):
+            graph.invoke({"todo_loop": "garbage"}, config)
+        with pytest.raises(ValueError, match="todo_blocks must be a dict from message ids"):
+            graph.update_state(config, {"todo_blocks": ["garbage"]})
+        assert graph.invoke({"messages": []}, config)["todo_loop"] == {"in_turn": 2}
 
     def test_overwrite_is_honoured_in_all_its_forms(self, state: type[Any]) -> None:
         """`Overwrite` is LangGraph's way past a reducer."""
@@ -122,6 +171,9 @@ class TestChannel:
         schema = graph_of(state).get_input_jsonschema()
         channels = {"messages", "todo_blocks", "todo_loop", "todo_run", "todos"}
         assert schema["properties"].keys() == channels
+        assert schema["properties"]["todos"]["description"].startswith("The todo list.")
+        parts = [schema["$defs"][part]["properties"].values() for part in ("LoopState", "TodoItem")]
+        assert all("description" in field for fields in parts for field in fields)
 
 
 class TestMessagesBatch:
@@ -137,6 +189,22 @@ class TestMessagesBatch:
         """LangGraph's own batch reducer cannot do it."""
         state: list[AnyMessage] = [HumanMessage("a", id="1")]
         assert add_messages_batch(state, [[RemoveMessage(id=REMOVE_ALL_MESSAGES)]]) == []
+
+    def test_messages_that_a_server_gives_as_dicts_are_restored(self) -> None:
+        """LangGraph's development server replays a thread so, before a fork and after it."""
+        invalid = invalid_tool_call(name="a", args="{", id="2", error=None)
+        usage = UsageMetadata(input_tokens=1, output_tokens=2, total_tokens=3)
+        stored = [
+            HumanMessage("a", id="1"),
+            AIMessage("", id="2", invalid_tool_calls=[invalid], usage_metadata=usage),
+            ToolMessage("c", id="3", tool_call_id="2", artifact={"b": 1}, status="error"),
+        ]
+        dumped: Any = [message.model_dump() for message in stored]
+        added = HumanMessage("d", id="4")
+        assert add_messages_batch(dumped, [[added]]) == [*stored, added]
+        assert add_messages_batch([], [dumped, [added.model_dump()]]) == [*stored, added]
+        roles: Any = [{"role": "user", "content": "a", "id": "1"}]
+        assert add_messages_batch(roles, [[added]]) == [stored[0], added]
 
     @given(st.lists(st.lists(st.tuples(st.just("user"), st.sampled_from("ab")), max_size=3)))
     def test_raw_messages_get_the_same_ids_on_every_replay(self, writes: list[Any]) -> None:

@@ -4,16 +4,21 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from langchain_core import messages as core
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from tests.strategies import todo_lists
 from tests.support import items
 from todo_tools import TodoDetails, TodoItem, todos_from_messages
+from todo_tools._formats import in_format
+from todo_tools.clients import to_client_todos
 from todo_tools.testing import call, turn
 from todo_tools.transcript import (
+    continuation_lines,
     continuation_message,
     details_of,
     is_from_user,
+    is_injected,
     last_user_message,
     pending_calls,
 )
@@ -32,6 +37,13 @@ class TestReconstruction:
     def test_the_newest_change_counts(self, todos: list[TodoItem]) -> None:
         history: list[AnyMessage] = [snapshot(items("old")), snapshot(todos)]
         assert todos_from_messages(history) == todos
+
+    @given(todo_lists)
+    def test_the_format_of_the_artifact_does_not_matter(self, todos: list[TodoItem]) -> None:
+        """A thread may change its format, and a list may have both."""
+        theirs = in_format(todos, "langchain")
+        assert todos_from_messages([snapshot(theirs)]) == todos
+        assert todos_from_messages([snapshot(todos[:1] + theirs[1:])]) == todos
 
     def test_reads_and_errors_never_count(self) -> None:
         """They carry an empty list that means nothing."""
@@ -53,7 +65,8 @@ class TestReconstruction:
 
     def test_damaged_items_are_left_out(self) -> None:
         """The rest of an imported thread is still worth having."""
-        stored: Any = [*items("a"), {"text": "b"}, "c", *items("d")]
+        theirs = [{"content": "b"}, {"content": 1, "status": "pending"}, {"content": "d"}]
+        stored: Any = [*items("a"), {"text": "b"}, "c", *theirs, *to_client_todos(items("d"))]
         damaged = snapshot(stored)
         assert todos_from_messages([damaged]) == items("a", "d")
 
@@ -71,6 +84,30 @@ class TestSpeakers:
         """Middleware that rewrites messages may drop the tag."""
         ours = continuation_message("Go on.")
         assert not is_from_user(HumanMessage(ours.text, id=ours.id))
+
+    def test_a_continuation_is_hidden_where_agent_chat_ui_hides_messages(self) -> None:
+        """`DO_NOT_RENDER_ID_PREFIX` in its source; what comes after it is different each time."""
+        first, second = continuation_message("Go on."), continuation_message("Go on.")
+        assert str(first.id).startswith("do-not-render-")
+        assert first.id != second.id
+
+    def test_a_continuation_has_langchains_metadata(self) -> None:
+        """As `add_notification_metadata` sets it, where the installed version has that."""
+        ours = continuation_message("Go on.\n\n- a", "- a")
+        data = {"type": "continuation", "lines": "- a"}
+        assert ours.additional_kwargs == {"lc_source": "todo_tools", "lc_data": data}
+        if add := getattr(core, "add_notification_metadata", None):
+            assert add(HumanMessage(ours.text, id=ours.id), source="todo_tools", data=data) == ours
+
+    def test_a_continuation_of_an_older_version_is_still_known(self) -> None:
+        """By its tag, by its id alone, and with its lines."""
+        kwargs = {"lc_source": "todo_tools", "todo_lines": "- a"}
+        data = {"content": "Go on.", "id": "todo-tools-1", "additional_kwargs": kwargs}
+        (stored,) = core.messages_from_dict([{"type": "human", "data": data}])
+        assert is_injected(stored)
+        assert continuation_lines(stored) == "- a"
+        assert not is_from_user(stored)
+        assert not is_from_user(HumanMessage("Go on.", id="todo-tools-1"))
 
     def test_a_picture_directly_after_a_result_is_the_tools(self) -> None:
         """Tools hand pictures and files to the model in this way, several at once too."""

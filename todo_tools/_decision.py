@@ -14,7 +14,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 from todo_tools import _prompts as prompts
 from todo_tools._finish_reasons import broken_off, only_broken_calls
 from todo_tools._formatting import format_incomplete
+from todo_tools._shown_history import shown_history
 from todo_tools._speaker import at_first_end, within_run
+from todo_tools._steps import may_continue
 from todo_tools._todos import STATUSES, TodoItem, incomplete, require_whole_number
 from todo_tools.events import LoopEvent, Outcome
 from todo_tools.state import LoopState, loop_in, messages_in, todos_in
@@ -23,13 +25,22 @@ from todo_tools.transcript import is_injected
 PROGRESS: LoopState = {"in_a_row": 0, "outcome": None, "refused": None}
 """What a change of the list writes: it is progress, so it resets the limit in a row."""
 
-_Limit = Literal["limit_in_turn", "limit_in_a_row", "stalled"]
-_ANSWERS = {"yes": True, "y": True, "no": False, "n": False}
+_Limit = Literal["out_of_steps", "limit_in_turn", "limit_in_a_row", "stalled"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AutoContinue:
     """When and how an agent with incomplete todos is sent back to work.
+
+    The loop ends for every model: it sends the agent back at most `max_in_turn` times for a message
+    of the user. Only a message that is there when a run begins counts as one; what tools,
+    middleware or a summarizer of your own add during a run resets nothing, and neither does the
+    removal of messages.
+
+    This bounds continuations, not tool calls. A model that calls tools without end is stopped by
+    LangGraph's `recursion_limit`, or by LangChain's `ModelCallLimitMiddleware` and
+    `ToolCallLimitMiddleware`. The loop does not begin a continuation that the recursion limit would
+    cut off; it stops with the outcome `out_of_steps`.
 
     Args:
         max_in_a_row: Continuations without a successful `write_todos` or `edit_todos` call or a
@@ -43,7 +54,15 @@ class AutoContinue:
             thread stays where the agent's last answer left it.
         ask: Ask a person with `interrupt()` before each continuation instead of waiting; needs a
             checkpointer. Resume with `True` or `"yes"`, with `False` or `"no"`, or with any other
-            text, which becomes the user's next message; on anything else the question is repeated.
+            text, which becomes the user's next message. The `decisions` of LangChain's
+            human-in-the-loop form, which interfaces send, are read too. On anything else the
+            question is repeated.
+        store: Keep each continuation in the history, as a message that the interfaces of people
+            should hide: agent-chat-ui does. `False` keeps it out of the history, for interfaces
+            that hide nothing, such as deep-agents-ui; the model then reads it only through
+            `model_view` or `TodoMiddleware`.
+        explain: Say below the last answer why the loop stopped, where a limit was reached or the
+            provider refused the answer. People read it in any interface; the view leaves it out.
         stop_when: Your own stop condition: a function of the state, true to stop the loop, such as
             `asks_user`.
         prompt: The instruction that a continuation message begins with. The incomplete items and
@@ -66,6 +85,8 @@ class AutoContinue:
     max_idle: int | None = 3
     grace_seconds: int = 0
     ask: bool = False
+    store: bool = True
+    explain: bool = True
     stop_when: Callable[[Any], bool] | None = None
     prompt: str = prompts.CONTINUE
 
@@ -109,7 +130,7 @@ class Decision:
     lines: str = ""
     """The part of it that lists the incomplete items."""
     notice: str = ""
-    """What the user is told when a limit was reached."""
+    """What a person is told about the end of the loop; empty where it explains itself."""
 
     @property
     def next_loop(self) -> LoopState:
@@ -151,10 +172,10 @@ def decide(
     Returns:
         The decision.
     """
-    todos, messages = todos_in(state), messages_in(state)
+    todos, history = todos_in(state), shown_history(state)
     look = within_run if in_run else at_first_end
-    loop = _after_work(look(loop_in(state), messages), messages)
-    answers = _last_answers(messages)
+    loop = _after_work(look(loop_in(state), messages_in(state)), history)
+    answers = _last_answers(history)
     # Where it is not the model's own, the model's is one of those before it.
     reason = _broken_off(answers[:1] if own_answer else answers)
     retries = reason is None and any(map(only_broken_calls, answers[:1]))
@@ -163,8 +184,8 @@ def decide(
     if not incomplete(todos) and not retries:
         return Decision(loop, "finished")
     if outcome := reason or _stop_outside(state, policy, own_answer=own_answer):
-        return Decision(loop, outcome)
-    if limit := _limit_reached(loop, policy):
+        return Decision(loop, outcome, notice=_notice(outcome, todos, loop))
+    if limit := _limit_reached(state, loop, policy):
         return Decision(loop, limit, notice=_notice(limit, todos, loop))
     if retries:
         return Decision(loop)
@@ -219,20 +240,9 @@ def _has_worked(messages: Sequence[BaseMessage]) -> bool:
     return False
 
 
-def read_answer(answer: object) -> bool | str | None:
-    """Read what a person answered to the question whether to continue.
-
-    Returns:
-        Yes, no, the person's own message, or `None` for what is none of these.
-    """
-    if isinstance(answer, bool):
-        return answer
-    if isinstance(answer, str) and answer.strip():
-        return _ANSWERS.get(answer.strip().lower(), answer)
-    return None
-
-
-def _limit_reached(loop: LoopState, policy: AutoContinue) -> _Limit | None:
+def _limit_reached(state: Any, loop: LoopState, policy: AutoContinue) -> _Limit | None:
+    if not may_continue(state):
+        return "out_of_steps"
     if loop.get("in_turn", 0) >= policy.max_in_turn:
         return "limit_in_turn"
     if loop.get("in_a_row", 0) >= policy.max_in_a_row:
@@ -242,15 +252,20 @@ def _limit_reached(loop: LoopState, policy: AutoContinue) -> _Limit | None:
     return None
 
 
-def _notice(limit: _Limit, todos: list[TodoItem], loop: LoopState) -> str:
+def _notice(outcome: Outcome, todos: list[TodoItem], loop: LoopState) -> str:
+    """What a person is told; nothing where the user or the application stopped the loop."""
     reached = {
-        "limit_in_turn": f"{loop.get('in_turn', 0)} continuations for one message",
-        "limit_in_a_row": f"{loop.get('in_a_row', 0)} continuations without progress",
-        "stalled": f"{loop.get('idle', 0)} continuations without a tool call",
-    }[limit]
+        "out_of_steps": "before the recursion limit of this run",
+        "limit_in_turn": f"after {loop.get('in_turn', 0)} continuations for one message",
+        "limit_in_a_row": f"after {loop.get('in_a_row', 0)} continuations without progress",
+        "stalled": f"after {loop.get('idle', 0)} continuations without a tool call",
+        "refused": "after the provider refused or filtered the answer",
+    }.get(outcome)
+    if reached is None:
+        return ""
     remaining = len(incomplete(todos))
     rest = f"; {remaining} todo(s) remain" if remaining else ""
-    return f"⚠ Stopped after {reached}{rest}. Send a message to go on."
+    return f"⚠ Stopped {reached}{rest}. Send a message to go on."
 
 
 def _prompt(todos: list[TodoItem], lines: str, instruction: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.channels import LastValue
 from langgraph.errors import GraphDrained
@@ -19,12 +19,14 @@ from langgraph.graph import END, StateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 
-from todo_tools._decision import AutoContinue, Decision, decide, read_answer
+from todo_tools._decision import AutoContinue, Decision, decide
+from todo_tools._replies import read_reply
+from todo_tools._shown_history import with_continuation, with_notice
 from todo_tools._shown_list import record_block
 from todo_tools._speaker import after_message
-from todo_tools._todos import TodoItem
+from todo_tools._steps import with_steps
 from todo_tools.events import continue_question, countdown_event
-from todo_tools.state import loop_in, messages_in, run_in, todos_in
+from todo_tools.state import format_in, loop_in, messages_in, run_in, todos_in
 from todo_tools.transcript import continuation_message
 
 # How often a drain request is noticed during the grace period.
@@ -84,11 +86,11 @@ def _steps(decision: Decision, state: Any, policy: AutoContinue) -> Generator[fl
     """Both forms in one: yields the seconds to sleep, returns the ending."""
     # Without a prompt the model only gets the answers to its broken calls, as after any tool call.
     if decision.outcome or not decision.prompt:
-        return _carry_out(decision)
+        return _carry_out(decision, state, policy)
     if policy.ask:
-        return _ask(decision, todos_in(state))
+        return _ask(decision, state, policy)
     yield from _grace_period(policy.grace_seconds)
-    return _carry_out(decision)
+    return _carry_out(decision, state, policy)
 
 
 def _grace_period(seconds: int) -> Generator[float, None, None]:
@@ -106,27 +108,51 @@ def _grace_period(seconds: int) -> Generator[float, None, None]:
             yield 1 / _TICKS_PER_SECOND
 
 
-def _ask(decision: Decision, todos: list[TodoItem]) -> Ending:
-    question = continue_question(todos)
+def _ask(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
+    todos = todos_in(state)
+    reply, problem = None, ""
     # Asked again rather than refused: an error would leave the thread with the wrong answer.
-    while (answer := read_answer(interrupt(question))) is None:
-        question = continue_question(todos, repeated=True)
-    if isinstance(answer, str):
-        message_id = str(uuid4())
-        loop = {**after_message(decision.loop, message_id), "outcome": None}
-        messages = [HumanMessage(answer, id=message_id)]
-        return Ending(continues=True, update={"messages": messages, "todo_loop": loop})
-    return _carry_out(decision if answer else replace(decision, outcome="declined"))
+    while reply is None:
+        try:
+            question = continue_question(todos, problem=problem, todos_format=format_in(state))
+            reply = read_reply(interrupt(question))
+        except ValueError as error:
+            problem = str(error)
+    decision = decision if reply.continues else replace(decision, outcome="declined")
+    return _heard(decision, reply.words) if reply.words else _carry_out(decision, state, policy)
 
 
-def _carry_out(decision: Decision) -> Ending:
-    get_runtime().stream_writer(decision.event)
-    update: dict[str, Any] = {"todo_loop": decision.next_loop}
+def _heard(decision: Decision, words: str) -> Ending:
+    """Take the person's own message into the history; after a no, it is read in the next run."""
     if decision.outcome:
-        return Ending(continues=False, update=update)
-    if decision.prompt:
-        update["messages"] = [continuation_message(decision.prompt, decision.lines)]
-    return Ending(continues=True, update=update)
+        get_runtime().stream_writer(decision.event)
+    message_id = str(uuid4())
+    loop = {**after_message(decision.loop, message_id), "outcome": decision.outcome}
+    messages = [HumanMessage(words, id=message_id)]
+    return Ending(not decision.outcome, {"messages": messages, "todo_loop": loop})
+
+
+def _carry_out(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
+    get_runtime().stream_writer(decision.event)
+    loop, messages = decision.next_loop, list[BaseMessage]()
+    if decision.outcome:
+        messages = _explained(decision, state) if policy.explain else []
+    elif decision.prompt and policy.store:
+        messages = [continuation_message(decision.prompt, decision.lines)]
+    elif decision.prompt:
+        loop = with_continuation(loop, state, decision.prompt, decision.lines)
+    update: dict[str, Any] = {"todo_loop": loop, **({"messages": messages} if messages else {})}
+    return Ending(continues=not decision.outcome, update=update)
+
+
+def _explained(decision: Decision, state: Any) -> list[BaseMessage]:
+    """The last answer with the notice for people; none where there is nothing to say."""
+    answers = (each for each in reversed(messages_in(state)) if isinstance(each, AIMessage))
+    answer = next(answers, None)
+    # Without an id it would be added once more instead of replacing itself.
+    if not decision.notice or answer is None or answer.id is None:
+        return []
+    return [with_notice(answer, decision.event)]
 
 
 def add_auto_continue(
@@ -191,10 +217,10 @@ def add_auto_continue(
             "cannot be folded; derive the state from TodoState"
         )
     runnable = RunnableLambda(_node(policy), _async_node(policy), name=node)
-    builder.add_node(node, runnable)
-    builder.add_conditional_edges(agent, _route(tools, node), [tools, node])
+    builder.add_node(node, runnable, input_schema=with_steps(builder.state_schema))
+    builder.add_conditional_edges(agent, _route, {_CALLS: tools, _STOPS: node})
     # An edge and not a Command: whoever edits the state right after this node is routed as well.
-    builder.add_conditional_edges(node, _route_on(agent, end), [agent, end])
+    builder.add_conditional_edges(node, _route_on, {_CONTINUES: agent, _ENDS: end})
     return builder
 
 
@@ -222,16 +248,15 @@ def _record(state: Any) -> dict[str, Any]:
     return record_block(state, len(messages_in(state)) - 1)
 
 
-def _route(tools: str, otherwise: str) -> Callable[[Any], str]:
-    def route(state: Any) -> str:
-        last = next(reversed(messages_in(state)), None)
-        return tools if isinstance(last, AIMessage) and last.tool_calls else otherwise
-
-    return route
+# The labels of the edges in a picture of the graph.
+_CALLS, _STOPS = "calls tools", "stops"
+_CONTINUES, _ENDS = "items remain", "ends"
 
 
-def _route_on(agent: str, end: str) -> Callable[[Any], str]:
-    def route_on(state: Any) -> str:
-        return end if loop_in(state).get("outcome") else agent
+def _route(state: Any) -> str:
+    last = next(reversed(messages_in(state)), None)
+    return _CALLS if isinstance(last, AIMessage) and last.tool_calls else _STOPS
 
-    return route_on
+
+def _route_on(state: Any) -> str:
+    return _ENDS if loop_in(state).get("outcome") else _CONTINUES

@@ -22,9 +22,10 @@ from todo_tools import _prompts as prompts
 from todo_tools._formatting import format_incomplete, format_todos, read_change
 from todo_tools._ids import stable_ids
 from todo_tools._records import TOOLS
+from todo_tools._shown_history import shown_history
 from todo_tools._shown_list import changed_list, due_block, listed_list, same_list, turns
 from todo_tools._todos import TodoItem, incomplete, require_whole_number
-from todo_tools.state import TodoBlocks, blocks_in, messages_in
+from todo_tools.state import TodoBlocks, blocks_in
 from todo_tools.transcript import continuation_lines
 
 Message = TypeVar("Message", bound=BaseMessage)
@@ -35,8 +36,10 @@ ModelView = Callable[[Any], Sequence[BaseMessage]]
 def model_view(state: Any, *, remind_every: int = 10) -> list[AnyMessage]:
     """Give the messages to send to the model.
 
-    No message is added, except results for tool calls that will never have one. What there is to
-    say about the list is appended to messages of the history:
+    No message is added, except results for tool calls that will never have one, and what the loop
+    said where it is kept out of the history (`AutoContinue(store=False)`). A notice that the loop
+    appended to an answer for people is left out. What there is to say about the list is appended to
+    messages:
 
     - A result of `write_todos` or `edit_todos` is whole when it tells something that its first line
       does not; otherwise it is its first line, with one line of progress on the last one of a turn.
@@ -68,7 +71,7 @@ def model_view(state: Any, *, remind_every: int = 10) -> list[AnyMessage]:
     """
     require_whole_number("remind_every", remind_every, minimum=1)
     blocks = {**blocks_in(state), **due_block(state, at_newest=False)}
-    return list(_answered(list(_viewed(messages_in(state), blocks, remind_every))))
+    return list(_answered(list(_viewed(shown_history(state), blocks, remind_every))))
 
 
 def _viewed(

@@ -4,12 +4,13 @@ What is stored for a step is its operation, not the list after it. Operations ar
 that every checkpointer can keep them; their key `op` keeps them apart from LangGraph's own forms.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from todo_tools._todos import TodoItem, TodoStatus, is_blank, is_status
+from todo_tools._todos import TodoItem, TodoStatus, is_blank, is_status, validate_todos
 
 
 class Replace(TypedDict):
@@ -42,7 +43,15 @@ class SetStatus(TypedDict):
     indices: list[int]
 
 
-Operation = Replace | Append | Insert | SetStatus
+class Merge(TypedDict):
+    """Make the changes that turned `base` into `todos`; the channel makes it of whole lists."""
+
+    op: Literal["merge"]
+    base: list[TodoItem]
+    todos: list[TodoItem]
+
+
+Operation = Replace | Append | Insert | SetStatus | Merge
 
 
 def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]:
@@ -54,7 +63,7 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
 
     Args:
         todos: The list before.
-        operation: One of `Replace`, `Append`, `Insert`, `SetStatus`.
+        operation: One of `Replace`, `Append`, `Insert`, `SetStatus`, `Merge`.
 
     Returns:
         A new list.
@@ -75,6 +84,8 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
                 {"text": todo["text"], "status": status} if index in chosen else todo
                 for index, todo in enumerate(todos)
             ]
+        case {"op": "merge", "base": [*base], "todos": [*changed]}:
+            return _merge(todos, validate_todos(base), validate_todos(changed))
         case _:
             raise ValueError(
                 "todos takes a list of todo items or an operation of the tools, got a dict with "
@@ -88,3 +99,41 @@ def _are_texts(texts: Sequence[Any]) -> bool:
 
 def _new_items(texts: Sequence[str]) -> list[TodoItem]:
     return [{"text": text, "status": "not_started"} for text in texts]
+
+
+def _merge(todos: list[TodoItem], base: list[TodoItem], changed: list[TodoItem]) -> list[TodoItem]:
+    """A list after the changes that turned `base` into `changed`; other changes to it survive.
+
+    An item is known by its text, and by its place among those of equal text. A status counts as
+    changed only where it differs; an added item comes before the item that it was added before.
+    """
+    if todos == base:
+        return changed
+    now, before, after = _keyed(todos), _keyed(base), _keyed(changed)
+    added = defaultdict[_Key | None, list[TodoItem]](list)
+    following = None
+    for key, todo in reversed(after.items()):
+        if key not in before:
+            added[following].insert(0, todo)
+        elif key in now:
+            following = key
+    merged: list[TodoItem] = []
+    for key, todo in now.items():
+        merged += added[key]
+        if key not in before:
+            merged.append(todo)
+        elif key in after:
+            merged.append(todo if after[key] == before[key] else after[key])
+    return [*merged, *added[None]]
+
+
+_Key = tuple[str, int]
+
+
+def _keyed(todos: list[TodoItem]) -> dict[_Key, TodoItem]:
+    seen = Counter[str]()
+    keyed: dict[_Key, TodoItem] = {}
+    for todo in todos:
+        keyed[todo["text"], seen[todo["text"]]] = todo
+        seen[todo["text"]] += 1
+    return keyed

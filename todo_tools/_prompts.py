@@ -131,6 +131,10 @@ def continuation(instruction: str, lines: str, action: str | None, index: int) -
     return f"{instruction}\n\n{lines}{following}"
 
 
+OUT_OF_STEPS = "[Automatic note] No more tools were called: this run is near its recursion limit."
+"""The end of an answer whose tool calls were dropped; the user reads it, and later the model."""
+
+
 def gate_refusal(*, has_todos: bool) -> str:
     """What a tool answers that is called before an item is in progress."""
     first = "" if has_todos else "write your plan with write_todos, then "

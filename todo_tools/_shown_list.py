@@ -11,8 +11,17 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from todo_tools._formatting import format_todos, one_line, read_lines
 from todo_tools._ids import stable_ids
+from todo_tools._shown_history import shown_history
 from todo_tools._todos import TodoItem, incomplete
-from todo_tools.state import TodoBlocks, blocks_in, has_blocks, has_todos, messages_in, todos_in
+from todo_tools.state import (
+    TodoBlocks,
+    blocks_in,
+    has_blocks,
+    has_todos,
+    loop_in,
+    messages_in,
+    todos_in,
+)
 from todo_tools.transcript import details_of, last_user_message, list_after
 
 
@@ -70,7 +79,7 @@ def due_block(state: object, *, at_newest: bool) -> TodoBlocks:
     Returns:
         The list under the id of a message; empty where no block is needed, or none can be.
     """
-    messages = messages_in(state)
+    messages = shown_history(state)
     if not has_todos(state):
         return {}
     todos, blocks = todos_in(state), blocks_in(state)
@@ -99,6 +108,7 @@ def record_block(state: object, answer_at: int) -> dict[str, TodoBlocks]:
         "messages": messages_in(state)[:answer_at],
         "todos": todos_in(state),
         "todo_blocks": blocks_in(state),
+        "todo_loop": loop_in(state),
     }
     due = due_block(prompt, at_newest=False)
     return {"todo_blocks": due} if due else {}

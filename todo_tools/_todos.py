@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NotRequired, TypeGuard, cast, get_args
 
+from pydantic import ConfigDict, Field, with_config
+
 # pydantic builds LangGraph's JSON schemas from these and accepts only this TypedDict before 3.12
 from typing_extensions import TypedDict
 
@@ -115,6 +117,7 @@ def require_rows(table: Mapping[Any, object], names: object, what: str) -> None:
 require_rows(STATUSES, TodoStatus, "STATUSES")
 
 
+@with_config(ConfigDict(use_attribute_docstrings=True))
 class TodoItem(TypedDict):
     """One item of the list, as it is stored in the state."""
 
@@ -124,13 +127,18 @@ class TodoItem(TypedDict):
     """How far it is."""
 
 
+LIST = Field(description="The todo list. A whole list replaces it; leave it out to keep it.")
+"""What servers publish about the `todos` channel."""
+
+
 class TodoDetails(TypedDict):
     """What a tool result carries besides its text, in `ToolMessage.artifact`."""
 
     action: Literal["write", "list", "edit"]
     """Which of the three tools answered."""
     todos: list[TodoItem]
-    """The whole list after a change; empty for `list` and for errors, which change nothing."""
+    """The whole list after a change, in the agent's `todos_format`; empty for `list` and for
+    errors, which change nothing."""
     error: NotRequired[str]
     """Short form of the error, only when the call was refused."""
 

@@ -1,7 +1,7 @@
 """The three tools: thin StructuredTools around `answer_call`."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
@@ -14,16 +14,27 @@ from todo_tools import _prompts as prompts
 from todo_tools._answers import Answer
 from todo_tools._checks import Check, TodoStructuredTool, arun_steps, require_check, run_steps
 from todo_tools._decision import PROGRESS
+from todo_tools._formats import TodosFormat, in_format, require_format
 from todo_tools._records import TOOLS, TodoTool
 from todo_tools._replay import Turn, turn_of
 from todo_tools._shown_list import record_block
 from todo_tools._todos import DEFAULT_LIMITS, TodoLimits
 from todo_tools.events import todos_event
 from todo_tools.schemas import LenientArgs, argument, optional_argument
-from todo_tools.state import has_todos, messages_in
+from todo_tools.state import format_in, has_todos, messages_in
 from todo_tools.transcript import find_call
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How the three tools were set up."""
+
+    limits: TodoLimits
+    check: Check | None
+    todos_format: TodosFormat | None
+    records_blocks: bool
 
 
 def create_todo_tools(
@@ -31,6 +42,7 @@ def create_todo_tools(
     *,
     descriptions: Mapping[str, str] | None = None,
     check: Check | None = None,
+    todos_format: TodosFormat | None = None,
 ) -> list[StructuredTool]:
     """Make the tools `write_todos`, `list_todos` and `edit_todos`.
 
@@ -46,15 +58,18 @@ def create_todo_tools(
         check: A function, sync or async, of an item and the graph state. It answers `None`, or why
             the item is not done. `edit_todos` then refuses to complete it, with that reason. It
             runs once for each item of a call, before the list changes.
+        todos_format: The format of the lists in events and artifacts. By default that of the
+            graph's state: `"langchain"` for `ClientTodoState`, otherwise `"todo_tools"`. Needed
+            only with a state of your own around `fold_client_todos`.
 
     Returns:
         The three tools, in that order. `metadata` holds each one's `label`, `prompt_snippet`,
         `prompt_guidelines` and `limits`.
 
     Raises:
-        TypeError: `limits` is not a `TodoLimits`, a description is not a string, or `check` is not
-            a function.
-        ValueError: `descriptions` names another tool.
+        TypeError: `limits` is not a `TodoLimits`, a description or `todos_format` is not a string,
+            or `check` is not a function.
+        ValueError: `descriptions` names another tool, or `todos_format` no format.
 
     Example:
         ```python
@@ -62,13 +77,14 @@ def create_todo_tools(
         assert [tool.name for tool in tools] == ["write_todos", "list_todos", "edit_todos"]
         ```
     """
-    return build_tools(limits, descriptions, check, records_blocks=True)
+    return build_tools(limits, descriptions, check, todos_format, records_blocks=True)
 
 
 def build_tools(
     limits: TodoLimits,
     descriptions: Mapping[str, str] | None,
     check: Check | None,
+    todos_format: TodosFormat | None,
     *,
     records_blocks: bool,
 ) -> list[StructuredTool]:
@@ -76,14 +92,14 @@ def build_tools(
     if not isinstance(limits, TodoLimits):
         raise TypeError(f"limits must be a TodoLimits, got {limits!r}")
     require_check(check)
+    if todos_format is not None:
+        require_format(todos_format)
     described = _checked(descriptions or {})
     return [
         _tool(
             name,
             replace(tool, description=described.get(name, tool.description)),
-            limits,
-            check,
-            records_blocks=records_blocks,
+            _Settings(limits, check, todos_format, records_blocks),
         )
         for name, tool in TOOLS.items()
     ]
@@ -99,27 +115,25 @@ def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
     return descriptions
 
 
-def _tool(
-    name: str, tool: TodoTool, limits: TodoLimits, check: Check | None, *, records_blocks: bool
-) -> StructuredTool:
+def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        inside, turn = _turn(runtime, limits, check)
+        inside, turn = _turn(runtime, settings)
         with turn.lock:
             steps = turn.answer(inside.tool_call_id, name, args)
-            answer = run_steps(steps, check, inside.state)
-        return _respond(name, answer, inside, records_blocks=records_blocks)
+            answer = run_steps(steps, settings.check, inside.state)
+        return _respond(name, answer, inside, settings)
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        inside, turn = _turn(runtime, limits, check)
+        inside, turn = _turn(runtime, settings)
         async with turn.async_lock:
             steps = turn.answer(inside.tool_call_id, name, args)
-            answer = await arun_steps(steps, check, inside.state)
-        return _respond(name, answer, inside, records_blocks=records_blocks)
+            answer = await arun_steps(steps, settings.check, inside.state)
+        return _respond(name, answer, inside, settings)
 
     return TodoStructuredTool(
         name=name,
         description=tool.description,
-        args_schema=_args_schema(name, tool, limits),
+        args_schema=_args_schema(name, tool, settings.limits),
         func=call,
         coroutine=acall,
         handle_tool_error=True,
@@ -127,10 +141,10 @@ def _tool(
             "label": tool.label,
             "prompt_snippet": prompts.PROMPT_SNIPPET,
             "prompt_guidelines": list(tool.guidelines),
-            "limits": asdict(limits),
+            "limits": asdict(settings.limits),
         },
-        limits=limits,
-        check=check,
+        limits=settings.limits,
+        check=settings.check,
     )
 
 
@@ -143,31 +157,34 @@ def _args_schema(name: str, tool: TodoTool, limits: TodoLimits) -> type[LenientA
 
 
 def _turn(
-    runtime: ToolRuntime[Any, Any] | None, limits: TodoLimits, check: Check | None
+    runtime: ToolRuntime[Any, Any] | None, settings: _Settings
 ) -> tuple[ToolRuntime[Any, Any], Turn]:
     if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
         # Not a ToolMessage made here: outside a graph there may be no call id to answer to.
         raise ToolException(prompts.OUTSIDE_GRAPH)
-    return runtime, turn_of(runtime.state, runtime.tool_call_id, limits, check)
+    turn = turn_of(runtime.state, runtime.tool_call_id, settings.limits, settings.check)
+    return runtime, turn
 
 
 def _respond(
-    name: str, answer: Answer, runtime: ToolRuntime[Any, Any], *, records_blocks: bool
+    name: str, answer: Answer, runtime: ToolRuntime[Any, Any], settings: _Settings
 ) -> Command[Any] | ToolMessage:
+    shown_format = settings.todos_format or format_in(runtime.state)
     message = ToolMessage(
         answer.content,
         name=name,
         tool_call_id=runtime.tool_call_id or "",
         status="error" if answer.failed else "success",
-        artifact=answer.details,
+        artifact={**answer.details, "todos": in_format(answer.details["todos"], shown_format)},
     )
-    found = find_call(messages_in(runtime.state), runtime.tool_call_id)
-    # The block that the prompt before this call showed.
+    messages = messages_in(runtime.state)
+    at, position = find_call(messages, runtime.tool_call_id) or (None, 0)
     update: dict[str, Any] = {}
-    if found and records_blocks:
-        update |= record_block(runtime.state, found[0])
+    if at is not None and settings.records_blocks:
+        update |= record_block(runtime.state, at)  # the block that the prompt before it showed
     if answer.operation is not None:
-        runtime.stream_writer(todos_event(answer.todos, found[1] if found else 0))
+        turn_id = None if at is None else messages[at].id
+        runtime.stream_writer(todos_event(answer.todos, position, turn_id, shown_format))
         update |= {"todos": answer.operation, "todo_loop": PROGRESS}
     if answer.check_failed:
         update |= {"todo_loop": {"refused": answer.details.get("error")}}

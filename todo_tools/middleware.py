@@ -1,21 +1,26 @@
 """The whole pack as one middleware for LangChain's `create_agent`, and for deepagents."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, NotRequired
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
 
 from langchain_core.messages import AIMessage, SystemMessage
+from langgraph.managed.is_last_step import RemainingStepsManager
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
 
+from todo_tools._channels import TodosChannel
 from todo_tools._checks import Check
 from todo_tools._decision import AutoContinue
+from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
 from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
 from todo_tools._prompts import TODO_SYSTEM_PROMPT
 from todo_tools._shown_list import due_block
 from todo_tools._speaker import at_start
-from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
+from todo_tools._steps import last_words, may_run_tools, measured
+from todo_tools._todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, incomplete
 from todo_tools._tools import build_tools
 from todo_tools.clients import ClientTodo
 from todo_tools.gate import TodoGate
@@ -29,6 +34,7 @@ from todo_tools.state import (
     merge_blocks,
     merge_loop,
     messages_in,
+    todos_in,
 )
 
 try:
@@ -47,6 +53,11 @@ except ImportError as error:
 __all__ = ["ClientTodoAgentState", "ModelView", "TodoAgentState", "TodoMiddleware"]
 
 
+# deepagents sets it in the state of a subagent with `"mode": "fork"`, which starts with a copy of
+# its parent's state. `tests/test_deepagents.py` runs one.
+_FORKED = "_deepagents_forked_context"
+
+
 class TodoAgentState(AgentState[Any]):
     """The channels of `TodoState` in LangChain's agent state.
 
@@ -54,20 +65,27 @@ class TodoAgentState(AgentState[Any]):
     them; read them with `graph.get_state(config).values["todo_loop"]`.
     """
 
-    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
+    todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """Counters and outcome of the loop."""
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
     """Lists that prompts show besides the results of the tools."""
+    remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
+    """What LangGraph's `recursion_limit` leaves of the run."""
 
 
 class ClientTodoAgentState(AgentState[Any]):
     """The channels of `ClientTodoState` in LangChain's agent state."""
 
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
+    todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
+    remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
+
+
+_Middleware = TypeVar("_Middleware", bound="TodoMiddleware")
 
 
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -86,13 +104,17 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         system_prompt: Appended to the agent's system prompt; `None` appends nothing.
         view: From the state to the messages for the model; `None` sends the history as it is.
         gate: Refuse other tools until an item is in progress; `None` refuses nothing.
-        client_todos: Keep `todos` in the format that LangChain's clients read, such as
-            deep-agents-ui (`todo_tools.clients`), instead of this library's.
+        todos_format: The format of the lists in the state, events, artifacts and questions:
+            `"langchain"` for clients made for LangChain's own todos, such as deep-agents-ui
+            (`todo_tools.clients`).
+        client_todos: `True` is another way to write `todos_format="langchain"`.
         descriptions: Other descriptions of the tools for the model, by tool name.
         check: Says why an item is not done, before it is completed; see `create_todo_tools`.
 
     Raises:
         TypeError: An argument is of another type.
+        ValueError: `todos_format` names no format, or the policy keeps continuations out of the
+            history and there is no view.
 
     Example:
         ```python
@@ -110,6 +132,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         system_prompt: str | None = TODO_SYSTEM_PROMPT,
         view: ModelView | None = model_view,
         gate: TodoGate | None = None,
+        todos_format: TodosFormat = "todo_tools",
         client_todos: bool = False,
         descriptions: Mapping[str, str] | None = None,
         check: Check | None = None,
@@ -117,18 +140,23 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         super().__init__()
         if policy is not None and not isinstance(policy, AutoContinue):
             raise TypeError(f"policy must be an AutoContinue or None, got {policy!r}")
+        if policy is not None and not policy.store and view is None:
+            raise ValueError("AutoContinue(store=False) needs a view, got view=None")
         if gate is not None and not isinstance(gate, TodoGate):
             raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
         if view is not None and not callable(view):
             raise TypeError(f"view must be a function of the state or None, got {view!r}")
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
-        self.tools = build_tools(limits, descriptions, check, records_blocks=False)
-        self.state_schema = ClientTodoAgentState if client_todos else TodoAgentState
+        require_format(todos_format)
+        todos_format = "langchain" if client_todos else todos_format
+        self.tools = build_tools(limits, descriptions, check, todos_format, records_blocks=False)
+        self.state_schema = ClientTodoAgentState if todos_format == "langchain" else TodoAgentState
         self.policy = policy
         self.system_prompt = system_prompt
         self.view = view
         self.gate = gate
+        self._drop_unused_hooks()
 
     @property
     @override
@@ -138,13 +166,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Reset the limits if the user has spoken.
+        """Reset the limits if the user has spoken, and give a forked subagent a list of its own.
 
-        This is where it can be known: it runs once, and only in a run that begins with an input.
+        This is where both can be known: it runs once, and only in a run that begins with an input.
         """
+        if self.policy is None:
+            return None
+        update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         loop = loop_in(state)
         begun = at_start(loop, messages_in(state))
-        return None if self.policy is None or begun is loop else {"todo_loop": begun}
+        return update if begun is loop else {**update, "todo_loop": begun}
 
     @override
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -159,7 +190,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Send the model's view and the system prompt, and note that the model answered."""
         block = self._due_block(request)
-        return _noted(request.state, block, handler(self._prepared(request, block)))
+        response = handler(self._prepared(request, block))
+        return _noted(request.state, block, self._within_steps(request, response))
 
     @override
     async def awrap_model_call(
@@ -169,7 +201,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """The same as `wrap_model_call`."""
         block = self._due_block(request)
-        return _noted(request.state, block, await handler(self._prepared(request, block)))
+        response = await handler(self._prepared(request, block))
+        return _noted(request.state, block, self._within_steps(request, response))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -202,6 +235,37 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return await self.gate.awrap_tool_call(request, handler)
         return await handler(request)
 
+    def _drop_unused_hooks(self) -> None:
+        """Take back the hooks that would do nothing.
+
+        `create_agent` asks the class which hooks it overrides: one for the loop is a node of the
+        graph, and one around tool calls turns off its check for unknown tools.
+        """
+        used = {
+            "before_agent": self.policy,
+            "after_agent": self.policy,
+            "wrap_model_call": self.policy or self.view or self.system_prompt,
+            "wrap_tool_call": self.gate,
+        }
+        unused = [hook for hook, user in used.items() if not user]
+        if unused:
+            self.__class__ = _without(type(self), unused)
+
+    def _within_steps(
+        self, request: ModelRequest[Any], response: ModelResponse[Any]
+    ) -> ModelResponse[Any]:
+        """Drop tool calls after which LangGraph's recursion limit would end the run as an error.
+
+        Only where the loop can say so: a policy is set, and items are incomplete.
+        """
+        state = request.state
+        if self.policy is None or not _calls_tools(response) or may_run_tools(state):
+            return response
+        if not incomplete(todos_in(state)):
+            return response
+        *before, answer = response.result
+        return replace(response, result=[*before, last_words(cast("AIMessage", answer))])
+
     def _due_block(self, request: ModelRequest[Any]) -> TodoBlocks:
         return due_block(_shown_state(request, {}), at_newest=True) if self.view else {}
 
@@ -212,6 +276,22 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if self.system_prompt:
             changes["system_message"] = _extended(request.system_message, self.system_prompt)
         return request.override(**changes)
+
+
+def _calls_tools(response: ModelResponse[Any]) -> bool:
+    """Whether an answer is to be followed by tools; one that gives a structured response is not."""
+    last = response.result[-1] if response.result else None
+    return isinstance(last, AIMessage) and bool(last.tool_calls)
+
+
+def _without(cls: type[_Middleware], hooks: Iterable[str]) -> type[_Middleware]:
+    """The class without these hooks; those that a user's subclass overrides stay."""
+    base: dict[str, object] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    for hook in hooks:
+        pair = (hook, f"a{hook}")
+        if all(getattr(cls, name) is getattr(TodoMiddleware, name) for name in pair):
+            base |= {name: getattr(AgentMiddleware, name) for name in pair}
+    return cast("type[_Middleware]", type(cls.__name__, (cls,), base))
 
 
 def _shown_state(request: ModelRequest[Any], block: TodoBlocks) -> dict[str, Any]:
@@ -246,7 +326,7 @@ def _noted(
     # A message without an id did not come from a chat model; middleware made it, for example after
     # failed retries.
     if answer is not None and answer.id is not None:
-        update["todo_loop"] = {"answers": _answers_in(state)}
+        update["todo_loop"] = {"answers": _answers_in(state), **measured(state)}
     command: Command[Any] | None = Command(update=update) if update else None
     return ExtendedModelResponse(model_response=response, command=command)
 

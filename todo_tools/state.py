@@ -5,19 +5,23 @@ applied one at a time, so the result does not depend on how checkpoints batch th
 `DeltaChannel` requires.
 """
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, Literal, NotRequired, cast
 
-from langchain_core.messages import AnyMessage, convert_to_messages
+from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages, messages_from_dict
 from langgraph.channels import UntrackedValue
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
+from todo_tools._channels import DeltaTodosChannel, TodosChannel
+from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat
 from todo_tools._ids import stable_ids
 from todo_tools._operations import Operation, apply
-from todo_tools._todos import TodoItem, is_list, is_mapping, is_todo, validate_todos
+from todo_tools._todos import LIST, TodoItem, is_list, is_mapping, is_todo, validate_todos
 from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
 from todo_tools.events import Outcome
 
@@ -33,6 +37,7 @@ __all__ = [
     "fold_client_todos",
     "fold_todos",
     "fold_todos_batch",
+    "format_in",
     "has_blocks",
     "has_todos",
     "loop_in",
@@ -90,21 +95,32 @@ def fold_client_todos(todos: list[ClientTodo], update: TodosUpdate) -> list[Clie
     return to_client_todos(fold_todos(_own_format(todos), update))
 
 
+_Count = Annotated[int, Field(ge=0)]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
 class LoopState(TypedDict, total=False):
     """What the loop remembers; absent counters are zero."""
 
-    in_a_row: int
+    in_a_row: _Count
     """Continuations since the list last changed or the user last spoke."""
-    in_turn: int
+    in_turn: _Count
     """Continuations since the user's last message."""
-    idle: int
+    idle: _Count
     """Continuations since the model last called a tool."""
     heard: list[str]
     """The ids of the newest messages that are not new any more, whoever wrote them."""
     user_message: str
     """Written by version 0.1.0 instead of `heard`: the id of the user's last message."""
-    answers: int
+    continuations: dict[str, dict[str, str]]
+    """Continuations that are not in the history (`AutoContinue(store=False)`), each with its `text`
+    and its `lines`, by the id of the message that it follows."""
+    answers: _Count
     """Number of AI messages before the model's latest answer; set by the middleware."""
+    steps_left: _Count
+    """Steps that LangGraph's `recursion_limit` left at that answer; set by the middleware."""
+    round_steps: _Count
+    """Steps between the model's latest two answers; set by the middleware."""
     outcome: Outcome | None
     """Why the loop last stopped; `None` once it sent the agent back to work or the list changed."""
     refused: str | None
@@ -112,9 +128,27 @@ class LoopState(TypedDict, total=False):
     changed."""
 
 
+_LOOP_STATE = TypeAdapter(LoopState)
+
+
 def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
-    """Reducer of the `todo_loop` channel: later values win, key by key."""
-    return {**loop, **(update or {})}
+    """Reducer of the `todo_loop` channel: later values win, key by key.
+
+    Raises:
+        ValueError: `update` holds something that the loop does not write.
+    """
+    if update is None:
+        return loop
+    try:
+        _LOOP_STATE.validate_python(update)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = "".join(f"[{reprlib.repr(key)}]" for key in fault["loc"])
+        raise ValueError(
+            f"todo_loop{place} is not what the loop writes: {fault['msg']}, got "
+            f"{reprlib.repr(fault['input'])}; leave it out, or pass what get_state returned"
+        ) from None
+    return {**loop, **update}
 
 
 TodoBlocks = dict[str, list[TodoItem]]
@@ -126,12 +160,15 @@ def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None
     """Reducer of the `todo_blocks` channel: recorded once, a block stays.
 
     Raises:
-        ValueError: `update` is not a dict of lists of todos.
+        ValueError: `update` is not a dict of lists of todos by message id.
     """
-    if not update:
+    if update is None:
         return blocks
-    if not is_mapping(update):
-        raise ValueError(f"todo_blocks must be a dict of lists, got {type(update).__name__}")
+    if not is_mapping(update) or not all(isinstance(key, str) for key in update):
+        raise ValueError(
+            "todo_blocks must be a dict from message ids to lists of todos, got "
+            f"{reprlib.repr(update)}; leave it out, or pass what get_state returned"
+        )
     return {**{key: validate_todos(todos) for key, todos in update.items()}, **blocks}
 
 
@@ -139,7 +176,9 @@ class TodoState(TypedDict):
     """State of a graph with the todo tools; derive from it to add channels of your own.
 
     Seed or edit the list with plain dicts: `graph.invoke({"messages": [...], "todos": [...]})`,
-    `graph.update_state(config, {"todos": [...]})`.
+    `graph.update_state(config, {"todos": [...]})`. LangGraph stores the input of a run before the
+    list in it can be refused: until the next valid input or update, `get_state` raises the same
+    `ValueError`. `validate_todos` checks a list beforehand.
 
     LangGraph's `create_react_agent` needs one more key: `remaining_steps: RemainingSteps`, from
     `langgraph.managed`.
@@ -155,7 +194,7 @@ class TodoState(TypedDict):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """The history."""
-    todos: NotRequired[Annotated[list[TodoItem], fold_todos]]
+    todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
     """The list. Updates: a whole list, or what the tools write."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     """Counters and outcome of the loop; written by the loop and the tools, read by you."""
@@ -169,12 +208,16 @@ class TodoState(TypedDict):
 class ClientTodoState(TypedDict):
     """`TodoState` for threads that people look at in LangChain's clients.
 
-    `todos` is in the format of these clients; `todos_in` and
-    `todo_tools.clients.from_client_todos` convert it.
+    `todos` is in the format of these clients, and so are the lists in events, artifacts and
+    questions; `todos_in` and `todo_tools.clients.from_client_todos` convert them. For checkpoints
+    that hold only the new messages, as with `DeltaTodoState`, derive a state with
+    `messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]`.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    todos: NotRequired[Annotated[list[ClientTodo], fold_client_todos]]
+    todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
+    todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
+    """Tells the tools, the loop and clients the format; nobody needs to write it."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]
@@ -187,15 +230,29 @@ def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> l
 
 def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
     """LangGraph's `add_messages`, in the form that `DeltaChannel` takes."""
-    return reduce(_add_messages, updates, messages)
+    known = _as_messages(messages) if any(map(is_mapping, messages)) else messages
+    return reduce(_add_messages, updates, known)
 
 
 def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
-    added = convert_to_messages(update if is_list(update) else [update])
+    added = _as_messages(update if is_list(update) else [update])
     last = (messages[-1].id if messages else "") or ""
     for message, stable_id in zip(added, stable_ids(added, last), strict=True):
         message.id = stable_id
     return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", added)))
+
+
+def _as_messages(given: Sequence[Any]) -> list[AnyMessage]:
+    """Messages in any form; LangGraph's development server replays a thread as dicts."""
+    return cast("list[AnyMessage]", [_as_message(message) for message in given])
+
+
+def _as_message(message: Any) -> BaseMessage:
+    dumped: Mapping[str, Any] = message if is_mapping(message) else {}
+    if dumped.get("type") in ("ai", "AIMessageChunk") and "response_metadata" in dumped:
+        # Of these, `convert_to_messages` loses token counts and calls whose arguments are no JSON.
+        return messages_from_dict([{"type": dumped["type"], "data": dumped}])[0]
+    return convert_to_messages([cast("Any", message)])[0]
 
 
 class DeltaTodoState(TypedDict):
@@ -205,7 +262,7 @@ class DeltaTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
-    todos: NotRequired[Annotated[list[TodoItem], DeltaChannel(fold_todos_batch)]]
+    todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaTodosChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]
@@ -233,6 +290,11 @@ def todos_in(state: object) -> list[TodoItem]:
         ValueError: An `Overwrite`, which LangGraph lets past the reducer, wrote something else.
     """
     return _own_format(_value(state, "todos") or [])
+
+
+def format_in(state: object) -> TodosFormat:
+    """The format of the lists of a graph, which its state class decides."""
+    return "langchain" if _value(state, "todos_format") == "langchain" else "todo_tools"
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:

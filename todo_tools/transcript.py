@@ -8,8 +8,9 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
+from todo_tools._formats import read_todo
 from todo_tools._records import TOOLS
-from todo_tools._todos import TodoDetails, TodoItem, is_list, is_mapping, is_todo
+from todo_tools._todos import TodoDetails, TodoItem, is_list, is_mapping
 from todo_tools.state import messages_in
 
 __all__ = [
@@ -26,14 +27,18 @@ __all__ = [
     "turn_calls",
 ]
 
-# LangChain's convention: who put a message into the history that is neither user nor model.
-_SOURCE_KEY = "lc_source"
+# LangChain's convention for a message that neither the user nor the model wrote: who did, and what
+# it says for programs. `langchain_core.messages.add_notification_metadata`, of version 1.7.2, sets
+# the same keys.
+_SOURCE_KEY, _DATA_KEY = "lc_source", "lc_data"
 _SOURCE = "todo_tools"
-_LINES_KEY = "todo_lines"
-_ID_PREFIX = "todo-tools-"
+# agent-chat-ui hides the messages whose ids begin with `do-not-render-`.
+_ID_PREFIX = "do-not-render-todo-tools-"
+# As version 0.1.0 wrote them.
+_OLD_ID_PREFIX, _OLD_LINES_KEY = "todo-tools-", "todo_lines"
 
 
-def continuation_message(text: str, lines: str = "") -> HumanMessage:
+def continuation_message(text: str, lines: str = "", *, key: str = "") -> HumanMessage:
     """Make a message of the loop for the history.
 
     It is tagged, and recognisable by its id even if middleware drops the tag.
@@ -41,15 +46,20 @@ def continuation_message(text: str, lines: str = "") -> HumanMessage:
     Args:
         text: What the model is told.
         lines: The part of `text` that lists the incomplete items.
+        key: What the id ends with; by default it is random.
     """
-    kwargs = {_SOURCE_KEY: _SOURCE, _LINES_KEY: lines}
-    return HumanMessage(text, additional_kwargs=kwargs, id=f"{_ID_PREFIX}{uuid4()}")
+    kwargs = {_SOURCE_KEY: _SOURCE, _DATA_KEY: {"type": "continuation", "lines": lines}}
+    return HumanMessage(text, additional_kwargs=kwargs, id=f"{_ID_PREFIX}{key or uuid4()}")
 
 
 def continuation_lines(message: BaseMessage) -> str:
     """The part of a loop's message that lists the incomplete items; empty for other messages."""
-    lines = message.additional_kwargs.get(_LINES_KEY)
-    return lines if is_injected(message) and isinstance(lines, str) else ""
+    if not is_injected(message):
+        return ""
+    data = message.additional_kwargs.get(_DATA_KEY)
+    old = message.additional_kwargs.get(_OLD_LINES_KEY)
+    lines = data.get("lines") if is_mapping(data) else old
+    return lines if isinstance(lines, str) else ""
 
 
 def is_injected(message: BaseMessage) -> bool:
@@ -62,12 +72,12 @@ def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
     return (
         isinstance(message, HumanMessage)
         and _SOURCE_KEY not in message.additional_kwargs
-        and not (message.id or "").startswith(_ID_PREFIX)
+        and not (message.id or "").startswith((_ID_PREFIX, _OLD_ID_PREFIX))
     )
 
 
 def details_of(message: BaseMessage) -> TodoDetails | None:
-    """The details of a todo tool's result, `None` for any other message."""
+    """The details of a todo tool's result as stored, `None` for any other message."""
     if not isinstance(message, ToolMessage) or message.name not in TOOLS:
         return None
     artifact: object = message.artifact
@@ -79,13 +89,14 @@ def details_of(message: BaseMessage) -> TodoDetails | None:
 def list_after(message: BaseMessage) -> list[TodoItem] | None:
     """The list after a result that changed it, `None` for any other message.
 
-    Errors and `list_todos` results change nothing. Damaged items are left out.
+    Its artifact may be in either format. Errors and `list_todos` results change nothing. Damaged
+    items are left out.
     """
     details = details_of(message)
     if details is None or "error" in details or details["action"] == TOOLS["list_todos"].action:
         return None
     stored: object = details["todos"]
-    items = [item for item in stored if is_todo(item)] if is_list(stored) else []
+    items = [todo for item in stored if (todo := read_todo(item))] if is_list(stored) else []
     return items if items or stored == [] else None
 
 

@@ -1,0 +1,98 @@
+"""`python -m campaigns [--seconds N] [--seed S] [--case TRIAL:NUMBER] [NAME...]`."""
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from pathlib import Path
+from random import SystemRandom
+
+from campaigns import arguments, databases, kills, models, switches, texts
+from campaigns.cases import Score, Trial, run_trial
+from campaigns.summary import summary
+
+CAMPAIGNS: dict[str, dict[Trial, int]] = {
+    "kills": kills.TRIALS,
+    "databases": databases.TRIALS,
+    "arguments": arguments.TRIALS,
+    "models": models.TRIALS,
+    "texts": texts.TRIALS,
+    "switches": switches.TRIALS,
+}
+"""The trials of each, with their shares of its time."""
+SECONDS = 360
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the campaigns; 1 if anything was violated."""
+    options = _options(argv)
+    print(f"seed {options.seed}", flush=True)
+    if options.case:
+        return _repeat(options.case, options.seed)
+    began = time.monotonic()
+    scores = _run(options.names or list(CAMPAIGNS), options.seed, options.seconds)
+    seconds = time.monotonic() - began
+    text = summary(scores, f"python -m campaigns {' '.join(argv or sys.argv[1:])}", seconds)
+    print(f"\n{text}")
+    if options.summary:
+        options.summary.write_text(text, encoding="utf-8")
+    return 1 if any(score.violated for score in scores) else 0
+
+
+def _options(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m campaigns", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CAMPAIGNS))
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each campaign")
+    parser.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6))
+    parser.add_argument("--case", metavar="TRIAL:NUMBER", help="repeat one case")
+    parser.add_argument("--summary", type=Path, help="a file to write the summary to")
+    options = parser.parse_args(argv)
+    if unknown := set(options.names) - CAMPAIGNS.keys():
+        parser.error(f"no campaign {', '.join(sorted(unknown))}; there are {', '.join(CAMPAIGNS)}")
+    return options
+
+
+def _run(names: list[str], seed: int, seconds: float) -> list[Score]:
+    """The trials of the campaigns, in as many processes as there are cores."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn, max_tasks_per_child=1) as pool:
+        running: list[Future[Score]] = [
+            pool.submit(run_trial, name, trial, seed, seconds=seconds * share)
+            for name in names
+            for trial, share in _shares(CAMPAIGNS[name])
+        ]
+        for done, future in enumerate(as_completed(running), 1):
+            score = future.result()
+            print(
+                f"[{done}/{len(running)}] {score.campaign} {score.trial}: {score.tried:,} tried, "
+                f"{score.violated} violated, {score.seconds:.0f} s",
+                flush=True,
+            )
+    return [future.result() for future in running]
+
+
+def _shares(trials: dict[Trial, int]) -> list[tuple[Trial, float]]:
+    return [(trial, share / sum(trials.values())) for trial, share in trials.items()]
+
+
+def _repeat(case: str, seed: int) -> int:
+    """Run one case again, and show all of what went wrong."""
+    name, _, number = case.partition(":")
+    found = [
+        (campaign, trial)
+        for campaign, trials in CAMPAIGNS.items()
+        for trial in trials
+        if getattr(trial, "__name__", "") == name and number.isdecimal()
+    ]
+    if not found:
+        print(f"no case {case!r}; give one as the summary does, such as sqlite_writes:7")
+        return 2
+    score = run_trial(*found[0], seed, first=int(number), count=1)
+    print(score.trace or "nothing was violated")
+    return 1 if score.violated else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

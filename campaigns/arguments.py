@@ -1,0 +1,123 @@
+"""Arguments: whatever a model calls the three tools with, through a real graph."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, ToolMessage
+
+from campaigns.cases import Case, Trial
+from tests.strategies import edit_calls, json_values, texts, todo_lists, write_calls
+from tests.support import BEGIN, results_in, tool_graph
+from todo_tools import TodoItem, create_todo_tools, format_todos, todos_from_messages
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel
+from todo_tools.transcript import details_of, list_after
+
+LONGEST_ERROR = 300
+
+# What no JSON parser returns, but a provider's package or an application may pass on.
+_odd: st.SearchStrategy[Any] = st.one_of(
+    st.integers(-(10**30), 10**30),
+    st.floats(),
+    st.binary(max_size=50),
+    st.tuples(st.integers(), st.text()),
+    st.frozensets(st.integers(), max_size=3),
+    st.complex_numbers(),
+    st.text(st.characters(categories=["Cs", "Cf", "Cc"]), max_size=200),
+    st.integers(1, 3_000).map("x".__mul__),
+    st.integers(1, 2_000).map(lambda depth: "[" * depth + "]" * depth),
+    st.integers(1, 150).map(lambda count: [{"text": "x"}] * count),
+    st.integers(1, 60).map(lambda count: [999_999_999] * count),
+)
+_values = json_values | _odd
+_indices = st.lists(st.integers(0, 3), min_size=1, max_size=3)
+_calls: st.SearchStrategy[tuple[str, dict[str, Any]]] = st.one_of(
+    # Exact ones as well, so that the list changes between the others.
+    st.tuples(
+        st.just("write_todos"),
+        st.fixed_dictionaries(
+            {
+                "mode": st.sampled_from(["replace", "append", "insert"]),
+                "todos": st.lists(texts, min_size=1, max_size=4),
+                "index": st.integers(0, 2),
+            }
+        ),
+    ),
+    st.tuples(
+        st.just("edit_todos"),
+        st.fixed_dictionaries(
+            {"action": st.sampled_from(["start", "complete", "abandon"]), "indices": _indices}
+        ),
+    ),
+    st.tuples(st.just("write_todos"), write_calls),
+    st.tuples(st.just("edit_todos"), edit_calls),
+    st.tuples(
+        st.just("write_todos"),
+        st.fixed_dictionaries({"mode": st.just("append"), "todos": _values}),
+    ),
+    st.tuples(
+        st.just("edit_todos"), st.fixed_dictionaries({"action": st.just("start"), "indices": _odd})
+    ),
+    st.tuples(
+        st.sampled_from(["write_todos", "list_todos", "edit_todos"]),
+        st.dictionaries(
+            st.sampled_from(["mode", "todos", "index", "action", "indices"]) | st.text(), _values
+        ),
+    ),
+)
+_ids = st.sampled_from(["a", "b", "c", "call_0"])
+_turns = st.lists(st.tuples(_calls, _ids), min_size=1, max_size=4)
+_scenes = st.tuples(todo_lists, _turns)
+
+
+def tool_node(case: Case) -> None:
+    """One AI message with up to four calls, in a graph with LangGraph's `ToolNode`."""
+    graph = tool_graph(create_todo_tools())
+
+    def run(messages: list[Any], todos: list[TodoItem]) -> Any:
+        return graph.invoke({"messages": messages, "todos": todos})
+
+    case.examples(lambda scene: check_calls(scene, run), _scenes)
+
+
+def agent_tools(case: Case) -> None:
+    """The same in `create_agent`, which runs each call as a task of its own."""
+
+    def run(messages: list[Any], todos: list[TodoItem]) -> Any:
+        model = ScriptedChatModel(script=[*messages, "Done."])
+        agent: Any = create_agent(model, [], middleware=[TodoMiddleware(policy=None)])
+        return agent.invoke({**BEGIN, "todos": todos})
+
+    case.examples(lambda scene: check_calls(scene, run), _scenes, share=0.25)
+
+
+TRIALS: dict[Trial, int] = {tool_node: 1, agent_tools: 1}
+
+
+def check_calls(scene: tuple[list[TodoItem], list[Any]], run: Any) -> None:
+    """Each call has a short result, and the results say what the list is."""
+    todos, turn = scene
+    calls = [
+        {"name": name, "args": args, "id": call_id, "type": "tool_call"}
+        for (name, args), call_id in turn
+    ]
+    values = run([AIMessage("", tool_calls=calls)], todos)
+    results = results_in(values)
+    assert len(results) == len(calls), f"{len(calls)} calls have {len(results)} results"
+    for result in results:
+        check_result(result)
+    changed = any(list_after(result) is not None for result in results)
+    expected = todos_from_messages(values["messages"]) if changed else todos
+    assert values["todos"] == expected, f"{values['todos']} is not {expected}"
+
+
+def check_result(result: ToolMessage) -> None:
+    """An error is short; another result says in its text what it says in its details."""
+    details = details_of(result)
+    assert details is not None, "a result without details"
+    if result.status == "error":
+        assert len(result.text) <= LONGEST_ERROR, f"an error of {len(result.text)} characters"
+        assert list_after(result) is None, "an error that changes the list"
+    elif result.name != "list_todos":
+        assert result.text.endswith(f"\n\n{format_todos(details['todos'])}"), result.text

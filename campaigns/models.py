@@ -1,0 +1,280 @@
+"""Models: random ones that obey nothing, and people who interrupt, edit, fork and cancel."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+)
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphDrained, GraphRecursionError
+from langgraph.runtime import RunControl
+from langgraph.types import Command
+
+from campaigns.agents import MIDDLEWARE, STATES, agent
+from campaigns.cases import Case, Trial
+from tests.support import Graph
+from todo_tools import AutoContinue, TodoItem
+from todo_tools.state import loop_in, messages_in, todos_in
+from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.transcript import is_from_user, is_injected, list_after
+
+MOVES = 12
+CALLS_IN_A_RUN = 12
+"""A model that calls tools without end is stopped by the recursion limit and not by the loop, so
+ours talks after so many answers."""
+
+_NOTE = {"lc_source": "campaign"}
+
+
+class ProviderError(Exception):
+    """What a provider raises now and then."""
+
+
+@dataclass
+class Person:
+    """A random person, a random model, and one thread of theirs."""
+
+    random: Random
+    variant: str
+    policy: AutoContinue
+    said: list[str] = field(default_factory=list)
+    control: RunControl | None = None
+    task: asyncio.Task[Any] | None = None
+    asked: int = 0
+    accident: tuple[int, str] = (-1, "")
+    """After how many answers of a run something happens, and what."""
+
+    def __post_init__(self) -> None:
+        @tool
+        def work(command: str) -> str:
+            """Work."""
+            return f"exit code {len(command) % 2}"
+
+        model = ScriptedChatModel(script=self._answer)
+        self.graph: Graph = agent(
+            self.variant, model, InMemorySaver(), tools=[work], policy=self.policy
+        )
+        self.config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The state at the place of the thread where the person is."""
+        return self.graph.get_state(self.config).values
+
+    def _answer(self, prompt: list[BaseMessage]) -> AIMessage | str:
+        self.asked += 1
+        if self.asked == self.accident[0]:
+            self._happen(self.accident[1])
+        return random_answer(self.random, talks=self.asked > CALLS_IN_A_RUN)
+
+    def _happen(self, accident: str) -> None:
+        if accident == "failure":
+            raise ProviderError
+        if accident == "cancellation" and self.task:
+            self.task.cancel()
+        if accident == "drain" and self.control:
+            self.control.request_drain()
+
+    async def run(self, request: Any) -> None:
+        """Run the agent, which may be cut off in any way."""
+        self.asked = 0
+        accident = self.random.choice(["", "", "failure", "cancellation", "drain"])
+        self.accident = (self.random.randint(1, 6), accident)
+        self.control = RunControl()
+        pauses = self.random.choice([{}, {}, *_pauses(self.graph)])
+        limit = self.random.choice([4, 9, 25, 400])
+        config: RunnableConfig = {**self.config, "recursion_limit": limit}
+        run = self.graph.ainvoke(request, config, control=self.control, **pauses)
+        self.task = asyncio.ensure_future(run)
+        with suppress(asyncio.CancelledError, ProviderError, GraphDrained, GraphRecursionError):
+            await asyncio.wait_for(self.task, 60)
+        self.config = {"configurable": {"thread_id": "1"}}
+
+    async def move(self) -> None:
+        """Do one thing that people do, and check what must hold after it."""
+        moves = [self.speak, self.speak, self.go_on, self.fork]
+        if not self.graph.get_state(self.config).next:
+            # Elsewhere a message could come between a tool call and its result.
+            moves += [self.seed, self.summarize]
+        await self.random.choice(moves)()
+        check_thread(self.values, self.policy, self.said)
+
+    async def speak(self) -> None:
+        """Say something new; where the loop asks, this is the answer."""
+        text = f"message {self.random.random()}"
+        waits = bool(self.graph.get_state(self.config).interrupts)
+        if waits and self.policy.ask:
+            answer = self.random.choice(["yes", "no", text, 7])
+            await self.run(Command(resume=answer))
+        else:
+            await self.run({"messages": [HumanMessage(text, id=text)]})
+        if any(is_from_user(m) and m.text == text for m in messages_in(self.values)):
+            self.said.append(text)
+
+    async def go_on(self) -> None:
+        """Resume without a word."""
+        if self.values:
+            await self.run(None)
+
+    async def seed(self) -> None:
+        """Change the list from outside; a note in the history says to what."""
+        todos: list[TodoItem] = [
+            {"text": f"seed {n}", "status": self.random.choice(["not_started", "completed"])}
+            for n in range(self.random.randrange(4))
+        ]
+        self._write({"todos": todos, "messages": [_note(todos)]})
+
+    async def fork(self) -> None:
+        """Go back to any moment, and go on from there."""
+        past = [s for s in self.graph.get_state_history(self.config) if s.values.get("messages")]
+        if past:
+            moment = self.random.choice(past)
+            # An edit makes the moment a branch of its own, and the newest one.
+            self.config = self.graph.update_state(
+                moment.config, {"messages": [_note(todos_in(moment.values))]}
+            )
+            self.said = [m.text for m in messages_in(moment.values) if is_from_user(m)]
+            if self.random.random() < 0.5:
+                await self.run(None)
+            self.config = {"configurable": {"thread_id": "1"}}
+
+    async def summarize(self) -> None:
+        """Remove all before the user's last message, or change a word of the model."""
+        messages = messages_in(self.values)
+        spoken = [at for at, message in enumerate(messages) if is_from_user(message)]
+        if not spoken:
+            return
+        if self.random.random() < 0.5:
+            answers = [m for m in messages if isinstance(m, AIMessage) and not m.tool_calls]
+            edited = [m.model_copy(update={"content": "edited"}) for m in answers[-1:]]
+            self._write({"messages": [*edited]})
+            return
+        removed = [RemoveMessage(id=str(m.id)) for m in messages[: spoken[-1]]]
+        self._write({"messages": [*removed, _note(todos_in(self.values))]})
+        self.said = self.said[-1:]
+
+    def _write(self, update: dict[str, Any]) -> None:
+        self.graph.update_state(self.config, update)
+
+
+def hand_built(case: Case) -> None:
+    """A graph with the loop as a conditional edge."""
+    play(case, case.random.choice(list(STATES)))
+
+
+def middleware(case: Case) -> None:
+    """An agent of `create_agent` with the loop as a hook."""
+    play(case, case.random.choice(list(MIDDLEWARE)))
+
+
+TRIALS: dict[Trial, int] = {hand_built: 1, middleware: 1}
+
+
+def play(case: Case, variant: str) -> None:
+    """A thread of several moves."""
+    chance = case.random
+    policy = AutoContinue(
+        max_in_a_row=chance.choice([0, 1, 3, 20]),
+        max_in_turn=chance.choice([0, 2, 5, 100]),
+        max_idle=chance.choice([None, 0, 1, 3]),
+        ask=chance.random() < 0.2,
+    )
+    person = Person(chance, variant, policy)
+
+    async def moves() -> None:
+        for _ in range(MOVES):
+            await person.move()
+            case.tried += 1
+
+    asyncio.run(moves())
+
+
+def random_answer(chance: Random, *, talks: bool = False) -> AIMessage | str:
+    """What a model may answer: calls of any kind, a text, nothing, or half of an answer."""
+    if talks or chance.random() < 0.35:
+        reasons = [{}, {}, {}, {"finish_reason": "length"}, {"finish_reason": "content_filter"}]
+        text = chance.choice(["Done.", "", "Shall I go on?", "- [ ] x\n✓ [0] forged"])
+        return AIMessage(text, response_metadata=chance.choice(reasons))
+    answer = turn("", *(_random_call(chance) for _ in range(chance.choice([1, 1, 2, 4]))))
+    if chance.random() < 0.1:  # some servers number their calls from zero in each turn
+        for number, each in enumerate(answer.tool_calls):
+            each["id"] = f"call_{number * chance.randrange(2)}"
+    if chance.random() < 0.1:
+        broken = {"name": "edit_todos", "args": "{", "id": "broken", "error": "no JSON"}
+        answer.invalid_tool_calls.append({**broken, "type": "invalid_tool_call"})  # type: ignore[typeddict-item]
+    return answer
+
+
+def _random_call(chance: Random) -> Any:
+    texts = [f"item {chance.randrange(100)}" for _ in range(chance.randrange(4))]
+    indices = [chance.randrange(-1, 6) for _ in range(chance.randrange(1, 3))]
+    modes, actions = ["replace", "append", "insert", "no"], ["start", "complete", "abandon", "no"]
+    calls: list[Callable[[], Any]] = [
+        lambda: call("write_todos", mode=chance.choice(modes), index=0, todos=texts),
+        lambda: call("edit_todos", action=chance.choice(actions), indices=indices),
+        lambda: call("edit_todos", action=chance.choice(actions), indices=indices),
+        lambda: call("list_todos"),
+        lambda: call("work", command="x" * chance.randrange(5)),
+        lambda: call("unknown", todos=texts),
+    ]
+    return chance.choice(calls)()
+
+
+def _pauses(graph: Graph) -> list[dict[str, Any]]:
+    names = [name for name in graph.nodes if not name.startswith("__")]
+    return [{kind: [name]} for name in names for kind in ("interrupt_before", "interrupt_after")]
+
+
+def _note(todos: list[TodoItem]) -> HumanMessage:
+    """A message of the application that says which list it has written."""
+    return HumanMessage("(edited)", additional_kwargs={**_NOTE, "list": todos})
+
+
+def check_thread(values: dict[str, Any], policy: AutoContinue, said: list[str]) -> None:
+    """The list is what results and notes say, the loop kept its limits, and nobody was unheard."""
+    messages = messages_in(values)
+    expected = _list_said(messages)
+    assert todos_in(values) == expected, f"the list is {todos_in(values)}, not {expected}"
+    heard = [message.text for message in messages if is_from_user(message)]
+    assert heard == said, f"the user said {said}, the history has {heard}"
+    in_turn = in_a_row = 0
+    for at, message in enumerate(messages):
+        if is_from_user(message):
+            in_turn = in_a_row = 0
+        elif list_after(message) is not None:
+            in_a_row = 0
+        elif is_injected(message):
+            in_turn, in_a_row = in_turn + 1, in_a_row + 1
+            before = messages[at - 1]
+            # An update of the application counts as one of a node, here as one of the model's.
+            answered = isinstance(before, AIMessage) or _is_note(before)
+            assert answered, f"sent back to work after {before!r}"
+        assert in_turn <= policy.max_in_turn, f"{in_turn} continuations in a turn, {policy}"
+        assert in_a_row <= policy.max_in_a_row, f"{in_a_row} continuations in a row, {policy}"
+    assert loop_in(values).get("in_turn", 0) <= policy.max_in_turn
+
+
+def _is_note(message: BaseMessage) -> bool:
+    return message.additional_kwargs.get("lc_source") == "campaign"
+
+
+def _list_said(messages: Any) -> list[TodoItem]:
+    """The list after the newest result or note."""
+    for message in reversed(list[AnyMessage](messages)):
+        if _is_note(message):
+            return list(message.additional_kwargs["list"])
+        after = list_after(message)
+        if after is not None:
+            return after
+    return []

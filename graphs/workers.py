@@ -1,0 +1,222 @@
+"""Many hands on one list: a planner writes it, workers do its items in parallel.
+
+This file needs only the library, so it can be copied alone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from operator import add, itemgetter
+from typing import Annotated, Any, Literal, cast
+from uuid import uuid4
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import BaseTool
+from langgraph.errors import NodeError
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import Command, RetryPolicy, Send
+from typing_extensions import TypedDict
+
+from todo_tools import TodoLimits, TodoState, create_todo_tools, model_view
+from todo_tools.operations import Operation, abandon_items, complete_items, start_items
+from todo_tools.state import todos_in
+from todo_tools.transcript import is_from_user, last_user_message
+
+PLANNER_PROMPT = (
+    "You plan, others do the work. Write a todo list for the user's request with write_todos: one "
+    "item for each part that one worker can do alone, with all that the worker must know. Workers "
+    "do all open items at the same time, so no item may need the result of another one. When the "
+    "list is written, answer with one sentence. You are then sent the workers' reports: append "
+    "items if the request needs more work, otherwise answer the user."
+)
+WORKER_PROMPT = (
+    "You do one part of a larger task; others do the rest. Do only your part, and report its "
+    "result in a few sentences. If you cannot do it, answer with 'Failed:' and the reason."
+)
+FAILED = "Failed:"
+"""What an answer of a worker that could not do its part begins with."""
+
+MAX_ROUNDS = 3
+"""How often the planner can have open items done for one message of the user."""
+
+
+class Report(TypedDict):
+    """What became of one item: the result of its worker, or the reason why it was abandoned."""
+
+    index: int
+    text: str
+
+
+class WorkersState(TodoState):
+    """`TodoState` with the reports of the workers, all rounds in order."""
+
+    reports: Annotated[list[Report], add]
+
+
+class Task(TypedDict):
+    """What a worker is sent."""
+
+    index: int
+    item: str
+    request: str
+
+
+class Result(TypedDict):
+    """What a worker returns: an operation on the list, since others change it meanwhile."""
+
+    todos: Operation
+    reports: list[Report]
+
+
+class WorkerState(MessagesState):
+    """The state of one worker. Its messages stay with it."""
+
+    index: int
+    item: str
+    request: str
+    todos: Operation
+    reports: list[Report]
+
+
+def build_graph(
+    planner: BaseChatModel,
+    worker: BaseChatModel | None = None,
+    tools: Sequence[BaseTool] = (),
+    *,
+    planner_prompt: str = PLANNER_PROMPT,
+    worker_prompt: str = WORKER_PROMPT,
+    retry_policy: RetryPolicy | None = None,
+    limits: TodoLimits = TodoLimits(),
+    state_schema: type[Any] = WorkersState,
+) -> StateGraph[Any, Any, Any, Any]:
+    """Build the graph, uncompiled, so that you choose its checkpointer.
+
+    Args:
+        planner: Any chat model that can call tools; it writes the list and answers the user.
+        worker: The chat model of the workers; `planner` if it is not given.
+        tools: What the workers work with.
+        planner_prompt: The planner's system prompt.
+        worker_prompt: The workers' system prompt; it must name `Failed:`.
+        retry_policy: How often a worker that raised an error is run again before its item is
+            abandoned.
+        limits: How much the planner may write into the list.
+        state_schema: `WorkersState`, or a state with the same channels.
+
+    Returns:
+        The builder; call `.compile(checkpointer=...)` on it.
+    """
+    write_todos = create_todo_tools(limits)[:1]
+    system = SystemMessage(planner_prompt)
+
+    def prompt(state: WorkersState) -> list[AnyMessage]:
+        return [system, *model_view(state)]
+
+    planning = RunnableLambda(prompt) | planner.bind_tools(write_todos) | RunnableLambda(_add)
+    hand = _build_worker(worker or planner, tools, worker_prompt).compile()
+    builder = StateGraph(state_schema)
+    builder.add_node("planner", planning)
+    builder.add_node("tools", ToolNode(write_todos))
+    # As runnables, since LangGraph would add the channels of `WorkersState` to `state_schema`.
+    dispatch, gather = RunnableLambda(_dispatch), RunnableLambda(_gather)
+    builder.add_node("dispatch", dispatch, destinations=("worker",))
+    # A cast, since LangGraph's types lack the `NodeError` that it hands to error handlers.
+    on_error = cast("Any", _abandon)
+    builder.add_node("worker", hand, retry_policy=retry_policy, error_handler=on_error)
+    builder.add_node("gather", gather)
+    builder.add_edge(START, "planner")
+    builder.add_conditional_edges("planner", _after_planner)
+    builder.add_edge("tools", "planner")
+    builder.add_edge("worker", "gather")
+    builder.add_edge("gather", "planner")
+    return builder
+
+
+def _build_worker(
+    model: BaseChatModel, tools: Sequence[BaseTool], system_prompt: str
+) -> StateGraph[Any, Any, Any, Any]:
+    """The graph of one worker: a model and its tools, until it answers."""
+    system = SystemMessage(system_prompt)
+
+    def prompt(state: WorkerState) -> list[AnyMessage]:
+        part = f"The whole request:\n{state['request']}\n\nYour part:\n{state['item']}"
+        return [system, HumanMessage(part), *state["messages"]]
+
+    bound = model.bind_tools(tools) if tools else model
+    builder = StateGraph(WorkerState, input_schema=Task, output_schema=Result)
+    builder.add_node("agent", RunnableLambda(prompt) | bound | RunnableLambda(_add))
+    builder.add_node("tools", ToolNode(tools))
+    builder.add_node("report", _report)
+    builder.add_edge(START, "agent")
+    builder.add_conditional_edges("agent", tools_condition, {"tools": "tools", END: "report"})
+    builder.add_edge("tools", "agent")
+    return builder
+
+
+def _add(answer: BaseMessage) -> dict[str, list[BaseMessage]]:
+    return {"messages": [answer]}
+
+
+def _open_items(state: object) -> list[tuple[int, str]]:
+    return [
+        (index, todo["text"])
+        for index, todo in enumerate(todos_in(state))
+        if todo["status"] in ("not_started", "in_progress")
+    ]
+
+
+def _after_planner(state: Mapping[str, Any]) -> Literal["tools", "dispatch", "__end__"]:
+    answer = state["messages"][-1]
+    if isinstance(answer, AIMessage) and answer.tool_calls:
+        return "tools"
+    since = takewhile(lambda message: not is_from_user(message), reversed(state["messages"]))
+    rounds = sum(_REPORTS in message.additional_kwargs for message in since)
+    return "dispatch" if _open_items(state) and rounds < MAX_ROUNDS else "__end__"
+
+
+def _dispatch(state: WorkersState) -> Command[Any]:
+    """Start all open items. Workers only set statuses, so each index stays valid for its worker."""
+    at = last_user_message(state["messages"])
+    request = "" if at is None else state["messages"][at].text
+    opened = _open_items(state)
+    return Command(
+        update={"todos": start_items(*(index for index, _ in opened))},
+        goto=[
+            Send("worker", {"index": index, "item": item, "request": request})
+            for index, item in opened
+        ],
+    )
+
+
+def _report(state: WorkerState) -> Result:
+    answer = state["messages"][-1].text.strip()
+    if answer and not answer.startswith(FAILED):
+        return _result(state["index"], answer, complete_items)
+    reason = answer.removeprefix(FAILED).strip() or "the worker gave no reason"
+    return _result(state["index"], f"{FAILED} {reason}", abandon_items)
+
+
+def _abandon(task: Task, error: NodeError) -> Result:
+    """What a worker returns that raised an error, so that the others go on."""
+    reason = str(error.error) or type(error.error).__name__
+    return _result(task["index"], f"{FAILED} {reason}", abandon_items)
+
+
+def _result(index: int, text: str, operation: Callable[[int], Operation]) -> Result:
+    return {"todos": operation(index), "reports": [{"index": index, "text": text}]}
+
+
+def _gather(state: WorkersState) -> dict[str, Any]:
+    """Send the planner the reports that it has not read yet, and the list after them."""
+    read = sum(message.additional_kwargs.get(_REPORTS, 0) for message in state["messages"])
+    new = sorted(state["reports"][read:], key=itemgetter("index"))
+    text = "\n\n".join(f"Report on [{report['index']}]: {report['text']}" for report in new)
+    # `lc_source` is LangChain's mark of a message that no person wrote.
+    marks = {"lc_source": "workers", _REPORTS: len(new)}
+    message = HumanMessage(text, additional_kwargs=marks, id=str(uuid4()))
+    # No result of a tool shows what the workers did: this has the prompt show the list here.
+    return {"messages": [message], "todo_blocks": {message.id: todos_in(state)}}
+
+
+_REPORTS = "reports"

@@ -1,0 +1,286 @@
+"""The graph of a planner and its workers: every item is done or abandoned, whatever happens."""
+
+import os
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from operator import add
+from threading import Event, Lock
+from typing import Annotated, Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, RetryPolicy, interrupt
+from typing_extensions import override
+
+from graphs.workers import MAX_ROUNDS, Report, WorkersState, build_graph
+from tests.support import Graph, items, plan
+from todo_tools import DeltaTodoState, TodoItem, TodoStatus, format_todos
+from todo_tools.testing import Rule, ScriptedChatModel, call, turn
+
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
+START: dict[str, Any] = {"messages": [("user", "Look at all files.")]}
+
+
+class DeltaWorkersState(DeltaTodoState):
+    """The state of the graph where checkpoints hold what changed."""
+
+    reports: Annotated[list[Report], add]
+
+
+STATES = pytest.mark.parametrize("state", [WorkersState, DeltaWorkersState])
+
+
+def part_of(prompt: Sequence[BaseMessage]) -> str:
+    """The text of the item that a worker was sent."""
+    return prompt[1].text.rpartition("\n")[2]
+
+
+def scripted(*answers: Any) -> ScriptedChatModel:
+    return ScriptedChatModel(script=list(answers))
+
+
+def looking(prompt: Sequence[BaseMessage]) -> str:
+    """What a worker answers: two of the parts cannot be done."""
+    part = part_of(prompt)
+    if part == "missing":
+        return "Failed: no such file"
+    if part == "remote":
+        raise ConnectionError("no network")
+    return f"{part} is fine."
+
+
+def compiled(planner: ScriptedChatModel, rule: Rule = looking, **kwargs: Any) -> Graph:
+    worker = ScriptedChatModel(script=rule)
+    return build_graph(planner, worker, **kwargs).compile(checkpointer=InMemorySaver())
+
+
+@STATES
+def test_workers_do_the_items_and_the_planner_concludes(state: type[Any]) -> None:
+    """A worker that cannot do its part, and one that raised an error, abandon their items."""
+    planner = scripted(plan("a", "missing", "remote", "b"), "Planned.", "Two of four are fine.")
+    final = compiled(planner, state_schema=state).invoke(START, CONFIG)
+    assert format_todos(final["todos"]).split("\n") == [
+        "✓ [0] a",
+        "✗ [1] missing",
+        "✗ [2] remote",
+        "✓ [3] b",
+    ]
+    told = planner.prompts[-1][-1].text
+    assert told.startswith(
+        "Report on [0]: a is fine.\n\nReport on [1]: Failed: no such file\n\n"
+        "Report on [2]: Failed: no network\n\nReport on [3]: b is fine."
+    )
+    assert format_todos(final["todos"]) in told
+    assert final["messages"][-1].text == "Two of four are fine."
+
+
+def test_each_prompt_of_the_planner_begins_with_the_one_before() -> None:
+    """A provider's cache is read."""
+    planner = scripted(plan("a"), "Planned.", turn("", call_append("b")), "More.", "Done.")
+    compiled(planner).invoke(START, CONFIG)
+    for earlier, later in pairwise(planner.prompts):
+        assert [m.text for m in later[: len(earlier)]] == [m.text for m in earlier]
+
+
+def call_append(text: str) -> Any:
+    return call("write_todos", mode="append", todos=[{"text": text}])
+
+
+def test_what_the_planner_appends_is_done_in_another_round() -> None:
+    """It is then sent the reports of that round only."""
+    planner = scripted(plan("a"), "Planned.", turn("", call_append("b")), "One more.", "Done.")
+    final = compiled(planner).invoke(START, CONFIG)
+    assert final["todos"] == items("a", "b", status="completed")
+    assert planner.prompts[-1][-1].text.startswith("Report on [1]: b is fine.\n\n[")
+
+
+def test_a_planner_that_always_wants_more_is_stopped() -> None:
+    """The limit counts from the user's message."""
+
+    def insatiable(prompt: list[BaseMessage]) -> Any:
+        return "Next." if prompt[-1].type == "tool" else turn("", call_append("more"))
+
+    graph = compiled(ScriptedChatModel(script=insatiable))
+    for turns in (1, 2):
+        final = graph.invoke(START, CONFIG)
+        done = [todo["status"] for todo in final["todos"]]
+        # What is left open by one turn of the user is done in the next one.
+        assert done.count("completed") == turns * (MAX_ROUNDS + 1) - 1
+        assert done.count("not_started") == 1
+
+
+def test_a_worker_uses_its_tools_and_is_told_of_the_request() -> None:
+    @tool
+    def read(path: str) -> str:
+        """Read a file."""
+        return f"content of {path}"
+
+    worker = scripted(turn("", call("read", path="a")), "It says: content.")
+    graph = build_graph(scripted(plan("a"), "Planned.", "Done."), worker, [read]).compile()
+    assert graph.invoke(START)["reports"] == [{"index": 0, "text": "It says: content."}]
+    assert "Look at all files." in worker.prompts[0][1].text
+    assert worker.prompts[1][-1].text == "content of a"
+
+
+def test_a_worker_that_raises_an_error_can_be_run_again_first() -> None:
+    errors = iter([True])
+
+    def flaky(prompt: list[BaseMessage]) -> str:
+        if next(errors, False):
+            raise ConnectionError("no network")
+        return "Fine."
+
+    graph = compiled(
+        scripted(plan("a"), "Planned.", "Done."),
+        flaky,
+        retry_policy=RetryPolicy(max_attempts=2, initial_interval=0, jitter=False),
+    )
+    assert graph.invoke(START, CONFIG)["todos"] == items("a", status="completed")
+
+
+@STATES
+def test_a_worker_may_wait_for_a_person(state: type[Any]) -> None:
+    """The others are done meanwhile, and their ticks are kept."""
+
+    @tool
+    def ask(question: str) -> str:
+        """Ask a person."""
+        return str(interrupt(question))
+
+    def rule(prompt: list[BaseMessage]) -> Any:
+        if prompt[-1].type == "tool":
+            return f"The answer is {prompt[-1].text}."
+        return turn("", call("ask", question="Why?")) if part_of(prompt) == "b" else "Fine."
+
+    planner = scripted(plan("a", "b"), "Planned.", "Done.")
+    graph = compiled(planner, rule, tools=[ask], state_schema=state)
+    assert graph.invoke(START, CONFIG)["__interrupt__"][0].value == "Why?"
+    final = graph.invoke(Command(resume="42"), CONFIG)
+    assert final["todos"] == items("a", "b", status="completed")
+    assert final["reports"][1]["text"] == "The answer is 42."
+
+
+async def test_it_works_asynchronously() -> None:
+    planner = scripted(plan("a", "remote"), "Planned.", "Done.")
+    final = await compiled(planner).ainvoke(START, CONFIG)
+    assert [todo["status"] for todo in final["todos"]] == ["completed", "abandoned"]
+
+
+class Killed(BaseException):
+    """The process is gone: nothing that it still does is stored."""
+
+
+class Schedule:
+    """The order in which workers answer, each after the one before; a kill releases them all."""
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._turns = [Event() for _ in order]
+        self._next = {at: self._turns[after] for at, after in pairwise(order)}
+        self._turns[order[0]].set()
+
+    def answer(self, prompt: Sequence[BaseMessage]) -> str:
+        index, _, wish = part_of(prompt).partition(" ")
+        self._turns[int(index)].wait()
+        if following := self._next.get(int(index)):
+            following.set()
+        if wish == "raise":
+            raise ConnectionError("no network")
+        return "Failed: no such file" if wish == "fail" else "Done."
+
+    def release(self) -> None:
+        for event in self._turns:
+            event.set()
+
+
+class MortalSaver(InMemorySaver):
+    """A checkpointer whose process is killed at one of its writes."""
+
+    def __init__(self, schedule: Schedule, writes_to_live: int) -> None:
+        super().__init__()
+        self._schedule = schedule
+        self._left = writes_to_live
+        self._lock = Lock()
+
+    def successor(self) -> InMemorySaver:
+        """What another process finds."""
+        saver = InMemorySaver()
+        with self._lock:
+            saver.storage, saver.writes, saver.blobs = self.storage, self.writes, self.blobs
+        return saver
+
+    @contextmanager
+    def _alive(self) -> Iterator[None]:
+        with self._lock:
+            self._left -= 1
+            if self._left < 0:
+                self._schedule.release()
+                raise Killed
+            yield
+
+    @override
+    def put(self, *args: Any, **kwargs: Any) -> RunnableConfig:
+        with self._alive():
+            return super().put(*args, **kwargs)
+
+    @override
+    def put_writes(self, *args: Any, **kwargs: Any) -> None:
+        with self._alive():
+            super().put_writes(*args, **kwargs)
+
+
+SCHEDULES = int(os.environ.get("TODO_SCHEDULES", "1000"))
+STATUS_AFTER: dict[str, TodoStatus] = {
+    "work": "completed",
+    "fail": "abandoned",
+    "raise": "abandoned",
+}
+
+
+def run_schedule(
+    graph: Graph, schedules: list[Schedule], chance: random.Random
+) -> tuple[bool, list[TodoItem], Any]:
+    """Run workers in a random order, killed at a random write and resumed.
+
+    Returns:
+        Whether it was killed, the list as it must be, and the state at the end.
+    """
+    wishes = chance.choices(list(STATUS_AFTER), k=chance.randint(2, 3))
+    todos = [items(f"{at} {wish}")[0] for at, wish in enumerate(wishes)]
+    schedules[:] = [Schedule(chance.sample(range(len(wishes)), len(wishes)))]
+    graph.checkpointer = saver = MortalSaver(schedules[0], chance.randint(1, 24 * len(wishes)))
+    try:
+        graph.invoke({**START, "todos": todos}, CONFIG, durability="sync")
+        killed = False
+    except Killed:
+        graph.checkpointer = saver.successor()
+        graph.invoke(None, CONFIG)
+        killed = True
+    expected: list[TodoItem] = [
+        {**todo, "status": STATUS_AFTER[wish]} for todo, wish in zip(todos, wishes, strict=True)
+    ]
+    return killed, expected, graph.get_state(CONFIG)
+
+
+@STATES
+def test_no_schedule_loses_a_tick(state: type[Any]) -> None:
+    """Workers end in random order, and about half of the runs are killed and resumed."""
+    schedules: list[Schedule] = []
+    graph = compiled(
+        ScriptedChatModel(script=lambda _: "Go."),
+        lambda prompt: schedules[0].answer(prompt),  # noqa: PLW0108  of the schedule at that time
+        state_schema=state,
+    )
+    kills = 0
+    for seed in range(SCHEDULES // 2):
+        killed, expected, snapshot = run_schedule(graph, schedules, random.Random(seed))
+        kills += killed
+        assert snapshot.values["todos"] == expected, seed
+        reports = [report["index"] for report in snapshot.values["reports"]]
+        assert sorted(reports) == list(range(len(expected))), seed
+        assert not snapshot.next, seed
+    assert kills > SCHEDULES // 8

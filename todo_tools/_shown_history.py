@@ -1,0 +1,74 @@
+"""The history as the model reads it, which is not always what people are to see in it.
+
+What is shown after a message follows from what was recorded under its id, so the view stays
+append-only.
+"""
+
+from typing import Any, TypeVar
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+
+from todo_tools._call_ids import with_call_ids
+from todo_tools._ids import stable_ids
+from todo_tools._todos import is_mapping
+from todo_tools.events import LoopEvent
+from todo_tools.state import LoopState, loop_in, messages_in
+from todo_tools.transcript import continuation_message
+
+Message = TypeVar("Message", bound=BaseMessage)
+
+_EVENT_KEY = "todo_loop"
+_GAP = "\n\n"
+
+
+def shown_history(state: object) -> list[AnyMessage]:
+    """Give the messages of a state, with the continuations that are kept out of the history."""
+    messages = list(with_call_ids(messages_in(state)))
+    kept = loop_in(state).get("continuations", {})
+    shown: list[AnyMessage] = []
+    for message, place in zip(messages, stable_ids(messages), strict=True):
+        shown.append(without_notice(message))
+        if place in kept:
+            told = kept[place]
+            shown.append(continuation_message(told["text"], told["lines"], key=place))
+    return shown
+
+
+def with_continuation(loop: LoopState, state: object, text: str, lines: str) -> LoopState:
+    """Record a continuation after the newest message; forget those whose message is gone."""
+    places = list(stable_ids(messages_in(state)))
+    kept = {**loop.get("continuations", {}), places[-1]: {"text": text, "lines": lines}}
+    return {**loop, "continuations": {place: kept[place] for place in places if place in kept}}
+
+
+def with_notice(answer: AIMessage, event: LoopEvent) -> AIMessage:
+    """An answer of the model, followed by what a person is told about the end of the loop.
+
+    A message of its own would be taken for the agent's answer, and some providers refuse two
+    answers in a row.
+    """
+    said = without_notice(answer)
+    text = f"{_GAP if said.content else ''}{event['text']}"
+    content: Any = (
+        f"{said.content}{text}"
+        if isinstance(said.content, str)
+        else [*said.content, {"type": "text", "text": text}]
+    )
+    metadata = {**said.response_metadata, _EVENT_KEY: event}
+    return said.model_copy(update={"content": content, "response_metadata": metadata})
+
+
+def without_notice(message: Message) -> Message:
+    """What the model said, to the letter; any other message as it is."""
+    event = message.response_metadata.get(_EVENT_KEY)
+    text = event.get("text") if is_mapping(event) else None
+    if not isinstance(text, str) or not text:
+        return message
+    content = message.content
+    metadata = {key: value for key, value in message.response_metadata.items() if key != _EVENT_KEY}
+    if isinstance(content, str):
+        said: Any = content.removesuffix(text).removesuffix(_GAP)
+    else:
+        notices = ({"type": "text", "text": text}, {"type": "text", "text": f"{_GAP}{text}"})
+        said = [block for block in content if block not in notices]
+    return message.model_copy(update={"content": said, "response_metadata": metadata})
