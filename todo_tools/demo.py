@@ -8,22 +8,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages.tool import ToolCall
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from typing_extensions import override
 
 from todo_tools import TodoState, add_auto_continue, create_todo_tools, model_view
+from todo_tools._records import TOOLS
+from todo_tools.rendering import follow_in_terminal, show_messages
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 __all__ = ["build_demo", "main"]
 
-_SECONDS_PER_ANSWER = 0.8
+_SECONDS_PER_ANSWER = 0.5
 _SECONDS_PER_COMMAND = 60
 
 _TASK = "Write a function slugify and test it."
@@ -70,7 +73,7 @@ def _script() -> list[AIMessage | str]:
     ]
 
 
-def _edit(action: str, index: int) -> Any:
+def _edit(action: str, index: int) -> ToolCall:
     return call("edit_todos", action=action, indices=[index])
 
 
@@ -85,9 +88,7 @@ class _PacedModel(ScriptedChatModel):
         return super()._answer(messages)
 
 
-def build_demo(
-    workdir: Path, *, pause: float = 0.0
-) -> CompiledStateGraph[Any, Any, Any, Any]:
+def build_demo(workdir: Path, *, pause: float = 0.0) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the agent of the demonstration.
 
     Args:
@@ -95,7 +96,7 @@ def build_demo(
         pause: Seconds that the model takes for each answer.
 
     Returns:
-        The compiled graph; give it the `TASK` as the user's message.
+        The compiled graph, for one run.
     """
 
     def write_file(path: str, text: str) -> str:
@@ -114,10 +115,10 @@ def build_demo(
             timeout=_SECONDS_PER_COMMAND,
             check=False,
         )
-        lines = [line for line in done.stderr.splitlines() if "Error:" in line or line.isupper()]
+        lines = [line for line in done.stderr.splitlines() if "Error:" in line]
         return "\n".join([*lines, f"exit code {done.returncode}"])
 
-    tools = [*create_todo_tools(), write_file, run]
+    tools: list[Any] = [*create_todo_tools(), write_file, run]
     model = _PacedModel(script=_script(), pause=pause)
 
     def agent(state: TodoState) -> dict[str, Any]:
@@ -129,3 +130,42 @@ def build_demo(
     builder.add_edge(START, "agent")
     builder.add_edge("tools", "agent")
     return add_auto_continue(builder).compile()
+
+
+def main() -> int:
+    """Run the demonstration in the terminal.
+
+    Returns:
+        0; what goes wrong raises.
+    """
+    print("The model is a script. All else is real.\n")
+    with tempfile.TemporaryDirectory() as workdir:
+        graph = build_demo(Path(workdir), pause=_SECONDS_PER_ANSWER)
+        request: Any = {"messages": [HumanMessage(_TASK)]}
+        stream: Iterator[Any] = graph.stream(request, stream_mode=["values", "custom", "messages"])
+        said = 0
+        for mode, chunk in follow_in_terminal(stream):
+            if mode == "values":
+                for message in filter(None, map(_without_list, chunk["messages"][said:])):
+                    print(show_messages([message]))
+                said = len(chunk["messages"])
+    print("\nIn your agent: middleware=[TodoMiddleware()]")
+    return 0
+
+
+def _without_list(message: AnyMessage) -> AnyMessage | None:
+    """A message without what the list shows anyway; `None` if nothing is left of it."""
+    if isinstance(message, AIMessage):
+        calls = [_short(made) for made in message.tool_calls if made["name"] not in TOOLS]
+        left = message.model_copy(update={"tool_calls": calls})
+        return left if calls or message.text else None
+    return None if message.name in TOOLS else message
+
+
+def _short(made: ToolCall) -> ToolCall:
+    """A call without the text of a file."""
+    return {**made, "args": {name: value for name, value in made["args"].items() if name != "text"}}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
