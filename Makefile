@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-fast lint format bench campaign picture notebooks clean
+.PHONY: demo test test-fast lint format bench campaign picture notebooks docs release-check clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
@@ -49,6 +49,17 @@ format: .venv/.ready
 	$(BIN)/python -m pip install --quiet --group bench
 	@touch $@
 
+.venv/.ready-docs: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+# The documentation as a site in site/; a broken link is an error.
+docs: .venv/.ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+release-check: | .venv/bin/python
+	$(BIN)/python .ci/release_check.py
+
 picture: .venv/.ready
 	$(BIN)/python -m graphs.programs.picture
 
@@ -60,4 +71,4 @@ notebooks: .venv/.ready
 	  notebooks/*.ipynb
 
 clean:
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv site .hypothesis .mypy_cache .pytest_cache .ruff_cache
