@@ -1,10 +1,12 @@
 # make demo, make test: each makes .venv itself and can be run again at any time.
 # make test-fast leaves out what starts a process, a server, a database, a browser or a notebook,
-# and tries fewer examples.
+# and tries fewer examples. make coverage is test-fast, and fails below 100 % of the branches.
+# make test-lowest is test-fast with the lowest versions that pyproject.toml allows.
 PYTHON ?= python3
 BIN := .venv/bin
+LOWEST := .venv-lowest
 
-.PHONY: demo test test-fast lint format bench campaign picture notebooks docs release-check clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench campaign clients picture notebooks docs release-check clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m graphs
@@ -14,6 +16,12 @@ test: .venv/.ready
 
 test-fast: .venv/.ready
 	$(BIN)/pytest -n logical -m "not slow" --hypothesis-profile fast
+
+coverage: .venv/.ready
+	$(BIN)/pytest -n logical -m "not slow" --hypothesis-profile fast --cov
+
+test-lowest: $(LOWEST)/.ready
+	$(LOWEST)/bin/pytest -n logical -m "not slow" --hypothesis-profile fast
 
 lint: .venv/.ready
 	$(BIN)/ruff format --check
@@ -27,6 +35,12 @@ bench: .venv/.ready-bench
 # About 20 minutes on two cores. CAMPAIGN="--seconds 60 kills" chooses; --help lists the options.
 campaign: .venv/.ready
 	$(BIN)/python -m campaigns $(CAMPAIGN)
+
+# Builds the public interfaces into .clients and tests with them; says what it lacks and skips
+# where it cannot.
+clients: .venv/.ready
+	-$(BIN)/python -m pip install --quiet --group clients
+	$(BIN)/python -m tests.clients
 
 format: .venv/.ready
 	$(BIN)/ruff format
@@ -60,6 +74,16 @@ docs: .venv/.ready-docs
 release-check: | .venv/bin/python
 	$(BIN)/python .ci/release_check.py
 
+# Not the groups: of what only the tests need, the newest versions that fit.
+$(LOWEST)/.ready: pyproject.toml
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet "uv>=0.9"
+	$(LOWEST)/bin/uv pip compile --quiet --python $(LOWEST) --resolution lowest-direct \
+	  --extra graphs pyproject.toml --output-file $(LOWEST)/versions.txt
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST) --constraints $(LOWEST)/versions.txt \
+	  --editable ".[graphs]" --group providers --group test
+	@touch $@
+
 picture: .venv/.ready
 	$(BIN)/python -m graphs.programs.picture
 
@@ -71,4 +95,4 @@ notebooks: .venv/.ready
 	  notebooks/*.ipynb
 
 clean:
-	rm -rf .venv site .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv $(LOWEST) site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

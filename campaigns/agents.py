@@ -146,6 +146,8 @@ class Job:
 def stored_steps(graph: Graph, saver: Saver, config: RunnableConfig) -> set[str]:
     """The steps whose results are in the thread, also those that no checkpoint has taken in yet."""
     messages: list[AnyMessage] = list(messages_in(graph.get_state(config).values))
+    if not messages:  # an exit mode run that could not store all: LangGraph reads none of it
+        return set()
     found = saver.get_tuple(config)
     for _, channel, value in (found.pending_writes if found else None) or ():
         if channel == "messages":

@@ -244,7 +244,11 @@ def notes_tool() -> StructuredTool:
         args_schema=create_model(
             "notes",
             __base__=LenientArgs,
-            action=argument(type="string", enum=["add", "list", "get", "remove"]),
+            action=argument(
+                type="string",
+                enum=["add", "list", "get", "remove"],
+                description="What to do: add, list, get or remove",
+            ),
             text=optional_argument(type="string", description="Text of the note, for 'add'"),
             id=optional_argument(type="integer", description="Note id, for 'get' and 'remove'"),
         ),

@@ -9,9 +9,10 @@ from typing import Any
 import pexpect  # type: ignore[import-untyped]
 import pytest
 
-from graphs.programs.approval import Answer, answer_about, approval_lines, question_about
+from graphs.programs.approval import Answer, answer_about, question_about
 from graphs.programs.checklist import main
 from graphs.programs.plan import NotEditedError
+from graphs.programs.question import call_rows
 from tests.support import ROOT, items, plan, write_checklist
 from todo_tools.testing import ScriptedChatModel
 
@@ -40,7 +41,7 @@ def editor(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
 class TestQuestion:
     def test_the_whole_list_is_shown_as_it_would_be(self) -> None:
         """A plan that only adds items is shown with those that there are."""
-        lines = approval_lines(proposed("b\x1b[2J", mode="append"), items("a"))
+        lines = call_rows(proposed("b\x1b[2J", mode="append"), items("a"))
         assert [str(line) for line in lines] == [
             "",
             "? write_todos",
@@ -50,7 +51,7 @@ class TestQuestion:
 
     def test_a_plan_that_the_tool_would_refuse_is_shown_as_it_is(self) -> None:
         action = {"name": "write_todos", "args": {"mode": "replace", "todos": 7}}
-        shown = [str(line) for line in approval_lines(action)]
+        shown = [str(line) for line in call_rows(action)]
         assert shown[2:] == ["    mode: replace", "    todos: 7"]
 
     def test_only_a_plan_can_be_edited(self) -> None:
@@ -58,7 +59,7 @@ class TestQuestion:
         command = {"name": "execute", "args": {"command": "ls"}}
         assert "edit" not in question_about(command)
         assert answer_about(command, "edit") == Answer(approved=False, reason="edit")
-        assert question_about(proposed("a")) == QUESTION
+        assert question_about(proposed("a")) == f"write_todos, 1 item. {QUESTION}"
 
 
 @pytest.mark.slow
@@ -146,7 +147,7 @@ class TestProgram:
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
         assert main([write_checklist("One: `touch one`"), *ASKED, "--yes"]) == 0
-        assert "✓ Done (1 items)" in capsys.readouterr().out
+        assert "✓ Done (1 item)" in capsys.readouterr().out
         assert (tmp_path / "work" / "one").exists()
 
 
@@ -190,7 +191,7 @@ class TestTerminal:
         child.expect_exact("approved as edited")
         child.expect_exact("? execute\r\n    command: touch three\r\n")
         child.sendline("yes")
-        child.expect_exact("✓ Done (1 items)")
+        child.expect_exact("✓ Done (1 item)")
         child.expect(pexpect.EOF)
         assert [path.name for path in (tmp_path / "work").iterdir()] == ["three"]
 

@@ -82,6 +82,7 @@ PUBLIC = {
     "todo_tools.rendering": [
         "Followed",
         "Line",
+        "LiveLines",
         "Screen",
         "Span",
         "View",
@@ -95,6 +96,7 @@ PUBLIC = {
         "show_branches",
         "show_call",
         "show_ledger",
+        "show_messages",
         "show_result",
         "show_status",
         "show_todos",

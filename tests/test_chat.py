@@ -36,15 +36,16 @@ from graphs.programs.commands import (
     edited,
     read_line,
 )
-from graphs.programs.foot import in_view
+from graphs.programs.lines import error_lines, show
 from graphs.programs.thread import Thread, branch_numbers, current_branch, moments, tips
 from graphs.programs.thread_views import branches_view, history_view, threads_view
 from graphs.until_done import build_graph
+from tests.consoles import RecordingConsole
 from tests.strategies import todo_lists
 from tests.support import ROOT, checklist, items
 from tests.waiting import wait_for_file
 from todo_tools._todos import validate_todos
-from todo_tools.rendering._lines import list_lines
+from todo_tools.rendering._lines import in_view, list_lines
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
 
@@ -190,7 +191,7 @@ class TestBranches:
     def test_each_branch_is_shown_with_its_own_list(self) -> None:
         """The current branch is marked, and no text can pass for another line."""
         assert str(branches_view(TREE)).splitlines() == [
-            "   1  ✓ Done (1 items)",
+            "   1  ✓ Done (1 item)",
             "      ✓ [0] c",
             "   2  📋 0/1",
             "      – [0] d␊d",  # noqa: RUF001
@@ -235,14 +236,14 @@ class TestBranches:
 
 class TestScreen:
     def test_a_long_list_is_shown_around_the_item_in_progress(self) -> None:
-        """A last line counts the items that are not in view."""
+        """A last line counts the items above and below."""
         todos = items(*"abcdefgh")
         todos[5]["status"] = "in_progress"
-        assert [str(row) for row in in_view(list_lines(todos), 3)] == [
-            "– [4] e",  # noqa: RUF001
+        assert [str(row) for row in in_view(list_lines(todos), 4)] == [
             "● [5] f",
             "– [6] g",  # noqa: RUF001
-            "(5 more)",
+            "– [7] h",  # noqa: RUF001
+            "(5 above)",
         ]
         assert len(in_view(list_lines(todos), 8)) == 8
 
@@ -250,7 +251,7 @@ class TestScreen:
     def test_the_item_in_progress_is_always_in_view(self, todos: Any, height: int) -> None:
         rows = list_lines(todos)
         shown = in_view(rows, height)
-        assert len(shown) <= height + 1
+        assert len(shown) <= height
         started = [row for row in rows if row.status == "in_progress"]
         assert not started or started[0] in shown
 
@@ -349,6 +350,13 @@ class TestUsage:
         assert error.startswith("error: ")
         assert reason in error
         assert error.count("\n") == 1
+
+
+def test_the_text_of_an_error_cannot_act_in_the_terminal() -> None:
+    """It may come from a provider; the chat shows it and goes on."""
+    console = RecordingConsole(width=200, color_system=None)
+    show(console, *error_lines(RuntimeError("401\n\x1b[2J\x1b]0;title\x07 [red]\u202eno")))
+    assert console.written == "error: RuntimeError: 401 ␛[2J␛]0;title␇ [red]<U+202E>no\n"
 
 
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07|[=>()][0-9A-Z]?)|[\r\x07]")
@@ -457,7 +465,7 @@ class TestTerminal:
         """The list, the status and the countdown change below; nobody needs to type."""
         terminal = begin(terminals, "--thread", "t", "--grace", "2")
         terminal.say(checklist("One: `echo 1 >> log`", f"Two: {HELD}", "Three", "Four", "Five"))
-        terminal.see("→ shell echo 1 >> log", "✓ [0] One", "● [1] Two", "– [2] Three")  # noqa: RUF001
+        terminal.see("→ Shell echo 1 >> log", "✓ [0] One", "● [1] Two", "– [2] Three")  # noqa: RUF001
         terminal.see("📋 1/5 · the agent is working, Ctrl-C stops it")
         (tmp_path / "work" / "go").touch()
         terminal.see(
@@ -480,7 +488,7 @@ class TestTerminal:
         time.sleep(3)  # longer than the countdown had left
         assert not any(map(is_injected, messages("t")))
         terminal.press("ait, what is left?\r")
-        terminal.see("→ shell echo 3 >> log", "✓ Done (5 items) · your turn")
+        terminal.see("→ Shell echo 3 >> log", "✓ Done (5 items) · your turn")
         terminal.leave()
         said = [message.text for message in messages("t") if is_from_user(message)]
         assert said == [FIVE, "Wait, what is left?"]
@@ -502,14 +510,14 @@ class TestTerminal:
         """Its command ends too, and the next message is answered."""
         terminal = begin(terminals, "--thread", "t")
         terminal.say(checklist("Wait: `touch began; sleep 600; touch late`"))
-        terminal.see("→ shell touch began")
+        terminal.see("→ Shell touch began")
         wait_for_file(tmp_path / "work" / "began")
         terminal.press("\x03")
         terminal.see("Stopped. Send a message, or /go", "📋 0/1 · your turn", within=10)
         terminal.press("/edit 0 Wait no longer\r")
         terminal.see("● [0] Wait no longer")
         terminal.press("Go on.\r")
-        terminal.see("1 of 1 steps are completed.", "✓ Done (1 items) · your turn")
+        terminal.see("1 of 1 steps are completed.", "✓ Done (1 item) · your turn")
         assert terminal.leave() == 0
         assert not (tmp_path / "work" / "late").exists()
 
@@ -519,7 +527,7 @@ class TestTerminal:
         """It replaces a continuation; commands that move the thread are refused meanwhile."""
         terminal = begin(terminals, "--thread", "t", "--grace", "3")
         terminal.say(checklist(f"Wait: {HELD}", "a", "b", "c"))
-        terminal.see("→ shell until test -e go")
+        terminal.see("→ Shell until test -e go")
         terminal.press("Faster, please.\r")
         terminal.see("kept: Faster, please.")
         terminal.press("/edit drop 0\r")
@@ -545,7 +553,7 @@ class TestTerminal:
         """It was meant for a later moment, so it is not sent without another Enter."""
         terminal = begin(terminals, "--thread", "t")
         terminal.say(checklist("Wait: `sleep 600`"))
-        terminal.see("→ shell sleep 600")
+        terminal.see("→ Shell sleep 600")
         terminal.press("Faster, please.\r")
         terminal.see("kept: Faster, please.")
         terminal.press("\x03")
@@ -584,7 +592,7 @@ class TestTerminal:
         ):
             terminal.press(f"{line}\r")
             terminal.see(shown)
-        terminal.see("✓ Done (1 items) · your turn")
+        terminal.see("✓ Done (1 item) · your turn")
         terminal.leave()
 
     def test_a_thread_can_fork_switch_and_restart(self, terminals: list[Terminal]) -> None:
@@ -664,7 +672,7 @@ class TestTerminal:
             "✓ Done (2 items)",
             "your turn",
         )
-        assert "→ execute touch one" not in terminal.shown
+        assert "→ Execute touch one" not in terminal.shown
         assert (tmp_path / "work" / "two").exists()
         terminal.press("/ask\r")
         terminal.see("You are asked about every call again.")
@@ -696,7 +704,7 @@ class TestTerminal:
         again.press("edit\r")
         again.see("approved as edited", "command: touch three")
         again.press("yes\r")
-        again.see("✓ Done (1 items)", "your turn")
+        again.see("✓ Done (1 item)", "your turn")
         again.leave()
         assert [path.name for path in (tmp_path / "work").iterdir()] == ["three"]
 
@@ -736,7 +744,7 @@ class TestTerminal:
         again = begin(terminals, "--thread", "t")
         again.see(
             "The agent was stopped here",
-            "cut off, runs again unless it had ended: shell touch began",
+            "cut off, runs again unless it had ended: Shell touch began",
         )
         again.press("/quit\r")
         again.see("resume with: python -m graphs chat --db todo-threads.sqlite --thread t")

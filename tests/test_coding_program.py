@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from graphs.programs.approval import Answer, Approved, approval_lines, read_answer
+from graphs.programs.approval import Answer, Approved, read_answer
 from graphs.programs.checklist import main
+from graphs.programs.question import call_rows
 from tests.support import ROOT, write_checklist
 from tests.waiting import wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -49,7 +50,7 @@ class TestProgram:
         )
         assert (tmp_path / "work" / "log").read_text() == "1\n2\n"
         shown = capsys.readouterr().out
-        assert "→ execute echo 1 >> log" in shown
+        assert "→ Execute echo 1 >> log" in shown
         assert "  │ [Command succeeded with exit code 0]" in shown
         assert "✓ Done (2 items)" in shown
 
@@ -158,7 +159,7 @@ class TestQuestion:
     def test_an_edit_is_shown_as_a_coloured_difference(self) -> None:
         """The unchanged lines are shown too, and no line is left out."""
         args = {"file_path": "a.py", "old_string": "a\nb\nc", "new_string": "a\nB\nc\n"}
-        lines = list(approval_lines({"name": "edit_file", "args": args}))
+        lines = list(call_rows({"name": "edit_file", "args": args}))
         assert [str(line) for line in lines[2:]] == [
             "    file_path: a.py",
             "      a",
@@ -173,32 +174,32 @@ class TestQuestion:
     def test_a_command_is_shown_in_full_and_bright(self) -> None:
         command = "echo " + "x" * 5_000
         action = {"name": "execute", "args": {"command": command, "timeout": 5}}
-        _, _, line, _ = approval_lines(action)
+        _, _, line, _ = call_rows(action)
         assert str(line) == f"    command: {command}"
         assert line.body[0].bold
 
     def test_an_edit_that_changes_nothing_says_so(self) -> None:
         args = {"file_path": "a", "old_string": "b", "new_string": "b"}
-        lines = list(approval_lines({"name": "edit_file", "args": args}))
+        lines = list(call_rows({"name": "edit_file", "args": args}))
         assert str(lines[-1]) == "    (the two texts are the same)"
 
     def test_a_person_sees_all_of_a_call(self) -> None:
         content = "\n".join(f"line {n}" for n in range(500))
         action = {"name": "write_file", "args": {"file_path": "a", "content": content}}
-        shown = [str(line) for line in approval_lines(action)]
+        shown = [str(line) for line in call_rows(action)]
         assert shown[:5] == [
             "",
             "? write_file",
             "    file_path: a",
             "    content: line 0",
-            "           │ line 1",
+            "    │ line 1",
         ]
-        assert shown[-1] == "           │ line 499"
+        assert shown[-1] == "    │ line 499"
 
     def test_nothing_of_a_call_acts_on_the_terminal(self) -> None:
         """No command can hide itself or forge an answer."""
         action = {"name": "execute", "args": {"command": "rm -rf ~ \x1b[2K\rls\u202e"}}
-        shown = [str(line) for line in approval_lines(action)]
+        shown = [str(line) for line in call_rows(action)]
         assert shown[2] == "    command: rm -rf ~ ␛[2K␍ls<U+202E>"
 
 
@@ -292,7 +293,7 @@ class TestTerminal:
         again.expect_exact("command: echo one >> log")
         again.expect(QUESTION)
         again.sendline("yes")
-        again.expect_exact("✓ Done (1 items)")
+        again.expect_exact("✓ Done (1 item)")
         assert self.ended(again) == 0
         assert (tmp_path / "work" / "log").read_text() == "one\n"
 

@@ -202,6 +202,11 @@ class TestServed:
         assert served.notes.checkpointer is None
         assert served.until_done.checkpointer is None
 
+    async def test_each_has_its_own_name(self, served: ModuleType) -> None:
+        """Traces and pictures show it."""
+        graphs = [served.notes, served.until_done, await served.coding_agent({})]
+        assert [graph.name for graph in graphs] == ["notes", "until_done", "coding_agent"]
+
     async def test_a_thread_has_one_coding_agent(self, served: ModuleType) -> None:
         """Its background tasks continue in its next run, and other threads do not see them."""
         configs = [{"configurable": {"thread_id": str(uuid4())}} for _ in range(2)]
@@ -255,7 +260,7 @@ class TestProgram:
         shown = capsys.readouterr().out
         for expected in (
             "The model is a stand-in",
-            "→ shell echo 0 >> log",
+            "→ Shell echo 0 >> log",
             "  │ exit code 0",
             "  ● [1] Step 1: `echo 1 >> log`",
             "  📋 3/4",
@@ -341,6 +346,18 @@ class TestProgram:
         assert main([write_checklist("Think"), "--model", "some:model"]) == 2
         assert capsys.readouterr().err == "error: model 'some:model': no route to the model\n"
 
+    def test_the_text_of_a_provider_cannot_act_in_the_terminal(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def hostile(_: object) -> str:
+            raise RuntimeError("401 \x1b[2J\x1b]0;title\x07 [red]\u202eno")
+
+        model = ScriptedChatModel(script=hostile)
+        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda *_, **__: model)
+        assert main([write_checklist("Think"), "--model", "some:model"]) == 2
+        error = capsys.readouterr().err
+        assert error == "error: model 'some:model': 401 ␛[2J␛]0;title␇ [red]<U+202E>no\n"
+
 
 class TestResuming:
     def started(self, *argv: str) -> subprocess.Popen[str]:
@@ -375,7 +392,7 @@ class TestResuming:
         log = (tmp_path / "work" / "log").read_text().split()
         assert log.count("one") == log.count("three") == 1
         shown = capsys.readouterr().out
-        assert "⚠ cut off, runs again unless it had ended: shell touch waiting; until" in shown
+        assert "⚠ cut off, runs again unless it had ended: Shell touch waiting; until" in shown
         assert "ended: shell echo" not in shown
         assert "✓ Done (3 items)" in shown
 
@@ -441,4 +458,4 @@ class TestResuming:
         with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
             saved = saver.get_tuple({"configurable": {"thread_id": "t"}})
         assert saved is not None
-        assert "✓ Done (1 items)" in capsys.readouterr().out
+        assert "✓ Done (1 item)" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from importlib.metadata import version
@@ -18,13 +19,37 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What PyPI would get."""
-    out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(out)]
-    subprocess.run([*command, str(ROOT)], check=True)
-    (path,) = out.glob("*.whl")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of what PyPI would get: an sdist, and the wheel that is built from it."""
+    out = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def wheel(distributions: Path) -> Path:
+    (path,) = distributions.glob("*.whl")
     return path
+
+
+@pytest.mark.slow
+def test_an_index_would_take_the_distributions(distributions: Path, wheel: Path) -> None:
+    """The metadata is whole, the README can be rendered, and no file is where it should not be."""
+    files = list(map(str, distributions.iterdir()))
+    twine = [sys.executable, "-m", "twine", "check", "--strict", *files]
+    subprocess.run(twine, check=True, capture_output=True)
+    contents = [sys.executable, "-m", "check_wheel_contents", str(wheel)]
+    subprocess.run(contents, check=True, capture_output=True, cwd=distributions)
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_what_the_wheel_is_built_from(distributions: Path) -> None:
+    (sdist,) = distributions.glob("*.tar.gz")
+    with tarfile.open(sdist) as tar:
+        names = {Path(name).parts[1] for name in tar.getnames()}
+    texts = {"CHANGELOG.md", "LICENSE", "README.md"}
+    assert names == {"todo_tools", "pyproject.toml", "PKG-INFO", ".gitignore", *texts}
 
 
 @pytest.mark.slow

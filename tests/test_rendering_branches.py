@@ -63,7 +63,7 @@ class TestTree:
             "│   ✓ [1] b",
             "├─◆ step 1 📋 0/1, 2 branches",
             "│ │ – [0] c",  # noqa: RUF001
-            "│ ├─● step 2 ✓ Done (1 items)",
+            "│ ├─● step 2 ✓ Done (1 item)",
             "│ │   ✓ [0] c",
             "│ └─● step 2 No todos",
             "└─● step 1 📋 0/1, newest",

@@ -13,14 +13,15 @@ from tests.support import MIXED, items, recorded_scenarios
 from todo_tools import TodoItem
 from todo_tools._answers import answer_call, format_call
 from todo_tools._formatting import format_todos
+from todo_tools._records import TOOLS
 from todo_tools._todos import DEFAULT_LIMITS
 from todo_tools.clients import to_client_todos
 from todo_tools.rendering import show_call, show_result, show_status, show_todos
+from todo_tools.rendering._calls import call_lines
 from todo_tools.rendering._lines import (
     Line,
     Progress,
     Span,
-    call_lines,
     encodable,
     list_lines,
     progress_of,
@@ -82,7 +83,7 @@ class TestProgress:
         assert str(show_status(MIXED)) == "📋 2/4\n[1] Implement migration script"
 
     def test_a_finished_list_is_done(self) -> None:
-        assert str(show_status(items("a", status="completed"))) == "✓ Done (1 items)"
+        assert str(show_status(items("a", status="completed"))) == "✓ Done (1 item)"
 
     def test_without_todos_there_is_nothing_to_show(self) -> None:
         assert str(show_status([])) == ""
@@ -90,12 +91,36 @@ class TestProgress:
 
 class TestCalls:
     @given(st.one_of(write_calls, edit_calls, st.dictionaries(st.text(max_size=5), json_values)))
-    def test_a_call_of_any_shape_is_one_line(self, args: dict[str, Any]) -> None:
+    def test_a_call_of_a_todo_tool_is_one_line(self, args: dict[str, Any]) -> None:
         """Its plain text is that of `format_call`."""
-        for name in ("write_todos", "edit_todos", "list_todos", "shell"):
+        for name in TOOLS:
             view = show_call(name, args)
             assert str(view) == format_call(name, args)
             assert len(str(view).splitlines()) == 1
+
+    @given(st.dictionaries(st.text(max_size=5), json_values | st.text(max_size=300)))
+    def test_another_call_can_have_any_shape(self, args: dict[str, Any]) -> None:
+        for line in show_call("shell", args).lines:
+            assert len(str(line).splitlines()) <= 1
+
+    def test_a_call_is_its_label_its_main_argument_and_options(self) -> None:
+        """The seeds give this form; an action follows a colon."""
+        args = {"glob": "*.py", "pattern": "x = 1", "max_count": 5}
+        assert str(show_call("grep", args, label="Search")) == "Search x = 1 glob=*.py max_count=5"
+        assert str(show_call("job", {"action": "stop", "id": 3})) == "job: stop 3"
+
+    def test_a_long_text_is_on_further_lines(self) -> None:
+        """It is whole, unless it is very long; then a mark says how much is missing."""
+        command = "\n".join(["make " + "x" * 100, "make test"])
+        shown = str(show_call("shell", {"command": command, "timeout": 5}, label="Shell"))
+        assert shown.split("\n") == ["Shell timeout=5", f"    make {'x' * 100}", "    make test"]
+        text = show_call("write_file", {"file_path": "a", "content": "y" * 3_000})
+        assert [str(line) for line in text.lines] == [
+            "write_file a",
+            "    content:",
+            "    " + "y" * 1_000,
+            "    … 2,000 more characters",
+        ]
 
     def test_arguments_that_make_no_sense_are_shown_as_they_are(self) -> None:
         """They do not get the colours of a mode or of indices."""

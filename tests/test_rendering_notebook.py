@@ -112,7 +112,7 @@ class TestFollowing:
         """Viewers without HTML show the last state, too."""
         list(follow_in_notebook(iter(self.CHUNKS)))
         last = notebook[-1]["data"]
-        assert last["text/plain"] == "✓ [0] a\n✓ Done (1 items)"
+        assert last["text/plain"] == "✓ [0] a\n✓ Done (1 item)"
         assert "<s>a</s>" in last["text/html"]
 
     async def test_an_asynchronous_stream_is_followed_too(self, notebook: Any) -> None:

@@ -1,20 +1,34 @@
 """What a live view knows, chunk by chunk."""
 
+from itertools import pairwise, permutations
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, ToolMessage
-from langgraph.types import Interrupt
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
+from langgraph.graph import START, StateGraph
+from langgraph.types import Interrupt, StreamWriter
+from typing_extensions import TypedDict
 
 from tests.strategies import json_values
-from tests.support import items
-from todo_tools import TodoItem
+from tests.support import BEGIN, items
+from todo_tools import TodoItem, TodoState
 from todo_tools.clients import to_client_todos
 from todo_tools.events import continue_question, countdown_event, todos_event
-from todo_tools.rendering._run import Followed, advance, changes, status_part
-from todo_tools.testing import turn
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.rendering import LiveLines
+from todo_tools.rendering._follow import follow
+from todo_tools.rendering._run import (
+    NOTHING_TO_SHOW,
+    Followed,
+    advance,
+    changes,
+    list_part,
+    status_part,
+)
+from todo_tools.testing import ScriptedChatModel, call, turn
 
 A = items("a")
 B = items("a", "b")
@@ -81,9 +95,6 @@ class TestModes:
         [
             ("custom", {"type": "todos", "todos": [{"title": "a", "done": False}]}),
             ("values", {"todos": [{"title": "a", "done": False}]}),
-            (("worker:1",), "custom", todos_event(A)),
-            (("worker:1",), todos_event(A)),
-            {"type": "custom", "ns": ("worker:1",), "data": todos_event(A)},
             ("updates", result("1", [], error="no todos exist")),
             ("updates", {"agent": None}),
             ("messages", (AIMessage("a"), {})),
@@ -93,7 +104,7 @@ class TestModes:
         ],
     )
     def test_what_is_not_the_list_of_this_graph_changes_nothing(self, chunk: object) -> None:
-        """Lists of other libraries and of subgraphs, errors and other modes are ignored."""
+        """Lists of other libraries, errors and other modes are ignored."""
         assert after(("custom", todos_event(B)), chunk).todos == B
 
     @given(json_values | st.tuples(json_values, json_values))
@@ -123,6 +134,198 @@ class TestOrder:
         ]
         assert after(*chunks).todos == A
 
+    @pytest.mark.parametrize("order", list(permutations(range(3))))
+    def test_events_that_overtake_each_other_never_go_back(self, order: tuple[int, ...]) -> None:
+        """This holds for the custom stream alone; the next turn begins at its first place."""
+        todos = [done(n) for n in range(1, 5)]
+        known, frames = Followed(), list[int]()
+        for at in order:
+            known = advance(known, ("custom", todos_event(todos[at], at, "first")))
+            frames.append(todos.index(known.todos or []))
+        assert frames == sorted(frames)
+        assert frames[-1] == 2
+        assert advance(known, ("custom", todos_event(todos[3], 0, "second"))).todos == todos[3]
+
+    @pytest.mark.parametrize("modes", [["updates", "custom"], ["custom"], ["updates"], ["values"]])
+    def test_no_frame_of_a_run_goes_back(self, modes: Any) -> None:
+        """The calls of an answer are tasks of their own; each of these items only moves on."""
+        for _ in range(4):
+            frames = Frames()
+            stream = busy_agent().stream(BEGIN, stream_mode=modes)
+            for _ in follow(stream, frames, None):
+                pass
+            assert frames.todos[0] != []
+            for before, after in pairwise(frames.todos):
+                assert len(before) <= len(after)
+                for old, new in zip(before, after, strict=False):
+                    assert RANK.index(old["status"]) <= RANK.index(new["status"])
+            assert {todo["status"] for todo in frames.todos[-1]} == {"completed"}
+
+
+RANK = ["not_started", "in_progress", "completed"]
+
+
+def done(number: int) -> list[TodoItem]:
+    return [*items(*"abcd"[:number], status="completed"), *items(*"abcd"[number:])]
+
+
+class Frames:
+    """A screen that keeps each list it is to show."""
+
+    def __init__(self) -> None:
+        self.todos = list[list[TodoItem]]()
+        self.notes = list[str]()
+
+    def show(self, followed: Followed) -> None:
+        self.notes.append(followed.notice)
+        self.finish(followed)
+
+    def finish(self, followed: Followed) -> None:
+        if followed.todos is not None:
+            self.todos.append(followed.todos)
+
+
+def busy_agent() -> Any:
+    script: list[Any] = [
+        turn("", call("write_todos", mode="replace", todos=list("abcd"))),
+        turn("", *(call("edit_todos", action="start", indices=[n]) for n in range(4))),
+        turn("", *(call("edit_todos", action="complete", indices=[n]) for n in range(4))),
+        "Done.",
+    ]
+    return create_agent(ScriptedChatModel(script=script), middleware=[TodoMiddleware()])
+
+
+class TestSubgraphs:
+    def test_lists_of_subgraphs_are_a_tree(self) -> None:
+        """Several are shown at once, each under its node; a node that runs twice is numbered."""
+        chunks: list[object] = [
+            ((), "custom", todos_event(items("Plan"))),
+            (("worker:1",), "custom", todos_event(items("a"))),
+            {"type": "custom", "ns": ("worker:2",), "data": todos_event(items("b"))},
+            (("worker:1", "helper:3"), todos_event(items("c"))),
+        ]
+        assert list(map(str, list_part(after(*chunks)))) == [
+            "– [0] Plan",  # noqa: RUF001
+            "└ worker 📋 0/1",
+            "  – [0] a",  # noqa: RUF001
+            "  └ helper 📋 0/1",
+            "    – [0] c",  # noqa: RUF001
+            "└ worker 2 📋 0/1",
+            "  – [0] b",  # noqa: RUF001
+        ]
+
+    def test_a_list_that_a_subgraph_shares_is_shown_once(self) -> None:
+        known = after(("custom", todos_event(A)), (("worker:1",), "custom", todos_event(A)))
+        assert list(map(str, list_part(known))) == ["– [0] a"]  # noqa: RUF001
+
+    def test_changes_of_a_subgraph_are_printed_after_its_name(self) -> None:
+        before = after((("worker:1",), "custom", todos_event(B)))
+        now = advance(before, (("worker:1",), "custom", todos_event(done(1)[:2])))
+        assert list(map(str, changes(before, now))) == ["worker: ✓ [0] a", "worker: 📋 1/2"]
+
+    def test_a_graph_with_subgraphs_is_followed(self) -> None:
+        """Each has a list of its own, and the parent another."""
+
+        def parent(_: Any) -> Any:
+            return {"todos": items("Lead")}
+
+        builder: Any = StateGraph(TodoState)
+        builder.add_node("lead", parent)
+        inner: Any = StateGraph(Inner)
+        inner.add_node("work", worker).add_edge(START, "work")
+        builder.add_node("crew", inner.compile())
+        builder.add_edge(START, "lead").add_edge("lead", "crew")
+        stream = builder.compile().stream(BEGIN, stream_mode=["updates", "custom"], subgraphs=True)
+        frames = [after(chunk) for chunk in follow(stream, Frames(), None)]
+        assert any(each.lists for each in frames)
+
+
+class Inner(TypedDict):
+    done: bool
+
+
+def worker(_: Inner, *, writer: StreamWriter) -> Any:
+    writer(todos_event(items("a")))
+    return {"done": True}
+
+
+class TestNothingToShow:
+    @pytest.mark.parametrize(
+        "chunk",
+        [
+            (AIMessage("a"), {}),
+            ("messages", (AIMessage("a"), {})),
+            ("debug", {"step": 1}),
+            {"type": "task", "timestamp": "", "step": 1, "payload": {}},
+            {"event": "on_chain_start", "data": {}, "name": "agent"},
+        ],
+    )
+    def test_a_stream_without_a_list_says_so_once(self, chunk: Any) -> None:
+        """It names the modes to give."""
+        frames = Frames()
+        list(follow(iter([chunk] * 3), frames, None))
+        assert [note for note in frames.notes if note] == [NOTHING_TO_SHOW]
+        assert 'stream_mode=["updates", "custom"]' in NOTHING_TO_SHOW
+
+    def test_a_state_without_a_list_shows_none(self) -> None:
+        """It is the first one of a run, before the model has planned."""
+        frames = Frames()
+        list(
+            follow(iter([("values", {"messages": [], "todos": []}), ("values", {})]), frames, None)
+        )
+        assert (frames.todos, frames.notes) == ([], [])
+
+
+class TestActivity:
+    def test_an_answer_is_known_while_it_is_written(self) -> None:
+        """The whole answer takes its place."""
+        texts = ("Let ", "me see")
+        pieces: list[Any] = [
+            ("messages", (AIMessageChunk(content=text, id="1"), {})) for text in texts
+        ]
+        assert after(*pieces).saying == ("1", "Let me see")
+        answer = ("updates", {"agent": {"messages": [AIMessage("Let me see", id="1")]}})
+        assert after(*pieces, answer).saying[1] == ""
+
+    def test_a_command_shows_what_it_puts_out_until_it_has_ended(self) -> None:
+        """Only the end of it is kept."""
+        calls = ("updates", {"agent": {"messages": [PLANNED]}})
+        event = {"type": "tool_output", "tool_call_id": "first", "text": "x" * 3_000}
+        running = after(calls, ("custom", event), ("custom", event))
+        assert running.outputs == (("first", "x" * 4_000),)
+        assert [call for call, _ in running.open] == ["first", "second"]
+        ended = advance(running, ("updates", result("first", A)))
+        assert ended.outputs == ()
+        assert [call for call, _ in ended.open] == ["second"]
+
+
+class TestLive:
+    def lines(self, live: LiveLines, **settings: Any) -> list[str]:
+        return [str(line) for line in live.lines(20, **settings)]
+
+    def test_what_changed_is_marked_for_a_moment(self) -> None:
+        now = [0.0]
+        live = LiveLines(lambda: now[0])
+        live.see(Followed(B))
+        assert self.lines(live) == [*LISTED, "⠋ 0s working"]
+        live.see(Followed([*items("a", status="completed"), *items("b")]))
+        assert self.lines(live, working=False)[:2] == ["✓ [0] a ←", LISTED[1]]
+        now[0] = 2.0
+        assert self.lines(live, working=False)[0] == "✓ [0] a"
+
+    def test_a_running_call_is_named_with_its_seconds_and_its_output(self) -> None:
+        """The bar says how far the list is."""
+        now = [0.0]
+        live = LiveLines(lambda: now[0])
+        call = turn("", {"name": "shell", "args": {"command": "make"}, "id": "1"})
+        event = {"type": "tool_output", "tool_call_id": "1", "text": "one\ntw\x1b[2Jo\n"}
+        live.see(after(("updates", {"agent": {"messages": [call]}}), ("custom", event)))
+        now[0] = 12.5
+        assert self.lines(live) == ["  │ one", "  │ tw␛[2Jo", "⠋ 12s shell make"]
+
+
+LISTED = ["– [0] a", "– [1] b", "📋 0/2  ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌"]  # noqa: RUF001
+
 
 class TestNotices:
     def test_the_countdown_is_shown_until_the_agent_continues(self) -> None:
@@ -134,7 +337,7 @@ class TestNotices:
         """It says why the loop stopped."""
         stopped = after(("custom", loop_event("limit_in_turn", "⚠ Stopped")))
         assert list(map(str, status_part(stopped))) == ["⚠ Stopped"]
-        assert advance(stopped, ("custom", todos_event(A))).shown == (A, "")
+        assert advance(stopped, ("custom", todos_event(A))).shown[:2] == (A, "")
 
     def test_a_question_is_shown(self) -> None:
         """The loop asks it before it continues."""

@@ -214,7 +214,7 @@ class TestFollowing:
         running = console.text
         assert len(running.splitlines()) < 8
         assert "● [10] now" in running
-        assert "more)" in running
+        assert "(9 above, 8 below)" in running
         assert list(steps) == []
         assert format_todos(todos) in console.text.replace("\r", "")
 
@@ -298,6 +298,23 @@ class TestFollowing:
 
     def test_without_rich_the_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The error comes when the function is used, not when it is imported."""
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         monkeypatch.setitem(sys.modules, "rich.console", None)
         with pytest.raises(ImportError, match=re.escape('"langgraph-todo-tools[rich]"')):
             follow_in_terminal(iter([]))
+
+    def test_a_pipe_needs_no_rich(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "rich.console", None)
+        list(follow_in_terminal(iter([todos_event(items("a"))])))
+        assert capsys.readouterr().out == "– [0] a\n📋 0/1\n"  # noqa: RUF001
+
+
+class TestClipping:
+    def test_a_line_that_is_cut_says_so(self) -> None:
+        """Where lines are not to be broken."""
+        for encoding, shown in (("utf-8", "– [0] abcde…"), ("ascii", "[ ] [0] a...")):  # noqa: RUF001
+            console = RecordingConsole(width=12, encoding=encoding, color_system=None)
+            console.print(show_todos(items("abcdefghijk")), no_wrap=True)
+            assert console.written == f"{shown}\n"

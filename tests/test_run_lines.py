@@ -15,7 +15,6 @@ from langgraph.types import Command
 from graphs.programs.run_lines import RunLines
 from tests.support import items
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.rendering import View
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 MODES = ["updates", "custom"]
@@ -25,7 +24,7 @@ CALLS = ["1", "2", "3"]
 def shown(run: RunLines, *chunks: tuple[str, Any]) -> list[str]:
     """What is printed, line by line."""
     lines = [line for chunk in chunks for line in (*run.after(*chunk), *run.changed_list())]
-    return str(View(tuple(lines))).splitlines()
+    return "\n".join(map(str, lines)).splitlines()
 
 
 def answered(text: str = "", *ids: str) -> tuple[str, Any]:
@@ -45,7 +44,7 @@ class TestMessages:
     def test_long_output_is_cut_to_its_end(self) -> None:
         output = "\n".join(map(str, range(20)))
         lines = shown(RunLines(), answered("", "1"), result("1", output))
-        assert lines[1:3] == ["  (8 more lines)", "  │ 8"]
+        assert lines[1:3] == ["  (8 lines above)", "  │ 8"]
         assert len(lines) == 14
 
     def test_no_text_can_act_in_the_terminal(self) -> None:
@@ -54,7 +53,7 @@ class TestMessages:
         chunk = {"agent": {"messages": [answer]}, "tools": [{"messages": [output]}]}
         assert shown(RunLines(), ("updates", chunk)) == [
             "💬 Look␛[2J",
-            "→ shell cat ␛]0;title␇",
+            "→ Shell cat ␛]0;title␇",
             "  │ ␛[31mred",
         ]
 

@@ -16,11 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphs.coding_agent import build_coding_agent
+from graphs.programs.run_lines import messages_of
 from graphs.tools.background import BackgroundTasks
-from graphs.tools.output import Excerpt, both
+from graphs.tools.output import Excerpt, Output, both
 from graphs.tools.shell import LocalShell, shell_tool
 from graphs.tools.workspace import Workspace
+from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
+from todo_tools.rendering import Followed, advance
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow  # every test runs commands
@@ -206,6 +209,7 @@ PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from graphs.coding_agent import build_coding_agent
+from todo_tools.rendering import Followed, advance
 from todo_tools.testing import ScriptedChatModel, call, turn
 form, *commands = sys.argv[1:]
 script = [turn("", *(call("execute", command=command) for command in commands)), "Done."]
@@ -320,3 +324,55 @@ def test_an_earlier_ctrl_c_ends_no_command(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     except KeyboardInterrupt:
         assert LocalShell(tmp_path).execute("sleep 0.5; echo done").output == "done"
+
+
+class TestWhileItRuns:
+    @pytest.mark.parametrize("agent", ["until_done", "coding"])
+    async def test_output_is_on_the_custom_stream_as_it_comes(
+        self, agent: str, tmp_path: Path
+    ) -> None:
+        """The command goes on only after its first line was seen; the model gets all of it."""
+        command = "echo one; until test -e go; do sleep 0.05; done; echo two >&2"
+        name = "execute" if agent == "coding" else "shell"
+        model = ScriptedChatModel(script=[turn("", call(name, command=command)), "Done."])
+        if agent == "coding":
+            graph = build_coding_agent(model, tmp_path, ask=False)
+        else:
+            graph = build_graph(model, [shell_tool(tmp_path)]).compile()
+        followed, seen = Followed(), ""
+        request: Any = {"messages": [("user", "Begin.")]}
+        modes: Any = ["updates", "custom"]
+        stream: Any = graph.astream(request, stream_mode=modes)
+        async for chunk in stream:
+            followed = advance(followed, chunk)
+            if followed.outputs:
+                seen = followed.outputs[0][1]
+                (tmp_path / "go").touch()
+            if chunk[0] != "updates":
+                continue
+            for message in messages_of(chunk[1]):
+                if message.type == "tool":
+                    assert "one" in message.text
+                    assert "two" in message.text
+        assert seen.startswith("one\n")
+
+    def test_what_is_not_fetched_in_time_is_bounded(self) -> None:
+        """The end of it matters most."""
+        output = Output(1_000_000)
+        with open_pipe("é" * 5_000) as stream:
+            while output.read(stream):
+                pass
+        new = output.take_new()
+        assert 900 < len(new) <= 2_000
+        assert new.endswith("éé")
+        assert output.take_new() == ""
+
+
+@contextmanager
+def open_pipe(text: str) -> Iterator[Any]:
+    """A stream with a text in it."""
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        yield stream

@@ -257,12 +257,14 @@ class TestEvents:
         state: dict[str, Any] = {"messages": [turn("", *SIBLINGS)]}
         events = [event async for event in todo_graph().astream(state, stream_mode="custom")]
         assert len(events) == 4
+        (turn_id,) = {event["turn"] for event in events}
         assert events[1] == {
             "type": "todos",
             "todos": [*items("a", status="in_progress"), *items("b")],
             "status": "📋 0/2",
             "in_progress": ["[0] a"],
             "position": 1,
+            "turn": turn_id,
         }
 
     def test_the_last_event_of_a_message_is_known_by_its_position(self) -> None:

@@ -252,7 +252,7 @@ def run_schedule(
     wishes = chance.choices(list(STATUS_AFTER), k=chance.randint(2, 3))
     todos = [items(f"{at} {wish}")[0] for at, wish in enumerate(wishes)]
     schedules[:] = [Schedule(chance.sample(range(len(wishes)), len(wishes)))]
-    graph.checkpointer = saver = MortalSaver(schedules[0], chance.randint(1, 12 * len(wishes)))
+    graph.checkpointer = saver = MortalSaver(schedules[0], chance.randint(1, 24 * len(wishes)))
     try:
         graph.invoke({**START, "todos": todos}, CONFIG, durability="sync")
         killed = False

@@ -177,14 +177,14 @@ def _respond(
         status="error" if answer.failed else "success",
         artifact={**answer.details, "todos": in_format(answer.details["todos"], shown_format)},
     )
-    found = find_call(messages_in(runtime.state), runtime.tool_call_id)
-    # The block that the prompt before this call showed.
+    messages = messages_in(runtime.state)
+    at, position = find_call(messages, runtime.tool_call_id) or (None, 0)
     update: dict[str, Any] = {}
-    if found and settings.records_blocks:
-        update |= record_block(runtime.state, found[0])
+    if at is not None and settings.records_blocks:
+        update |= record_block(runtime.state, at)  # the block that the prompt before it showed
     if answer.operation is not None:
-        position = found[1] if found else 0
-        runtime.stream_writer(todos_event(answer.todos, position, shown_format))
+        turn_id = None if at is None else messages[at].id
+        runtime.stream_writer(todos_event(answer.todos, position, turn_id, shown_format))
         update |= {"todos": answer.operation, "todo_loop": PROGRESS}
     if answer.check_failed:
         update |= {"todo_loop": {"refused": answer.details.get("error")}}

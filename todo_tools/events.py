@@ -56,8 +56,10 @@ class TodosEvent(TypedDict):
     in_progress: list[str]
     """The items in progress, each as `[index] text`."""
     position: int
-    """The place of the call in the model's turn, from 0. Where LangGraph runs the calls of a turn
-    in threads, events may overtake each other: the one with the highest position is the last."""
+    """The place of the call in the model's turn, from 0. LangGraph runs the calls of a turn at the
+    same time, so events may overtake each other: the one with the highest position is the last."""
+    turn: str | None
+    """The id of the AI message with the call, which says which events are of one turn."""
 
 
 class CountdownEvent(TypedDict):
@@ -105,7 +107,10 @@ class ContinueQuestion(TypedDict):
 
 
 def todos_event(
-    todos: list[TodoItem], position: int = 0, todos_format: TodosFormat = "todo_tools"
+    todos: list[TodoItem],
+    position: int = 0,
+    turn: str | None = None,
+    todos_format: TodosFormat = "todo_tools",
 ) -> TodosEvent:
     """Describe a changed list."""
     return {
@@ -114,6 +119,7 @@ def todos_event(
         "status": format_status(todos),
         "in_progress": format_in_progress(todos),
         "position": position,
+        "turn": turn,
     }
 
 

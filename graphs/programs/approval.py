@@ -1,23 +1,20 @@
-"""A person decides on tool calls: how they are shown, what an answer means, what is approved."""
+"""A person decides on tool calls: what they are asked, what an answer means, what is approved."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import unified_diff
-from typing import Any, Literal, cast
+from typing import Any
 
 from langgraph.types import Command, Interrupt
 
-from graphs.programs.plan import edit_plan, is_plan, plan_lines, plan_of
-from todo_tools import TodoItem
+from graphs.programs.plan import edit_plan, is_plan
+from graphs.programs.question import size_of
 from todo_tools.rendering import Line, Span, one_line
 
-Token = Literal["success", "error", "dim"]
 Decision = dict[str, Any]
 
-_ANSWERS = "yes, no, always, or why not"
-_ANSWERS_ABOUT_A_PLAN = "yes, no, always, edit, or why not"
 _EDIT = "edit"
+_SHOW = "show"
 
 _APPROVING = frozenset(
     ["yes", "y", "ok", "okay", "sure", "yes please", "yep", "go", "do it"],
@@ -74,14 +71,21 @@ def read_answer(text: str) -> Answer | None:
     return Answer(approved=False, reason=said) if said else None
 
 
-def answers_about(action: Mapping[str, Any]) -> str:
-    """The answers that a person can give about a call."""
-    return _ANSWERS_ABOUT_A_PLAN if is_plan(action) else _ANSWERS
+def answers_about(action: Mapping[str, Any], *, cut: bool = False) -> str:
+    """The answers that a person can give about a call, of which some is not shown or all is."""
+    words = ["yes", "no", "always"] + ["edit"] * is_plan(action) + ["show"] * cut
+    return f"{', '.join(words)}, or why not"
 
 
-def question_about(action: Mapping[str, Any]) -> str:
-    """What a person is asked about a call, with the answers that there are."""
-    return f"Do it? {answers_about(action)}:"
+def question_about(action: Mapping[str, Any], *, cut: bool = False) -> str:
+    """What a person is asked about a call; it names the call again, right above the answer."""
+    what = f"{one_line(action['name'])}, {size_of(action)}"
+    return f"{what}. Do it? {answers_about(action, cut=cut)}:"
+
+
+def wants_all(text: str) -> bool:
+    """Whether a person wants to see what was left out of a call."""
+    return text.strip().lower() == _SHOW
 
 
 def answer_about(action: Mapping[str, Any], text: str) -> Answer | None:
@@ -175,50 +179,3 @@ class Approval:
                 for asked in self.waiting
             }
         )
-
-
-def approval_lines(action: Mapping[str, Any], todos: Sequence[TodoItem] = ()) -> Iterator[Line]:
-    """Show a person a tool call to decide on: all of it, since the cut part could matter most.
-
-    Args:
-        action: The call with its `name` and `args`.
-        todos: The list before the call.
-
-    Yields:
-        Lines in which nothing of the call can act on the terminal. A replacement in a file is
-        shown as the difference between the two texts, a plan as the whole list after the call.
-    """
-    yield Line(())
-    yield Line((Span(one_line(action["name"]), "accent", bold=True),), (Span("? ", "accent"),))
-    planned = plan_of(action, todos)
-    if planned is not None:
-        yield from plan_lines(planned)
-        return
-    args = dict(cast("Mapping[str, Any]", action["args"]))
-    texts = args.get("old_string"), args.get("new_string")
-    is_edit = action["name"] == "edit_file" and all(isinstance(text, str) for text in texts)
-    for name, value in args.items():
-        if not (is_edit and name in {"old_string", "new_string"}):
-            yield from _argument_lines(name, str(value))
-    if is_edit:
-        yield from _difference_lines(*(str(text) for text in texts))
-
-
-def _argument_lines(name: str, value: str) -> Iterator[Line]:
-    """An argument: its first line after its name, the others below that one."""
-    shown = one_line(name)
-    for number, line in enumerate(value.split("\n")):
-        indent = Span(f"    {' ' * len(shown)}│ ", "dim", plain=f"    {' ' * len(shown)}| ")
-        lead = indent if number else Span(f"    {shown}: ", "dim")
-        yield Line((Span(one_line(line), bold=name == "command"),), (lead,))
-
-
-def _difference_lines(before: str, after: str) -> Iterator[Line]:
-    old, new = before.split("\n"), after.split("\n")
-    changed = list(unified_diff(old, new, n=max(len(old), len(new)), lineterm=""))
-    if not changed:
-        yield Line((Span("    (the two texts are the same)", "warning"),))
-    for line in changed[3:]:  # neither names of files nor a place that is not the file's
-        mark = line[0]
-        token: Token = "success" if mark == "+" else "error" if mark == "-" else "dim"
-        yield Line((Span(one_line(line[1:]), token),), (Span(f"    {mark} ", token),))

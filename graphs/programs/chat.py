@@ -12,7 +12,7 @@ from graphs.model import ModelError
 from graphs.programs.agents import open_agent
 from graphs.programs.claim import claimed
 from graphs.programs.conversation import Conversation
-from graphs.programs.lines import open_console, said, show, show_whole
+from graphs.programs.lines import open_console, print_error, said, show, show_whole
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
             raise UnusableInputError("the chat needs a terminal for its input and output")
         return asyncio.run(_converse(options))
     except (UnusableInputError, ModelError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_error(error)
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

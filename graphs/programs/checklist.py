@@ -24,12 +24,12 @@ from graphs.programs.approval import (
     Approval,
     Approved,
     answer_about,
-    approval_lines,
     question_about,
+    wants_all,
 )
 from graphs.programs.claim import claimed
 from graphs.programs.cut_off import cut_off_lines
-from graphs.programs.lines import close_output, open_console, said, show, show_whole
+from graphs.programs.lines import close_output, open_console, print_error, said, show, show_whole
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -39,6 +39,8 @@ from graphs.programs.options import (
     UnusableInputError,
 )
 from graphs.programs.plan import NotEditedError, plan_of
+from graphs.programs.question import Room, call_rows, is_cut
+from graphs.programs.region import Region
 from graphs.programs.run_lines import RunLines
 from graphs.programs.session import Session, choose_session, open_saver
 from todo_tools import AutoContinue, TodoItem, TodoLimits
@@ -69,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
         options = _parser().parse_args(argv)
         return asyncio.run(_work_through(options))
     except (UnusableInputError, ModelError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print_error(error)
         return EXIT_UNUSABLE
     except (KeyboardInterrupt, EOFError):
         return EXIT_INTERRUPTED
@@ -175,7 +177,7 @@ async def _until_it_ends(
     while True:
         # Written before the next step begins, so that a kill repeats no finished step.
         stream = graph.astream(
-            request, config, stream_mode=["updates", "custom"], durability="sync"
+            request, config, stream_mode=["updates", "custom", "messages"], durability="sync"
         )
         await _show_run(stream, run)
         snapshot = await graph.aget_state(config)
@@ -192,8 +194,7 @@ async def _decided(approval: Approval, approved: Approved, run: RunLines) -> App
         action = approval.next_call
         if sys.stdin.isatty():
             todos = run.followed.todos or []
-            show(console, *approval_lines(action, todos))
-            answer = await _ask(console, action)
+            answer = await _ask(console, action, todos)
             if answer.approved and not answer.edited:
                 run.has_shown(plan_of(action, todos))
         else:
@@ -203,12 +204,19 @@ async def _decided(approval: Approval, approved: Approved, run: RunLines) -> App
     return approval
 
 
-async def _ask(console: Console, action: Mapping[str, Any]) -> Answer:
+async def _ask(console: Console, action: Mapping[str, Any], todos: Sequence[TodoItem]) -> Answer:
     """Ask on the terminal until there is an answer; an empty line is none."""
+    room = Room.of(console)
+    show(console, *call_rows(action, todos, room))
+    cut = is_cut(action, todos, room)
     while True:
-        console.print(f"  {question_about(action)} ", end="")
+        console.print(f"  {question_about(action, cut=cut)} ", end="")
+        text = await _read_line()
+        if wants_all(text):
+            show(console, *call_rows(action, todos, room.whole))
+            continue
         try:
-            if answer := answer_about(action, await _read_line()):
+            if answer := answer_about(action, text):
                 return answer
         except NotEditedError as error:
             show(console, *said(str(error)))
@@ -229,13 +237,18 @@ async def _read_line() -> str:
 
 
 async def _show_run(stream: AsyncIterator[Any], run: RunLines) -> None:
-    """Print a run as it happens, and the list after the answers that changed it."""
+    """Print a run as it happens, with the list below it or, in a pipe, after each change."""
     console = open_console()
-    async for mode, chunk in stream:
-        show(console, *run.after(mode, chunk), *_countdown(mode, chunk), *run.changed_list())
+    with Region(console) as region:
+        region.see(run.followed)
+        async for mode, chunk in stream:
+            show(console, *run.after(mode, chunk))
+            region.see(run.followed)
+            if not region.is_live:
+                show(console, *_countdown(mode, chunk), *run.changed_list())
 
 
-def _countdown(mode: str, chunk: Mapping[str, Any]) -> tuple[Line, ...]:
+def _countdown(mode: str, chunk: Any) -> tuple[Line, ...]:
     """A second before a continuation, and how to stop it in this program."""
     if mode == "custom" and chunk.get("type") == "todo_countdown":
         return note_lines(f"⏳ Auto-continuing in {chunk['seconds']}s... (Ctrl-C to interrupt)")
@@ -287,6 +300,11 @@ def _conclude(snapshot: StateSnapshot) -> int:
     todos = todos_in(snapshot.values)
     (status,) = status_lines(todos) or list_lines([])
     reason = f"; stopped because: {loop_in(snapshot.values).get('outcome')}"
-    show(open_console(), Line(()), replace(status, body=(*status.body, Span(reason, "muted"))))
+    console = open_console()
+    if console.is_terminal and not console.is_dumb_terminal:
+        show(console, Line(()), *(list_lines(todos) if todos else ()))
+    else:
+        show(console, Line(()))
+    show(console, replace(status, body=(*status.body, Span(reason, "muted"))))
     done = bool(todos) and all(todo["status"] == "completed" for todo in todos)
     return EXIT_DONE if done else EXIT_NOT_DONE

@@ -5,14 +5,13 @@ prompt_toolkit keeps the input line and the list in place; everything is drawn b
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
 from langgraph.types import Command
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -24,8 +23,8 @@ from graphs.programs.approval import (
     Approved,
     answer_about,
     answers_about,
-    approval_lines,
     question_about,
+    wants_all,
 )
 from graphs.programs.commands import (
     HELP,
@@ -39,18 +38,22 @@ from graphs.programs.commands import (
     read_line,
 )
 from graphs.programs.cut_off import cut_off_lines
-from graphs.programs.foot import foot_lines
+from graphs.programs.foot import Foot
 from graphs.programs.lines import error_lines, said, show
 from graphs.programs.plan import NotEditedError
+from graphs.programs.question import Room, call_rows, is_cut
 from graphs.programs.run_lines import RunLines
+from graphs.programs.steady import open_output, print_above
 from graphs.programs.thread import Request, Thread, current_branch, moments
 from graphs.programs.thread_views import branches_view, history_view
+from todo_tools import TodoItem
 from todo_tools.rendering import Line as Shown
-from todo_tools.rendering import View, show_todos
+from todo_tools.rendering import Span, View, show_todos
 from todo_tools.state import todos_in
 
 _STOPPED = "Stopped. Send a message, or /go to continue."
 _NOT_CONTINUED = "Not continued. Enter sends what you type instead; /go continues."
+_SECONDS_A_FRAME = 0.25
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
@@ -73,12 +76,15 @@ class Conversation:
         self.approval = Approval()
         self.approved = Approved()
         self.leaving = False
+        self.foot = Foot()
         self.session: PromptSession[str] = PromptSession(
             "> ",
             bottom_toolbar=self._toolbar,
             key_bindings=self._keys(),
             style=_STYLE,
             reserve_space_for_menu=0,
+            refresh_interval=_SECONDS_A_FRAME,
+            output=open_output(),
         )
         self.session.default_buffer.on_text_changed += self._typed
 
@@ -168,13 +174,22 @@ class Conversation:
         now = await self.thread.now()
         self.approval = self.approval.of(now.interrupts).passing(self.approved)
         if self.approval.calls and not self.approval.complete:
-            call = self.approval.next_call
-            shown = approval_lines(call, todos_in(now.values))
-            await self._show(*shown, *said(question_about(call)))
+            await self._ask_about(self.approval.next_call, todos_in(now.values))
         return bool(self.approval.calls)
+
+    async def _ask_about(
+        self, call: Mapping[str, Any], todos: Sequence[TodoItem], *, whole: bool = False
+    ) -> None:
+        room = Room.of(self.console, taken=self.console.height // 3)
+        cut = is_cut(call, todos, room)
+        shown = call_rows(call, todos, room.whole if whole else room)
+        await self._show(*shown, *said(question_about(call, cut=cut)))
 
     async def _decide(self, text: str) -> None:
         call = self.approval.next_call
+        if wants_all(text):
+            await self._ask_about(call, todos_in((await self.thread.now()).values), whole=True)
+            return
         try:
             answer = answer_about(call, text)
         except NotEditedError as error:
@@ -223,6 +238,7 @@ class Conversation:
             self._start_if_decided()
 
     def _start(self, message: Request) -> None:
+        self.foot.begin()
         self.work = asyncio.create_task(self._work(message))
 
     async def _work(self, message: Request) -> None:
@@ -290,19 +306,22 @@ class Conversation:
             event.app.current_buffer.reset()
             self.leaving = True
 
-    async def _show(self, *lines: Shown) -> None:
+    async def _show(self, *shown: Shown | View) -> None:
         """Print above what is typed."""
-        if lines:
-            await run_in_terminal(lambda: show(self.console, *lines))
+        if shown:
+            with self.console.capture() as drawn:
+                show(self.console, *shown)
+            await print_above(self.session.app, drawn.get())
         self.session.app.invalidate()
 
     def _toolbar(self) -> ANSI:
+        height = self.console.height // 4 if self.approval.calls else self.console.height // 3 + 3
+        foot = self.foot.lines(
+            self.run.followed, self._doing(), self.waiting, height, working=self.working
+        )
         with self.console.capture() as drawn:
-            self.console.print("─" * self.console.width, style="dim")
-            foot = foot_lines(
-                self.run.followed, self._doing(), self.waiting, self.console.height // 3
-            )
-            self.console.print(View(tuple(foot)), no_wrap=True, overflow="ellipsis")
+            show(self.console, Shown((_rule(self.console),)))
+            self.console.print(View(tuple(foot)), no_wrap=True)
         return ANSI(drawn.get().rstrip("\n"))
 
     def _doing(self) -> str:
@@ -311,3 +330,7 @@ class Conversation:
         if self.approval.calls:
             return answers_about(self.approval.next_call)
         return "Ctrl-C again leaves" if self.leaving else "your turn"
+
+
+def _rule(console: Console) -> Span:
+    return Span("─" * console.width, "dim", plain="-" * console.width)

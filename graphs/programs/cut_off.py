@@ -7,7 +7,8 @@ from langchain_core.messages.tool import ToolCall
 from langgraph.types import StateSnapshot
 
 from graphs.programs.run_lines import messages_of
-from todo_tools.rendering import Line, Span, show_call
+from graphs.programs.tool_views import call_view
+from todo_tools.rendering import Line, Span
 from todo_tools.state import messages_in
 
 _ONLY_THE_LIST = frozenset({"write_todos", "list_todos", "edit_todos"})
@@ -24,7 +25,7 @@ def cut_off_lines(snapshot: StateSnapshot) -> tuple[Line, ...]:
     text = "cut off, runs again unless it had ended: "
     lead = (Span(f"⚠ {text}", "warning", plain=f"! {text}"),)
     return tuple(
-        Line(show_call(call["name"], call["args"]).lines[0].body, lead)
+        Line(call_view(call["name"], call["args"]).lines[0].body, lead)
         for call in _unanswered(snapshot)
         if call["name"] not in _ONLY_THE_LIST
     )

@@ -1,62 +1,36 @@
-"""The foot of a conversation: the part of the list that fits, its status, what is going on."""
+"""The foot of a conversation: the list and what goes on, in place, and what waits to be sent."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from todo_tools.rendering import (
-    Followed,
-    Line,
-    Span,
-    list_lines,
-    note_lines,
-    one_line,
-    status_lines,
-)
+from graphs.programs.region import with_advice
+from todo_tools.rendering import Followed, Line, LiveLines, Span, one_line
 
 
-def foot_lines(
-    followed: Followed, doing: str, kept: Sequence[str], list_height: int
-) -> Iterator[Line]:
-    """The lines of the foot.
+class Foot:
+    """What is below the line that is typed."""
 
-    Args:
-        followed: The list and the countdown or notice.
-        doing: What is going on, in a few words.
-        kept: Messages that are sent when the agent has stopped.
-        list_height: How many lines the list may take.
+    def __init__(self) -> None:
+        self._lines = LiveLines()
 
-    Yields:
-        Lines, each to be cut to the width of the terminal.
-    """
-    todos = followed.todos or []
-    if todos:
-        yield from in_view(list_lines(todos), max(list_height, 1))
-    (status,) = status_lines(todos) or list_lines([])
-    yield replace(status, body=(*status.body, Span(f" · {doing}", "dim")))
-    yield from (Line((Span(f"kept: {one_line(text)}", "dim"),)) for text in kept)
-    yield from note_lines(_countdown(followed.countdown) or followed.notice)
+    def begin(self) -> None:
+        """Count the seconds of the work from now."""
+        self._lines.begin()
 
+    def lines(
+        self, followed: Followed, doing: str, kept: Sequence[str], height: int, *, working: bool
+    ) -> Iterator[Line]:
+        """The lines to draw now.
 
-def _countdown(text: str) -> str:
-    """What will happen, and what the user of this program can do."""
-    return text and f"{text.partition(' (')[0]} (type anything to interrupt)"
+        Args:
+            followed: What is known of the run.
+            doing: What is going on, in a few words.
+            kept: Messages that are sent when the agent has stopped.
+            height: How many rows there are.
+            working: Whether the agent is at work.
 
-
-def in_view(rows: tuple[Line, ...], height: int) -> tuple[Line, ...]:
-    """The part of a list that fits: around the item in progress, or else the first open one.
-
-    Args:
-        rows: The lines of the list.
-        height: How many may be shown, at least 1.
-
-    Returns:
-        All lines, or a part of them and how many more there are.
-    """
-    if len(rows) <= height:
-        return rows
-    statuses = [row.status for row in rows]
-    open_ones = [status for status in ("in_progress", "not_started") if status in statuses]
-    focus = statuses.index(open_ones[0]) if open_ones else len(rows)
-    start = max(0, min(focus - height // 3, len(rows) - height))
-    more = Line((Span(f"({len(rows) - height} more)", "dim"),))
-    return (*rows[start : start + height], more)
+        Yields:
+            Lines, each to be cut to the width of the terminal.
+        """
+        self._lines.see(with_advice(followed, "type anything to interrupt"))
+        yield from self._lines.lines(height, working=working, hint=doing)
+        yield from (Line((Span(f"kept: {one_line(text)}", "dim"),)) for text in kept)

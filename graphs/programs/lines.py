@@ -33,15 +33,20 @@ def open_console() -> Console:
     return console
 
 
-def show(console: Console, *lines: Line) -> None:
-    """Print lines; nothing without any."""
-    if lines:
-        console.print(View(lines))
+def show(console: Console, *shown: Line | View) -> None:
+    """Print lines and views, one below the other."""
+    for each in shown:
+        console.print(View((each,)) if isinstance(each, Line) else each)
 
 
 def show_whole(console: Console, text: str) -> None:
     """Print a line that is not broken, so that it can be copied, for example a command."""
     console.print(View((Line((Span(one_line(text)),)),)), soft_wrap=True)
+
+
+def print_error(error: Exception) -> None:
+    """Print the error that ends a program, whose text may come from anywhere."""
+    print(f"error: {one_line(str(error))}", file=sys.stderr)
 
 
 def close_output() -> int:

@@ -10,17 +10,17 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from graphs.programs.spoken import spoken
+from graphs.programs.tool_views import call_view, result_view
 from todo_tools import TodoItem
 from todo_tools.rendering import (
     Followed,
     Line,
     Span,
+    View,
     advance,
     changes,
     note_lines,
-    one_line,
-    show_call,
-    show_result,
 )
 from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import details_of
@@ -55,11 +55,11 @@ class RunLines:
         self._results.clear()
         self._shown |= {message.id for message in answers}
 
-    def after(self, mode: str, chunk: Mapping[str, Any]) -> tuple[Line, ...]:
+    def after(self, mode: str, chunk: Any) -> tuple[Line | View, ...]:
         """Take in a chunk.
 
         Args:
-            mode: The stream mode, `updates` or `custom`.
+            mode: The stream mode: `updates`, `custom` or `messages`.
             chunk: What it holds.
 
         Returns:
@@ -69,6 +69,8 @@ class RunLines:
         self.followed = advance(self.followed, (mode, chunk))
         if mode == "custom":
             return tuple(_loop_lines(chunk))
+        if mode != "updates":
+            return ()
         for decided in messages_of({_DECIDES: chunk.get(_DECIDES)}):
             self._decided |= {decided.tool_call_id} if isinstance(decided, ToolMessage) else set()
         return tuple(line for message in messages_of(chunk) for line in self._message(message))
@@ -88,7 +90,7 @@ class RunLines:
         if todos is not None:
             self._printed = Followed(todos)
 
-    def _message(self, message: BaseMessage) -> Iterator[Line]:
+    def _message(self, message: BaseMessage) -> Iterator[Line | View]:
         if isinstance(message, AIMessage):
             # Middleware repeats the model's answer, for example to have its calls approved.
             if message.id is None or message.id not in self._shown:
@@ -127,24 +129,24 @@ def _each(value: object) -> Sequence[object]:
     return cast("Sequence[object]", value) if isinstance(value, list) else [value]
 
 
-def answer_lines(message: AIMessage) -> Iterator[Line]:
+def answer_lines(message: AIMessage) -> Iterator[Line | View]:
     """What the model said, as one block, and the tools it called, one a line."""
-    for number, line in enumerate(message.text.splitlines()):
-        mark = Span("   ", plain="") if number else Span("💬 ", plain="")
-        yield Line((Span(one_line(line)),), (mark,))
+    if message.text.strip():
+        yield spoken(message.text)
     for call in message.tool_calls:
-        (shown,) = show_call(call["name"], call["args"]).lines
-        yield replace(shown, lead=(Span("→ ", "accent", plain="-> "),))
+        first, *further = call_view(call["name"], call["args"]).lines
+        yield replace(first, lead=(Span("→ ", "accent", plain="-> "),))
+        yield from further
 
 
 def _result_lines(message: ToolMessage) -> Iterator[Line]:
     """What a tool answered; of the todo tools only errors, for the list is shown by itself."""
     if details_of(message) is not None and message.status != "error":
         return
-    lines = show_result(message).lines
+    lines = result_view(message).lines
     left_out = len(lines) - _OUTPUT_LINES
     if left_out > 0:
-        yield Line((Span(f"({left_out} more lines)", "dim"),), (_INDENT,))
+        yield Line((Span(f"({left_out} lines above)", "dim"),), (_INDENT,))
     for line in lines[-_OUTPUT_LINES:]:
         yield replace(line, lead=(Span("  │ ", "dim", plain="  | "), *line.lead))
 

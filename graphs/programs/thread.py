@@ -114,13 +114,16 @@ class Thread:
             message: What the user says; `None` to continue, a `Command` to answer what it asked.
 
         Returns:
-            The stream of the run, in the modes `updates` and `custom`.
+            The stream of the run, in the modes `updates`, `custom` and `messages`.
         """
         said = isinstance(message, str)
         request: Any = {"messages": [("user", message)]} if said else message
         # Written before the next step begins, so that a kill repeats no finished step.
         stream = self.graph.astream(
-            request, self.config, stream_mode=["updates", "custom"], durability="sync"
+            request,
+            self.config,
+            stream_mode=["updates", "custom", "messages"],
+            durability="sync",
         )
         return cast("AsyncGenerator[tuple[str, Any], None]", stream)
 

@@ -7,8 +7,9 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import StateSnapshot
 
 from graphs.programs.thread import tips
+from graphs.programs.tool_views import call_view
 from todo_tools import TodoItem
-from todo_tools.rendering import Line, Span, View, list_lines, one_line, show_call, status_lines
+from todo_tools.rendering import Line, Span, View, list_lines, one_line, status_lines
 from todo_tools.state import loop_in, messages_in, todos_in
 from todo_tools.transcript import is_from_user, is_injected, last_user_message
 
@@ -88,7 +89,7 @@ def _said(message: BaseMessage) -> str:
         first, *rest = message.text.splitlines() or [""]
         return _brief(f"│ {message.name}: {first}{' …' if rest else ''}")
     if isinstance(message, AIMessage):
-        calls = [str(show_call(call["name"], call["args"])) for call in message.tool_calls]
+        calls = [f"{call_view(call['name'], call['args']).lines[0]}" for call in message.tool_calls]
         return _brief(" → ".join(["💬 " + message.text if message.text else "", *calls]).strip())
     return _brief(f"› {message.text}")  # noqa: RUF001  the mark of the prompt
 

@@ -150,14 +150,16 @@ def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
     def get_background_task(task_id: TaskId, config: RunnableConfig) -> str:
         return tasks.fetch(task_id, _thread(config))
 
-    described: list[tuple[Callable[..., str], str]] = [
-        (run_in_background, _RUN_DESCRIPTION),
-        (list_background_tasks, _LIST_DESCRIPTION),
-        (get_background_task, _GET_DESCRIPTION),
+    described: list[tuple[Callable[..., str], str, str]] = [
+        (run_in_background, "Run in background", _RUN_DESCRIPTION),
+        (list_background_tasks, "Background tasks", _LIST_DESCRIPTION),
+        (get_background_task, "Background task", _GET_DESCRIPTION),
     ]
     return [
-        StructuredTool.from_function(tool, description=description, handle_tool_error=True)
-        for tool, description in described
+        StructuredTool.from_function(
+            tool, description=description, handle_tool_error=True, metadata={"label": label}
+        )
+        for tool, label, description in described
     ]
 
 

@@ -1,5 +1,6 @@
 """What a command has put out: its beginning and its end, within a limit."""
 
+import codecs
 import os
 import re
 import threading
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from typing import IO
 
 _STDERR = "[stderr] "
+_MAX_NEW = 2_000
 # In UTF-8; one of a single byte cannot break.
 _CHARACTER_AT_END = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 _REST_OF_CHARACTER = re.compile(rb"\A[\x80-\xbf]{1,3}")
@@ -56,6 +58,8 @@ class Output:
         self._first = bytearray()
         self._last = bytearray()
         self._size = 0
+        self._new = bytearray()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._lock = threading.Lock()
 
     def read(self, stream: IO[bytes]) -> bool:
@@ -63,11 +67,18 @@ class Output:
         chunk = os.read(stream.fileno(), 1 << 16)
         with self._lock:
             self._size += len(chunk)
+            self._new = (self._new + chunk)[-_MAX_NEW:]
             room = self._max_first - len(self._first)
             self._first += chunk[:room]
             self._last += chunk[room:]
             del self._last[: -self._max_last]
         return bool(chunk)
+
+    def take_new(self) -> str:
+        """What has come since this was called last; of much, the end."""
+        with self._lock:
+            new, self._new = bytes(self._new), bytearray()
+        return self._decoder.decode(new)
 
     @property
     def excerpt(self) -> Excerpt:

@@ -106,6 +106,10 @@ class ShellRun:
             if self._process and not self.finished:
                 end_group(self._process.pid)
 
+    def take_new(self) -> str:
+        """What it has put out since this was called last; of much, the end."""
+        return "".join(output.take_new() for output in self._outputs)
+
     def response(self, *, note: str = "", exit_code: int | None = None) -> ExecuteResponse:
         """What the command has put out so far, with its exit code when it is over."""
         code = self._process.returncode if self._process else None

@@ -5,13 +5,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 from deepagents.backends import LocalShellBackend
 from deepagents.backends.protocol import ExecuteResponse
 from langchain_core.tools import StructuredTool
+from langgraph.config import get_stream_writer
 from pydantic import Field
 
 from graphs.tools.endings import ending_of
@@ -129,7 +130,7 @@ class LocalShell(LocalShellBackend):
         if ending and (code := ending.take()) is not None:
             return ExecuteResponse(_OUTPUT_LOST, code)
         with self.run(ending.command if ending else command) as run:
-            return self._finish(run, timeout)
+            return self._finish(run, command, timeout)
 
     async def aexecute(
         self,
@@ -142,15 +143,15 @@ class LocalShell(LocalShellBackend):
         if ending and (code := ending.take()) is not None:
             return ExecuteResponse(_OUTPUT_LOST, code)
         with self.run(ending.command if ending else command) as run:
-            return await asyncio.to_thread(self._finish, run, timeout)
+            return await asyncio.to_thread(self._finish, run, command, timeout)
 
-    def _finish(self, run: ShellRun, timeout: int | None) -> ExecuteResponse:
+    def _finish(self, run: ShellRun, command: str, timeout: int | None) -> ExecuteResponse:
         seconds = self.timeout if timeout is None else timeout
         if seconds <= 0:
             raise ValueError(f"timeout must be positive, got {seconds}")
         try:
             run.start()
-            stopped = _why_unfinished(run, seconds)
+            stopped = _why_unfinished(run, seconds, _output_writer(command))
         except (OSError, ValueError) as error:  # the directory is gone, a null byte in the command
             return ExecuteResponse(f"Error: the command cannot be started: {error}", NOT_STARTED)
         if not stopped:
@@ -176,10 +177,23 @@ def command_environment(added: Mapping[str, str] | None = None) -> dict[str, str
     return passed | dict(added or {})
 
 
-def _why_unfinished(run: ShellRun, seconds: int) -> tuple[str, int] | None:
+def _output_writer(command: str) -> Callable[[str], None]:
+    """What writes the output of a running command to the custom stream of its graph."""
+    try:
+        write = get_stream_writer()
+    except RuntimeError:  # outside a graph
+        return lambda _: None
+    return lambda text: write({"type": "tool_output", "command": command, "text": text})
+
+
+def _why_unfinished(
+    run: ShellRun, seconds: int, write: Callable[[str], None]
+) -> tuple[str, int] | None:
     """Wait for a run; what to say of it, and its exit code, when it does not finish by itself."""
     before, deadline = _interrupt(), time.monotonic() + seconds
     while not run.wait(_SECONDS_BETWEEN_LOOKS):
+        if text := run.take_new():
+            write(text)
         if time.monotonic() >= deadline:
             return f"[Timed out after {seconds}s]", TIMED_OUT
         if run.ended or _interrupt() not in (None, before):

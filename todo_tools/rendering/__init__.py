@@ -5,14 +5,23 @@ from todo_tools.rendering._branches import show_branches
 from todo_tools.rendering._follow import Screen
 from todo_tools.rendering._ledger import show_ledger
 from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
+from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._notebook import follow_in_notebook
 from todo_tools.rendering._run import Followed, advance, changes
 from todo_tools.rendering._terminal import follow_in_terminal
-from todo_tools.rendering._views import View, show_call, show_result, show_status, show_todos
+from todo_tools.rendering._views import (
+    View,
+    show_call,
+    show_messages,
+    show_result,
+    show_status,
+    show_todos,
+)
 
 __all__ = [
     "Followed",
     "Line",
+    "LiveLines",
     "Screen",
     "Span",
     "View",
@@ -26,6 +35,7 @@ __all__ = [
     "show_branches",
     "show_call",
     "show_ledger",
+    "show_messages",
     "show_result",
     "show_status",
     "show_todos",

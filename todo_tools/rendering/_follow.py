@@ -1,5 +1,6 @@
 """Passing the chunks of a stream through while a screen shows what they say."""
 
+import sys
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -13,8 +14,16 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar, overload
 
 from todo_tools._todos import TodoItem
-from todo_tools.rendering._lines import Line, list_lines
-from todo_tools.rendering._run import Followed, advance, changes, status_part
+from todo_tools.rendering._lines import Line, encodable
+from todo_tools.rendering._run import (
+    NOTHING_TO_SHOW,
+    Followed,
+    advance,
+    can_be_shown,
+    changes,
+    list_part,
+    status_part,
+)
 from todo_tools.state import todos_in
 
 Chunk = TypeVar("Chunk")
@@ -28,7 +37,7 @@ class Screen(Protocol):
         ...
 
     def finish(self, followed: Followed) -> None:
-        """Leave the last state standing; called once, whatever ended the run."""
+        """Leave the last state there; called once, whatever ended the run."""
         ...
 
 
@@ -43,20 +52,27 @@ class PlainScreen:
     def show(self, followed: Followed) -> None:
         """Print what is new."""
         lines = changes(self.before, followed)
-        if followed.todos != self.before.todos:
+        lists = [followed.todos or [], *(todos for _, todos in followed.lists)]
+        if (followed.todos, followed.lists) != (self.before.todos, self.before.lists):
             rows = sum(line.status is not None for line in lines)
-            self.whole = rows == len(followed.todos or [])
+            self.whole = rows == sum(map(len, lists))
         self._print(lines)
         self.before = followed
 
     def finish(self, followed: Followed) -> None:
         """Print the whole list, unless that was the last thing printed."""
         if not self.whole:
-            self._print((*list_lines(followed.todos or []), *status_part(followed)))
+            self._print((*list_part(followed), *status_part(followed)))
 
     def _print(self, lines: Iterable[Line]) -> None:
         for line in lines:
             self.print_line(line)
+
+
+def print_plain(line: Line) -> None:
+    """Print a line on standard output, in characters that it has."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print("".join(encodable(span, encoding) for span in line.spans), flush=True)
 
 
 @overload
@@ -95,6 +111,7 @@ class _Viewer:
     def __init__(self, screen: Screen, known: Followed) -> None:
         self.screen = screen
         self.known = known
+        self.seen = self.useful = False
 
     def begin(self) -> None:
         if self.known.todos is not None:
@@ -102,10 +119,15 @@ class _Viewer:
 
     def see(self, chunk: object) -> None:
         before, self.known = self.known, advance(self.known, chunk)
-        if self.known.shown != before.shown:
+        self.seen = True
+        self.useful = self.useful or can_be_shown(chunk)
+        if (self.known.shown, self.known.doing) != (before.shown, before.doing):
             self.screen.show(self.known)
 
     def finish(self) -> None:
+        if self.seen and not self.useful:
+            self.known = replace(self.known, notice=NOTHING_TO_SHOW)
+            self.screen.show(self.known)
         self.screen.finish(replace(self.known, countdown=""))  # nobody counts any more
 
 

@@ -5,13 +5,11 @@ model wrote has passed `one_line` when it stands in a line.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from langchain_core.messages import ToolMessage
 
-from todo_tools._answers import call_parts
 from todo_tools._formatting import (
     format_in_progress,
     format_status,
@@ -24,7 +22,8 @@ from todo_tools.transcript import details_of, list_after
 
 _PLAIN_MARKS = {"📋 ": "Todos ", "✓ ": "", "⏳ ": "", "⚠ ": "! "}
 
-_GLYPHS = "".join([*(row.icon for row in STATUSES.values()), *_PLAIN_MARKS, "│├└─◆"]).replace(
+_DRAWN = "│├└─◆…↪↻→←·━╌⠋"
+_GLYPHS = "".join([*(row.icon for row in STATUSES.values()), *_PLAIN_MARKS, _DRAWN]).replace(
     " ", ""
 )
 
@@ -120,10 +119,64 @@ def status_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
     if progress.finished < progress.total:
         return (Line((_marked(format_status(todos), "muted"),)),)
     if not progress.abandoned:
-        return (Line((_marked(format_status(todos), "success"),)),)
+        done = f"✓ Done ({counted(progress.total, 'item')})"
+        return (Line((_marked(done, "success"),)),)
     completed = _count_span("completed", progress.completed)
     abandoned = _count_span("abandoned", progress.abandoned)
     return (Line((completed, Span(", "), abandoned) if progress.completed else (abandoned,)),)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def in_view(
+    lines: Sequence[Line], height: int, rows_of: Callable[[Line], int] = lambda _: 1
+) -> tuple[Line, ...]:
+    """The part of a list that fits, around its first item in progress or else the first open one.
+
+    Args:
+        lines: The list.
+        height: How many rows there are, at least 1.
+        rows_of: How many rows a line takes.
+
+    Returns:
+        All lines, or a part of them and, where there is a row for it, how many are above and below.
+    """
+    sizes = [rows_of(line) for line in lines]
+    if sum(sizes) <= height:
+        return tuple(lines)
+    statuses = [line.status for line in lines]
+    begin = next((statuses.index(s) for s in _IN_VIEW if s in statuses), len(lines) - 1)
+    end, room = begin + 1, max(height - 1, 1) - sizes[begin]
+    above = room // 3
+    while begin and sizes[begin - 1] <= above:
+        begin -= 1
+        above, room = above - sizes[begin], room - sizes[begin]
+    while end < len(lines) and sizes[end] <= room:
+        room -= sizes[end]
+        end += 1
+    while begin and sizes[begin - 1] <= room:
+        begin -= 1
+        room -= sizes[begin]
+    hidden = {"above": begin, "below": len(lines) - end}
+    text = ", ".join(f"{number} {where}" for where, number in hidden.items() if number)
+    more = (Line((Span(f"({text})", "dim"),)),) if height > 1 else ()
+    return (*lines[begin:end], *more)
+
+
+_IN_VIEW: tuple[TodoStatus, ...] = ("in_progress", "not_started")
+
+
+def bar_spans(progress: Progress, width: int = 20) -> tuple[Span, ...]:
+    """How far a list is, as a bar."""
+    filled = width * progress.finished // max(progress.total, 1)
+    left = width - filled
+    return (
+        Span("━" * filled, "success", plain="#" * filled),
+        Span("╌" * left, "dim", plain="-" * left),
+    )
 
 
 def _count_span(status: TodoStatus, count: int) -> Span:
@@ -143,16 +196,6 @@ def in_progress_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
 def note_lines(note: str) -> tuple[Line, ...]:
     """A word of the loop to the user, such as the countdown; none for an empty one."""
     return (Line((_marked(one_line(note), "warning"),)),) if note else ()
-
-
-def call_lines(name: str, args: Mapping[str, Any]) -> tuple[Line, ...]:
-    """A tool call on one line: the tool, what it is to do, what it acts on."""
-    spans: list[Span] = []
-    for text, token in call_parts(name, args):
-        if spans:
-            spans[-1] = replace(spans[-1], text=f"{spans[-1].text} ")
-        spans.append(Span(text, token, bold=not spans))
-    return (Line(tuple(spans)),)
 
 
 def result_lines(message: ToolMessage) -> tuple[Line, ...]:

@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import Any, TypeVar, overload
 
 from todo_tools._todos import TodoItem
-from todo_tools.rendering._follow import PlainScreen, Screen, follow
-from todo_tools.rendering._lines import Line, encodable, list_lines, progress_of
-from todo_tools.rendering._run import Followed, status_part
+from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
+from todo_tools.rendering._lines import progress_of
+from todo_tools.rendering._run import Followed, list_part, status_part
 from todo_tools.rendering._views import View
 
 Chunk = TypeVar("Chunk")
@@ -32,8 +32,8 @@ def follow_in_notebook(
 
     Args:
         stream: `graph.stream(...)` or `graph.astream(...)`. Give it
-            `stream_mode=["updates", "custom"]`; other modes may stand beside them. Only the graph
-            itself is followed, not its subgraphs.
+            `stream_mode=["updates", "custom"]`; other modes may be added. With `subgraphs=True` the
+            lists of subgraphs are shown as a tree.
         todos: The list before the first change, such as that of a thread that is resumed.
 
     Returns:
@@ -59,8 +59,12 @@ class _NotebookScreen:
 
     def __init__(self) -> None:
         self.handle: Any = None
+        self.before = Followed()
 
     def show(self, followed: Followed) -> None:
+        before, self.before = self.before, followed
+        if followed.shown == before.shown:
+            return
         view = _view(followed)
         if self.handle is None:
             self.handle = _display(view)
@@ -73,13 +77,12 @@ class _NotebookScreen:
 
 
 def _view(followed: Followed) -> View:
-    todos = followed.todos
-    rows = () if todos is None else list_lines(todos)
-    return View((*rows, *status_part(followed)), progress_of(todos or []))
+    lines = (*list_part(followed), *status_part(followed))
+    return View(lines, progress_of(followed.todos or []))
 
 
 def _screen() -> Screen:
-    return _NotebookScreen() if _in_notebook() else PlainScreen(_print)
+    return _NotebookScreen() if _in_notebook() else PlainScreen(print_plain)
 
 
 def _in_notebook() -> bool:
@@ -91,8 +94,3 @@ def _in_notebook() -> bool:
 
 def _display(shown: View) -> Any:
     return import_module("IPython.display").display(shown, display_id=True)
-
-
-def _print(line: Line) -> None:
-    encoding = sys.stdout.encoding or "utf-8"
-    print("".join(encodable(span, encoding) for span in line.spans), flush=True)

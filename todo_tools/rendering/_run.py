@@ -1,21 +1,32 @@
 """What a live view shows of a running graph, told from the chunks of its stream.
 
 Pure: a chunk and what was shown before give what is shown after. Each change of the list arrives
-as an event of the custom stream. Calls of one turn run at the same time, so their events may
-arrive in any order; the updates of the step, which name the call they answer, then set it right.
+as an event of the custom stream. Calls of one turn run at the same time, so their events and
+results arrive in any order; each says which call it is of, and a list is only followed by that of a
+later call.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
+from todo_tools._answers import format_call
 from todo_tools._formatting import one_line
 from todo_tools._todos import TodoItem, is_list, is_mapping
-from todo_tools.rendering._lines import Line, list_lines, note_lines, status_lines
+from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.state import todos_in
 from todo_tools.transcript import list_after
+
+Path = tuple[str, ...]
+"""Where a subgraph is, as LangGraph names it: `("worker:1f0…",)`; `()` is the graph itself."""
+
+_KEPT_CHARACTERS = 4_000
+
+NOTHING_TO_SHOW = (
+    'Nothing of the list is in this stream; give it stream_mode=["updates", "custom"].'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,44 +41,105 @@ class Followed:
     """Why the loop stopped, or what it asks."""
     turn: tuple[str | None, ...] = ()
     """The ids of the calls of the model's last turn, in order."""
-    settled: tuple[int, list[TodoItem]] | None = None
-    """The last of them that has changed the list, and the list after it."""
+    answer: str | None = None
+    """The id of the message with these calls."""
+    settled: int = -1
+    """The place of the last of them that has changed the list."""
+    saying: tuple[str | None, str] = (None, "")
+    """The answer that the model is writing: its id, and its text so far."""
+    open: tuple[tuple[str | None, str], ...] = ()
+    """The calls that tools are working on: the id of each, and how it is shown."""
+    commands: tuple[tuple[str | None, object], ...] = ()
+    """The commands among the calls of the turn: a tool's backend does not know the id."""
+    outputs: tuple[tuple[str, str], ...] = ()
+    """What these tools have put out lately, by the id of the call."""
+    below: tuple[tuple[Path, "Followed"], ...] = ()
+    """What is known of its subgraphs, in the order of a tree."""
 
     @property
-    def shown(self) -> tuple[list[TodoItem] | None, str]:
+    def lists(self) -> tuple[tuple[Path, list[TodoItem]], ...]:
+        """The lists of the subgraphs, without those that repeat the list of the graph."""
+        known = ((path, each.todos) for path, each in self.below)
+        return tuple((path, todos) for path, todos in known if todos and todos != self.todos)
+
+    @property
+    def shown(self) -> tuple[list[TodoItem] | None, str, object]:
         """What there is to see of it."""
-        return self.todos, self.countdown or self.notice
+        return self.todos, self.countdown or self.notice, self.lists
+
+    @property
+    def doing(self) -> tuple[object, ...]:
+        """What there is to see for a moment."""
+        return self.saying[1], self.open, self.outputs
 
 
 def advance(followed: Followed, chunk: object) -> Followed:
-    """What is known after a chunk of any stream mode; other modes and subgraphs change nothing."""
-    for mode, payload in _parts(chunk):
-        if mode == "custom" and is_mapping(payload):
-            followed = _after_event(followed, payload)
-        elif mode == "values" and is_mapping(payload):
-            followed = _with_list(followed, payload)
-        elif mode == "updates" and is_mapping(payload):
-            followed = _after_updates(followed, payload)
+    """What is known after a chunk of any stream mode; modes without a list change nothing."""
+    for path, mode, payload in _parts(chunk):
+        if change := _change(mode, payload):
+            followed = _at(followed, path, change)
     return followed
 
 
+def _change(mode: str, payload: Any) -> Callable[[Followed], Followed] | None:
+    """What a chunk of a mode changes in what is known of its place."""
+    if mode == "messages":
+        return lambda known: _after_piece(known, payload)
+    after = _AFTER.get(mode)
+    return (lambda known: after(known, payload)) if after and is_mapping(payload) else None
+
+
+def can_be_shown(chunk: object) -> bool:
+    """Whether chunks of this form ever hold something of the list."""
+    match chunk:
+        case {"event": str(), "data": _}:  # astream_events(...)
+            return False
+        case {"type": "checkpoint" | "task" | "task_result", "payload": _}:  # debug
+            return False
+        case (BaseMessage(), _):
+            return False
+        case _:
+            return any(mode in ("custom", "updates", "values") for _, mode, _ in _parts(chunk))
+
+
+def list_part(followed: Followed) -> tuple[Line, ...]:
+    """The list, and below it the lists of subgraphs as a tree, each under its path."""
+    lines = list(() if followed.todos is None else list_lines(followed.todos))
+    names = _names(followed)
+    for path, todos in followed.lists:
+        indent = Span("  " * (len(path) - 1))
+        (status,) = status_lines(todos)
+        head = (indent, Span("└ ", "dim", plain="` "), Span(f"{names[path]} ", bold=True))
+        lines.append(Line(status.body, head))
+        lines += (replace(row, lead=(indent, Span("  "), *row.lead)) for row in list_lines(todos))
+    return tuple(lines)
+
+
 def status_part(followed: Followed) -> tuple[Line, ...]:
-    """What stands below the list."""
-    todos, note = followed.shown
-    return (*status_lines(todos or []), *note_lines(note))
+    """What is below the list."""
+    note = followed.countdown or followed.notice
+    return (*status_lines(followed.todos or []), *note_lines(note))
 
 
 def changes(before: Followed, after: Followed) -> tuple[Line, ...]:
     """What is new since, as lines to print one below the other.
 
-    Where items only moved on or were added at the end, those; otherwise the whole list.
+    Where items only moved on or were added at the end, those; otherwise the whole list. Lines of a
+    subgraph begin with its path.
     """
     lines: list[Line] = []
     if after.todos is not None and after.todos != before.todos:
         lines += _changed_rows(before.todos or [], after.todos)
         lines += status_lines(after.todos)
-    if after.shown[1] != before.shown[1]:
-        lines += note_lines(after.shown[1])
+    names, known = _names(after), dict(before.lists)
+    for path, todos in after.lists:
+        if todos != known.get(path):
+            rows = (*_changed_rows(known.get(path, []), todos), *status_lines(todos))
+            name = Span(f"{names[path]}: ", "dim")
+            lines += (replace(row, lead=(name, *row.lead)) for row in rows)
+    note = after.countdown or after.notice
+    if note != (before.countdown or before.notice):
+        lines += note_lines(note)
     return tuple(lines)
 
 
@@ -80,29 +152,74 @@ def _changed_rows(before: list[TodoItem], after: list[TodoItem]) -> list[Line]:
     return [row for row, same in zip(rows, unchanged, strict=True) if not same]
 
 
-def _parts(chunk: Any) -> Iterator[tuple[str, Any]]:
-    """The mode and payload of a chunk, in each form that LangGraph gives it."""
+def _names(followed: Followed) -> dict[Path, str]:
+    """What to call each subgraph: its node, with a number where several have the same."""
+    names = dict[Path, str]()
+    for path, _ in followed.below:
+        node = one_line(path[-1].partition(":")[0])
+        again = sum(name.partition(" ")[0] == node for name in names.values())
+        names[path] = f"{node} {again + 1}" if again else node
+    return names
+
+
+def _at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) -> Followed:
+    """Change what is known of one place."""
+    if not path:
+        return change(followed)
+    below = dict(followed.below)
+    below[path] = change(below.get(path, Followed()))
+    return replace(followed, below=tuple(_as_tree(below)))
+
+
+def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple[Path, Followed]]:
+    """Each subgraph before those in it, in the order in which they were found."""
+    depth = len(above)
+    steps = dict.fromkeys(path[: depth + 1] for path in below if path[:depth] == above)
+    for step in steps:
+        if len(step) > depth:
+            if step in below:
+                yield step, below[step]
+            yield from _as_tree(below, step)
+
+
+def _parts(chunk: Any) -> Iterator[tuple[Path, str, Any]]:
+    """The path, mode and payload of a chunk, in each form that LangGraph gives it."""
     match chunk:
-        case ((), payload):  # stream(..., subgraphs=True)
-            yield from _parts(payload)
-        case ((), mode, payload) | (str() as mode, payload):
-            yield mode, payload
-        case {"type": str() as mode, "ns": (), "data": payload}:  # stream(..., version="v2")
-            yield mode, payload
-        case tuple() | {"ns": _}:  # a subgraph, or a mode that tells nothing of the list
+        case (tuple() as path, str() as mode, payload):  # stream(..., subgraphs=True)
+            yield path, mode, payload
+        case (tuple() as path, payload):
+            yield from ((path, mode, part) for _, mode, part in _parts(payload))
+        case (str() as mode, payload):
+            yield (), mode, payload
+        case {"type": str() as mode, "ns": tuple() as path, "data": payload}:  # version="v2"
+            yield path, mode, payload
+        case tuple() | {"ns": _}:  # a mode that has nothing of the list
             return
         case {"type": str()}:
-            yield "custom", chunk
+            yield (), "custom", chunk
         case {"messages": _}:
-            yield "values", chunk
+            yield (), "values", chunk
         case _:
-            yield "updates", chunk
+            yield (), "updates", chunk
+
+
+def _after_piece(followed: Followed, payload: object) -> Followed:
+    """A piece of an answer that the model is writing."""
+    match payload:
+        case (AIMessageChunk() as piece, _):
+            known, text = followed.saying
+            text = text + piece.text if piece.id == known else piece.text
+            return replace(followed, saying=(piece.id, text[-_KEPT_CHARACTERS:]))
+        case _:
+            return followed
 
 
 def _after_event(followed: Followed, event: Mapping[str, Any]) -> Followed:
     match event:
         case {"type": "todos"}:
-            return replace(_with_list(followed, event), countdown="", notice="")
+            return _after_change(followed, event)
+        case {"type": "tool_output", "text": str(text)}:
+            return _after_output(followed, event, text)
         case {"type": "todo_countdown", "text": str(text)}:
             return replace(followed, countdown=text, notice="")
         case {"type": "todo_loop", "text": str(text)}:
@@ -111,9 +228,41 @@ def _after_event(followed: Followed, event: Mapping[str, Any]) -> Followed:
             return followed
 
 
-def _with_list(followed: Followed, holder: Mapping[str, Any]) -> Followed:
-    todos = _list_in(holder)
-    return followed if todos is None else replace(followed, todos=todos)
+def _after_output(followed: Followed, event: Mapping[str, Any], text: str) -> Followed:
+    """What a tool has put out: of the call that the event names, by its id or its command."""
+    call = event.get("tool_call_id")
+    if not isinstance(call, str):
+        named = (each for each, command in followed.commands if command == event.get("command"))
+        call = next(named, None)
+    if not call:
+        return followed
+    before = dict(followed.outputs)
+    after = (before.pop(call, "") + text)[-_KEPT_CHARACTERS:]
+    return replace(followed, outputs=(*before.items(), (call, after)))
+
+
+def _after_change(followed: Followed, event: Mapping[str, Any]) -> Followed:
+    todos, turn, position = _list_in(event), event.get("turn"), event.get("position")
+    if todos is None or not isinstance(position, int):
+        return followed
+    if turn != followed.answer or not (turn or followed.turn):  # the first of another turn
+        answer = turn if isinstance(turn, str) else None
+        followed = replace(followed, answer=answer, settled=-1)
+    return replace(_settle(followed, position, todos), countdown="", notice="")
+
+
+def _settle(followed: Followed, position: int, todos: list[TodoItem]) -> Followed:
+    if position < followed.settled:
+        return followed
+    return replace(followed, todos=todos, settled=position)
+
+
+def _after_values(followed: Followed, values: Mapping[str, Any]) -> Followed:
+    """The state itself; an empty list says nothing before there was another."""
+    todos = _list_in(values)
+    if todos is None or (not todos and followed.todos is None):
+        return followed
+    return replace(followed, todos=todos)
 
 
 def _list_in(holder: Mapping[str, Any]) -> list[TodoItem] | None:
@@ -132,7 +281,7 @@ def _after_updates(followed: Followed, updates: Mapping[str, Any]) -> Followed:
     for update in updates.values():
         for part in cast("list[object]", update) if is_list(update) else [update]:
             if is_mapping(part):
-                followed = _with_list(followed, part)
+                followed = _after_values(followed, part)
                 followed = _after_messages(followed, part.get("messages"))
     return followed
 
@@ -148,22 +297,32 @@ def _asked(followed: Followed, interrupts: Sequence[Any]) -> Followed:
 def _after_messages(followed: Followed, messages: object) -> Followed:
     for message in cast("list[object]", messages) if is_list(messages) else [messages]:
         if isinstance(message, AIMessage):
+            # Middleware may repeat it, for example to have its calls approved.
+            again = message.id is not None and message.id == followed.answer
             calls = tuple(call["id"] for call in message.tool_calls)
-            followed = replace(followed, turn=calls, settled=None)
+            followed = replace(
+                followed,
+                turn=calls,
+                answer=message.id,
+                settled=followed.settled if again else -1,
+                saying=(None, ""),
+                open=tuple(
+                    (c["id"], format_call(c["name"], c["args"])) for c in message.tool_calls
+                ),
+                commands=tuple((c["id"], c["args"].get("command")) for c in message.tool_calls),
+                outputs=(),
+            )
         elif isinstance(message, ToolMessage):
-            followed = _after_result(followed, message)
+            todos, call = list_after(message), message.tool_call_id
+            followed = replace(
+                followed,
+                open=tuple(each for each in followed.open if each[0] != call),
+                outputs=tuple(each for each in followed.outputs if each[0] != call),
+            )
+            if todos is not None:
+                position = followed.turn.index(call) if call in followed.turn else -1
+                followed = _settle(followed, position, todos)
     return followed
 
 
-def _after_result(followed: Followed, result: ToolMessage) -> Followed:
-    todos = list_after(result)
-    if todos is None:
-        return followed
-    position = followed.turn.index(result.tool_call_id) if _known(followed, result) else -1
-    if followed.settled is None or position >= followed.settled[0]:
-        return replace(followed, todos=todos, settled=(position, todos))
-    return replace(followed, todos=followed.settled[1])
-
-
-def _known(followed: Followed, result: ToolMessage) -> bool:
-    return result.tool_call_id in followed.turn
+_AFTER = {"custom": _after_event, "values": _after_values, "updates": _after_updates}

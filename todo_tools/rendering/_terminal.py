@@ -1,15 +1,18 @@
 """Drawing in a terminal with rich, which is imported only when something is drawn."""
 
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from todo_tools._todos import TodoItem, Token
-from todo_tools.rendering._follow import PlainScreen, Screen, follow
-from todo_tools.rendering._lines import Line, Span, encodable, list_lines
-from todo_tools.rendering._run import Followed, status_part
+from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
+from todo_tools.rendering._lines import Line, Span, encodable
+from todo_tools.rendering._live import LiveLines
+from todo_tools.rendering._run import Followed, list_part, status_part
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.live import Live
     from rich.text import Text
 
@@ -49,17 +52,19 @@ def follow_in_terminal(
 ) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
     """Show the list of a running graph in the terminal, and pass its stream through.
 
-    The list, its status and the countdown stand below what you print, change in place, and the
-    whole list is left standing when the run ends, also by an error. Where the output is not a
-    terminal each change is printed as plain lines, without control codes.
+    The list, its status, the countdown and what is going on are below what you print and change in
+    place; a row that has just changed is marked for a moment. When the run ends, also by an error,
+    the whole list is left there. Where the output is not a terminal each change is printed as plain
+    lines, without control codes; this does not need rich.
 
     A list of more lines than the terminal shows the part around the item in progress until then.
     The colours are the styles `todo.accent`, `todo.dim` and so on, if the console's theme has them.
 
     Args:
         stream: `graph.stream(...)` or `graph.astream(...)`. Give it
-            `stream_mode=["updates", "custom"]`; other modes may stand beside them. Only the graph
-            itself is followed, not its subgraphs.
+            `stream_mode=["updates", "custom"]`; other modes may be added. With `messages` the
+            answer is shown while it is written, with `subgraphs=True` the lists of subgraphs are
+            shown as a tree.
         console: Where to show it; standard output by default.
         todos: The list before the first change, such as that of a thread that is resumed.
 
@@ -83,9 +88,33 @@ def follow_in_terminal(
 
 
 def texts(lines: Iterable[Line], console: "Console", options: "ConsoleOptions") -> "Iterator[Text]":
-    """Lines as rich draws them, broken to the width of the console."""
+    """Lines as rich draws them: broken to the width of the console, whole, or cut with a mark."""
     for line in lines:
-        yield from _broken(line, console, None if options.no_wrap else options.max_width)
+        if options.no_wrap and options.overflow == "ignore":
+            yield _text(line.spans, console)
+        elif options.no_wrap:
+            yield _clipped(line, console, options.max_width)
+        else:
+            yield from _broken(line, console, options.max_width)
+
+
+def has_colours() -> bool:
+    """Whether standard output is a terminal in which rich, if it is installed, shows colours."""
+    if not sys.stdout.isatty() or find_spec("rich") is None:
+        return False
+    from rich.console import Console  # noqa: PLC0415  an extra
+
+    return Console().color_system is not None
+
+
+def coloured(drawn: "RenderableType") -> str:
+    """What standard output shows of something, with its control codes."""
+    from rich.console import Console  # noqa: PLC0415  an extra
+
+    console = Console()
+    with console.capture() as captured:
+        console.print(drawn)
+    return captured.get().rstrip("\n")
 
 
 class _LiveScreen:
@@ -94,65 +123,48 @@ class _LiveScreen:
     def __init__(self, console: "Console") -> None:
         self.console = console
         self.live: Live | None = None
+        self.view = _Fitted()
 
     def show(self, followed: Followed) -> None:
         from rich.live import Live  # noqa: PLC0415  an extra
 
-        if self.live is None:
-            self.live = Live(console=self.console, auto_refresh=False)
-            self.live.start()
-        self.live.update(_Fitted(followed), refresh=True)
+        changed = followed.shown != self.view.followed.shown
+        self.view.followed = followed
+        self.view.live.see(followed)
+        if self.live is None and changed:
+            self.live = Live(self.view, console=self.console, refresh_per_second=8)
+            self.live.start(refresh=True)
+        elif self.live is not None and changed:
+            self.live.refresh()
 
     def finish(self, followed: Followed) -> None:
         if self.live is not None:
-            self.live.update(_Fitted(followed, whole=True))
+            self.view.followed, self.view.whole = followed, True
             self.live.stop()
 
 
 class _Fitted:
-    """A list and what stands below it, cut to the height of the console unless it is final."""
+    """A list and what is below it, cut to the height of the console unless it is final."""
 
-    def __init__(self, followed: Followed, *, whole: bool = False) -> None:
-        self.followed = followed
-        self.whole = whole
+    def __init__(self) -> None:
+        self.followed = Followed()
+        self.live = LiveLines()
+        self.whole = False
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "Iterator[Text]":
-        todos = self.followed.todos
-        below = list(texts(status_part(self.followed), console, options))
-        rows = [
-            (line, text)
-            for line in (() if todos is None else list_lines(todos))
-            for text in texts([line], console, options)
-        ]
+        def rows_of(line: Line) -> int:
+            return sum(1 for _ in texts([line], console, options))
+
         if self.whole:
-            yield from (text for _, text in rows)
+            lines = (*list_part(self.followed), *status_part(self.followed))
         else:
-            yield from _window(rows, options.max_height - len(below) - 1, console)
-        yield from below
-
-
-def _window(rows: "list[tuple[Line, Text]]", height: int, console: "Console") -> "Iterator[Text]":
-    """The part of a list that fits, around the first item in progress."""
-    height = max(height, 1)
-    if len(rows) <= height:
-        yield from (text for _, text in rows)
-        return
-    statuses = [line.status for line, _ in rows]
-    focus = statuses.index("in_progress") if "in_progress" in statuses else _first_open(statuses)
-    shown = max(height - 1, 1)
-    start = max(0, min(focus - shown // 3, len(rows) - shown))
-    yield from (text for _, text in rows[start : start + shown])
-    if height > 1:
-        visible = {id(line) for line, _ in rows[start : start + shown]}
-        hidden = len({id(line) for line, _ in rows} - visible)
-        yield from _broken(Line((Span(f"({hidden} more)", "dim"),)), console, console.width)
-
-
-def _first_open(statuses: Sequence[str | None]) -> int:
-    return statuses.index("not_started") if "not_started" in statuses else len(statuses) - 1
+            lines = self.live.lines(options.max_height - 1, rows_of)
+        yield from texts(lines, console, options)
 
 
 def _screen(console: "Console | None") -> Screen:
+    if console is None and not sys.stdout.isatty():
+        return PlainScreen(print_plain)
     try:
         from rich.console import Console  # noqa: PLC0415  an extra
     except ImportError as error:
@@ -172,12 +184,19 @@ def _screen_of(console: "Console") -> Screen:
     return PlainScreen(print_line)
 
 
-def _broken(line: Line, console: "Console", width: int | None) -> "Iterator[Text]":
+def _clipped(line: Line, console: "Console", width: int) -> "Text":
+    """A line in one row, with a mark where its end is missing."""
+    text = _text(line.spans, console)
+    if text.cell_len > width:
+        mark = _text((Span("…", plain="..."),), console)
+        text.truncate(max(width - mark.cell_len, 0), overflow="crop")
+        text += mark
+    return text
+
+
+def _broken(line: Line, console: "Console", width: int) -> "Iterator[Text]":
     """A line as one text, or as several that are no wider than `width` columns."""
     lead, body = (_text(spans, console) for spans in (line.lead, line.body))
-    if width is None:
-        yield lead + body
-        return
     indent = lead.cell_len if lead.cell_len < width // 2 else 0
     beside = max(width - lead.cell_len, 1) if indent or not lead else width
     if lead and not indent:  # so narrow that nothing would fit beside it

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from todo_tools._todos import TodoItem
 from todo_tools.rendering import _html, _lines, _terminal
+from todo_tools.rendering._calls import call_lines
+from todo_tools.rendering._messages import message_lines
 from todo_tools.state import todos_in
 
 if TYPE_CHECKING:
@@ -19,7 +21,9 @@ class View:
     """Something to look at: a list, a call, a result, a status.
 
     The last expression of a notebook cell shows it as HTML; `console.print(view)` of rich shows it
-    in colour, in the width and with the characters of that console; `print(view)` shows plain text.
+    in colour, in the width and with the characters of that console. `print(view)` does so where the
+    output is a terminal with colours and rich is installed; otherwise, and in an f-string, it is
+    plain text.
     What a model wrote in it cannot act in any of them.
     """
 
@@ -27,10 +31,13 @@ class View:
     progress: _lines.Progress | None = None
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.lines))
+        return _terminal.coloured(self) if _terminal.has_colours() else repr(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
 
     def __repr__(self) -> str:
-        return str(self)  # what IPython puts beside the HTML as text/plain
+        return "\n".join(map(str, self.lines))  # what IPython puts beside the HTML as text/plain
 
     def _repr_html_(self) -> str:
         return _html.html_of(self.lines, self.progress)
@@ -85,15 +92,17 @@ def show_status(todos: Sequence[TodoItem]) -> View:
     return View((*_lines.status_lines(checked), *_lines.in_progress_lines(checked)))
 
 
-def show_call(name: str, args: Mapping[str, Any]) -> View:
-    """Show a tool call on one line.
+def show_call(name: str, args: Mapping[str, Any], *, label: str = "") -> View:
+    """Show a tool call.
 
     Args:
         name: The tool called; any tool will do, the todo tools have a form of their own.
         args: Its arguments as the model wrote them, of any shape.
+        label: What to call the tool, such as its `metadata["label"]`; its name by default.
 
     Returns:
-        The line.
+        One line: the tool, the action, the main argument, the others as `name=value`. Long texts
+        follow on further lines.
 
     Example:
         ```python
@@ -101,7 +110,7 @@ def show_call(name: str, args: Mapping[str, Any]) -> View:
         assert str(view) == "edit_todos start [0, 1]"
         ```
     """
-    return View(_lines.call_lines(name, args))
+    return View(call_lines(name, args, label))
 
 
 def show_result(message: ToolMessage) -> View:
@@ -125,6 +134,35 @@ def show_result(message: ToolMessage) -> View:
     if not isinstance(message, ToolMessage):
         raise TypeError(f"message must be a ToolMessage, got {type(message).__name__}")
     return View(_lines.result_lines(message))
+
+
+def show_messages(
+    messages: Iterable[BaseMessage], *, labels: Mapping[str, str] | None = None
+) -> View:
+    """Show a conversation.
+
+    Args:
+        messages: The messages in order, such as `state["messages"]`.
+        labels: What to call tools, by name.
+
+    Returns:
+        What was said, which tools were called, and what they answered.
+
+    Raises:
+        TypeError: `messages` holds something else than messages.
+
+    Example:
+        ```python
+        view = show_messages([AIMessage("Done.")])
+        assert f"{view}" == "💬 Done."
+        ```
+    """
+    lines = list[_lines.Line]()
+    for message in messages:
+        if not isinstance(message, BaseMessage):
+            raise TypeError(f"messages must hold messages, got {type(message).__name__}")
+        lines += message_lines(message, labels or {})
+    return View(tuple(lines))
 
 
 def _checked(todos: Sequence[TodoItem]) -> list[TodoItem]:

@@ -1,0 +1,55 @@
+"""The part of a terminal below what a program prints: the list and what goes on, in place."""
+
+from dataclasses import replace
+from types import TracebackType
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+
+from todo_tools.rendering import Followed, LiveLines, View
+
+
+def with_advice(followed: Followed, advice: str) -> Followed:
+    """The same with what the person can do during the countdown."""
+    if not followed.countdown:
+        return followed
+    return replace(followed, countdown=f"{followed.countdown.partition(' (')[0]} ({advice})")
+
+
+class Region:
+    """The list, its status and what goes on, drawn again and again while a run goes on.
+
+    Where nothing can change in place it draws nothing.
+
+    Args:
+        console: Where the program prints.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self.is_live = console.is_terminal and not console.is_dumb_terminal
+        self._lines = LiveLines()
+        self._live = Live(self, console=console, transient=True, refresh_per_second=8)
+
+    def see(self, followed: Followed) -> None:
+        """Show what is known now."""
+        self._lines.see(with_advice(followed, "Ctrl-C to interrupt"))
+
+    def __enter__(self) -> "Region":
+        self._lines.begin()
+        if self.is_live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.is_live:
+            self._live.stop()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = self._lines.lines(max(console.height // 2, 4))
+        clipped = options.update(no_wrap=True)
+        yield from console.render(View(lines), clipped)

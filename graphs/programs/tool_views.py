@@ -1,0 +1,66 @@
+"""How calls and results of this repository's tools are shown to people."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from langchain_core.messages import ToolMessage
+
+from todo_tools.rendering import Line, Span, View, one_line, show_call, show_result
+
+LABELS = {
+    "edit_file": "Edit",
+    "execute": "Execute",
+    "get_background_task": "Background task",
+    "glob": "Find",
+    "grep": "Search",
+    "list_background_tasks": "Background tasks",
+    "ls": "List",
+    "notes": "Notes",
+    "read_file": "Read",
+    "run_in_background": "Run in background",
+    "shell": "Shell",
+    "write_file": "Write",
+}
+"""What tools are called; those made here have it in `metadata["label"]`, too."""
+
+
+def call_view(name: str, args: Mapping[str, Any]) -> View:
+    """Show a call."""
+    if name == "notes":
+        return View((_note_call(args),))
+    return show_call(name, args, label=LABELS.get(name, ""))
+
+
+def result_view(message: ToolMessage) -> View:
+    """Show what a tool answered."""
+    details = message.artifact
+    if message.name == "notes" and isinstance(details, dict):
+        return View(tuple(_note_result(message.text, cast("dict[str, Any]", details))))
+    return show_result(message)
+
+
+def _note_call(args: Mapping[str, Any]) -> Line:
+    spans = [
+        Span("notes ", "toolTitle", bold=True),
+        Span(one_line(str(args.get("action"))), "muted"),
+    ]
+    if args.get("text"):
+        spans.append(Span(f' "{one_line(str(args["text"]))}"', "dim"))
+    if args.get("id") is not None:
+        spans.append(Span(f" #{one_line(str(args['id']))}", "accent"))
+    return Line(tuple(spans))
+
+
+def _note_result(text: str, details: Mapping[str, Any]) -> Iterator[Line]:
+    match details:
+        case {"error": error}:
+            yield Line((Span(one_line(f"Error: {error}"), "error"),))
+        case {"action": "add"}:
+            yield Line((Span(one_line(text), "muted"),), (Span("+ ", "success"),))
+        case {"action": "list", "notes": list() as notes}:
+            count = len(cast("list[object]", notes))
+            yield Line((Span(f"{count} note{'' if count == 1 else 's'}", "accent"),))
+        case {"action": "remove"}:
+            yield Line((Span(one_line(text), "dim"),), (Span("- ", "warning"),))
+        case _:
+            yield Line((Span(one_line(text), "muted"),))

@@ -1,0 +1,96 @@
+"""The server, the interfaces and the browser, each started once."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.clients import served
+from tests.clients.__main__ import BROWSERS
+from tests.clients.build import INTERFACES, Interface
+from tests.clients.pages import PAGES, ChatPage
+from tests.server import ROOT, Server, free_port, serving
+
+SIZE = {"width": 1100, "height": 1000}
+
+
+@pytest.fixture(scope="session")
+def origins() -> Iterator[dict[str, str]]:
+    """The address of each interface, by its name."""
+    with _started(INTERFACES[0]) as first, _started(INTERFACES[1]) as second:
+        yield {INTERFACES[0].name: first, INTERFACES[1].name: second}
+
+
+@contextmanager
+def _started(interface: Interface) -> Iterator[str]:
+    port = str(free_port())
+    process = subprocess.Popen(
+        ["node_modules/.bin/next", "start", "--hostname", "127.0.0.1", "--port", port],
+        cwd=interface.directory,
+        env={**os.environ, "NEXT_TELEMETRY_DISABLED": "1"},
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _wait_until_answering(address, process)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _wait_until_answering(address: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(300):
+        assert process.poll() is None, "the interface has ended"
+        try:
+            if httpx.get(address, trust_env=False, timeout=30).is_success:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.1)
+    raise AssertionError(f"nothing answers at {address}")
+
+
+@pytest.fixture(scope="session")
+def server(origins: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """This repository's own `langgraph.json`, with the interfaces' origins and further graphs."""
+    directory = tmp_path_factory.mktemp("served")
+    (directory / "work").mkdir()
+    config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
+    config["http"]["cors"]["allow_origins"] = list(origins.values())
+    config["graphs"] |= {name: f"./tests/clients/served.py:{name}" for name in served.GRAPHS}
+    (directory / "langgraph.json").write_text(json.dumps(config), encoding="utf-8")
+    with serving(directory, TODO_WORKDIR=str(directory / "work")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium without a window."""
+    chromium = next(filter(None, map(shutil.which, BROWSERS)))
+    with sync_playwright() as playwright:
+        # Without the sandbox, since containers have no rights for it.
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=[interface.name for interface in INTERFACES])
+def chat(
+    request: pytest.FixtureRequest, browser: Browser, origins: dict[str, str], server: Server
+) -> Iterator[ChatPage]:
+    """A window with an interface in it, in a profile of its own."""
+    name: str = request.param
+    context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
+    context.set_default_timeout(20_000)
+    yield PAGES[name](context.new_page(), origins[name], server)
+    context.close()

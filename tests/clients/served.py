@@ -1,0 +1,93 @@
+"""What the interfaces are shown: each way in which a run stops, in `create_agent` and deepagents.
+
+No command is really run, so that a test can let a person approve one.
+"""
+
+import asyncio
+from typing import Any
+
+from deepagents import create_deep_agent
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.tools import tool
+from langgraph.graph.state import CompiledStateGraph
+from typing_extensions import override
+
+from todo_tools import AutoContinue
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+PACE = 0.4
+"""Seconds that the model takes to answer, so that a reader sees each list."""
+
+TALK = "I am still thinking about it."
+
+
+class PacedModel(ScriptedChatModel):
+    """A scripted model that takes as long as a fast real one."""
+
+    @override
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        await asyncio.sleep(PACE)
+        return await super()._agenerate(messages, stop, run_manager, **kwargs)
+
+
+@tool
+def shell(command: str) -> str:
+    """Run a command."""
+    return f"$ {command}\nexit code 0"
+
+
+def _works() -> PacedModel:
+    """It works through the user's checklist and stops early after each item."""
+    return PacedModel(script=checklist_model(rest_after=1).script)
+
+
+def _talks() -> PacedModel:
+    """It writes a plan and then only talks."""
+    todos = [{"text": "Measure"}, {"text": "Decide"}]
+
+    def rule(prompt: list[BaseMessage]) -> AIMessage:
+        planned = any(isinstance(message, AIMessage) for message in prompt)
+        return turn(TALK) if planned else turn("", call("write_todos", mode="replace", todos=todos))
+
+    return PacedModel(script=rule)
+
+
+def _agent(model: PacedModel, policy: AutoContinue) -> Graph:
+    asks = HumanInTheLoopMiddleware[Any, Any, Any]({"shell": True})
+    todos = TodoMiddleware(policy=policy, todos_format="langchain")
+    return create_agent(model, [shell], middleware=[asks, todos])
+
+
+def _deep_agent(model: PacedModel, policy: AutoContinue) -> Graph:
+    todos = TodoMiddleware(policy=policy, todos_format="langchain")
+    return create_deep_agent(model, [shell], middleware=[todos], interrupt_on={"shell": True})
+
+
+UNSTORED = AutoContinue(store=False)  # for interfaces that show every message of the history
+ASK = AutoContinue(ask=True, store=False)
+LIMITED = AutoContinue(max_idle=1, store=False)
+
+agent = _agent(_works(), AutoContinue())
+agent_unstored = _agent(_works(), UNSTORED)
+agent_asking = _agent(_works(), ASK)
+agent_limited = _agent(_talks(), LIMITED)
+deepagents = _deep_agent(_works(), AutoContinue())
+deepagents_unstored = _deep_agent(_works(), UNSTORED)
+deepagents_asking = _deep_agent(_works(), ASK)
+deepagents_limited = _deep_agent(_talks(), LIMITED)
+
+GRAPHS = tuple(name for name, value in globals().items() if isinstance(value, CompiledStateGraph))
+"""The names of all of them."""

@@ -1,0 +1,98 @@
+"""A program in a pseudo-terminal, as its user sees it: the rows that an emulator draws."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pexpect  # type: ignore[import-untyped]
+import pyte
+
+from tests.support import ROOT
+
+_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
+"""A terminal shows what is between them at once."""
+
+
+class Emulator:
+    """A Python program in an emulated terminal of a fixed size.
+
+    Args:
+        argv: The arguments of Python.
+        rows: Its height.
+        columns: Its width.
+        env: Variables that differ from those of the tests.
+    """
+
+    def __init__(self, *argv: str, rows: int = 24, columns: int = 80, **env: str) -> None:
+        screen: Any = pyte.HistoryScreen(columns, rows, history=10_000, ratio=0.5)
+        screen.write_process_input = self._reply  # where the cursor is, when it is asked
+        self.screen = screen
+        self._stream: Any = pyte.Stream(self.screen)
+        self.written = ""
+        self.frames: list[str] = []
+        # Not the size of the terminal that the tests run in.
+        inherited = {name: os.environ[name] for name in os.environ.keys() - {"COLUMNS", "LINES"}}
+        self.child = pexpect.spawn(
+            sys.executable,
+            list(argv),
+            env={**inherited, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **env},
+            dimensions=(rows, columns),
+            encoding="utf-8",
+        )
+
+    @property
+    def rows(self) -> list[str]:
+        """What is on the screen, from the top, without blanks at the ends of rows."""
+        return [row.rstrip() for row in self.screen.display]
+
+    @property
+    def text(self) -> str:
+        """The same as one text."""
+        return "\n".join(self.rows).strip("\n")
+
+    @property
+    def everything(self) -> str:
+        """What has left the screen at its top, and what is on it."""
+        gone = ["".join(line[at].data for at in sorted(line)) for line in self.screen.history.top]
+        return "\n".join([*(row.rstrip() for row in gone), *self.rows])
+
+    def wait(self, condition: Callable[[], object], within: float = 30) -> None:
+        """Draw what is written until a condition is true."""
+        end = time.monotonic() + within
+        while not condition():
+            assert time.monotonic() < end, f"timed out; on the screen is:\n{self.text}"
+            self.read()
+
+    def see(self, *expected: str, within: float = 30) -> None:
+        """Wait until all of it is on the screen at once."""
+        self.wait(lambda: all(text in self.text for text in expected), within)
+
+    def read(self) -> None:
+        """Draw what has been written, and keep the frame."""
+        with suppress(pexpect.TIMEOUT, pexpect.EOF):
+            written = self.child.read_nonblocking(1 << 16, timeout=0.1)
+            self.written += written
+            self._stream.feed(written)
+            if self.written.rfind(_BEGIN) <= self.written.rfind(_END):
+                self.frames.append(self.text)
+
+    def press(self, keys: str) -> None:
+        """Type."""
+        self.child.send(keys)
+
+    def end(self) -> int:
+        """Wait for the end of the program, and give its exit code."""
+        self.wait(lambda: not self.child.isalive())
+        self.read()
+        self.child.close()
+        return int(self.child.exitstatus)
+
+    def close(self) -> None:
+        """End the program, however it is."""
+        self.child.close(force=True)
+
+    def _reply(self, data: str) -> None:
+        self.child.send(data)

@@ -1,0 +1,115 @@
+"""A run as a person watches it, in the program and in the chat, frame by frame."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphs.programs.lines import show
+from graphs.programs.spoken import spoken
+from tests.consoles import RecordingConsole
+from tests.screens import Emulator
+from tests.support import checklist, write_checklist
+
+_ROW = re.compile(r"^([–●✓✗]) \[(\d+)\]", re.MULTILINE)  # noqa: RUF001
+_RANK = "–●✓✗"  # noqa: RUF001
+STEPS = ("One: `echo early; sleep 1; echo late`", *(f"Step {n}: `echo {n}`" for n in range(4)))
+OPTIONS = ("--workdir", "work", "--create", "--thread", "t", "--grace", "1")
+
+
+class TestAnswers:
+    def printed(self, text: str, **settings: Any) -> list[str]:
+        console = RecordingConsole(width=30, color_system=None, **settings)
+        show(console, spoken(text))
+        return [row.rstrip() for row in console.text.splitlines()]
+
+    def test_an_answer_is_markdown_in_a_terminal(self) -> None:
+        """Its lines are one block, and its line breaks are kept."""
+        text = "I **did** it:\nall of it.\n\n- one\n- `two`"
+        assert self.printed(text) == [
+            "💬 I did it:",
+            "   all of it.",
+            "",
+            "    • one",
+            "    • two",
+        ]
+
+    @pytest.mark.parametrize("settings", [{"terminal": False}, {"encoding": "cp1252"}])
+    def test_it_is_as_it_was_written_elsewhere(self, settings: Any) -> None:
+        rows = self.printed("**One**\n\n- two", **settings)
+        assert [row.removeprefix("💬 ").strip() for row in rows] == ["**One**", "", "- two"]
+
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("a <b>bold</b> <!-- gone -->", "<b>bold</b> <!-- gone -->"),
+            ("<script>\nx()\n</script>", "<script>"),
+            ("[a](http://example.org)", "http://example.org"),
+            ("![a](http://e.org)", "http://e.org"),
+            ("[a]: http://e.org", "http://e.org"),
+            ("a \x1b[2J\x1b]8;;http://e.org\x07b", "␛[2J␛]8;;http://e.org␇b"),
+            ("a &#x202e; b", "&#x202e;"),
+            ("[red]a[/red] :smile:", "[red]a[/red] :smile:"),
+        ],
+    )
+    def test_nothing_of_a_text_acts_or_is_lost(self, text: str, shown: str) -> None:
+        console = RecordingConsole(width=200, color_system=None)
+        show(console, spoken(text))
+        assert shown in console.written
+        assert "\x1b" not in console.written.replace("\x1b[0m", "")
+
+
+def check_that_nothing_goes_back(frames: list[str], steps: int) -> None:
+    """An item of this run only moves on; the list in a frame may be one of a part of it."""
+    rank = [0] * steps
+    for frame in frames:
+        for icon, index in dict.fromkeys(_ROW.findall(frame)):
+            assert _RANK.index(icon) >= rank[int(index)], frame
+            rank[int(index)] = _RANK.index(icon)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+class TestScreens:
+    @pytest.fixture
+    def started(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+        monkeypatch.chdir(tmp_path)
+        opened = list[Emulator]()
+
+        def started(*argv: str, rows: int = 24, columns: int = 80, **env: str) -> Emulator:
+            opened.append(
+                Emulator("-m", "graphs", *argv, *OPTIONS, rows=rows, columns=columns, **env)
+            )
+            return opened[-1]
+
+        yield started
+        for each in opened:
+            each.close()
+
+    def test_the_program_keeps_the_list_below_what_it_prints(self, started: Any) -> None:
+        """What a command puts out is shown while it runs, and the list once at the end."""
+        terminal = started(write_checklist(*STEPS), rows=20, columns=40)
+        assert terminal.end() == 0
+        check_that_nothing_goes_back(terminal.frames, len(STEPS))
+        assert any("│ early" in f and "exit code" not in f for f in terminal.frames)
+        assert any(re.search(r"[01]s shell echo early", f) for f in terminal.frames)
+        assert any("Auto-continuing in 1s... (Ctrl-C" in f for f in terminal.frames)
+        assert "✓ Done (5 items)" in terminal.text
+        assert terminal.everything.count("✓ [4] Step 3") == 1
+
+    def test_the_chat_keeps_its_foot_while_it_prints(self, started: Any) -> None:
+        """In each frame of a run, the list and the line that is typed are on the screen."""
+        terminal = started("chat")
+        terminal.see("your turn")
+        terminal.press(f"\x1b[200~{checklist(*STEPS)}\x1b[201~\r")
+        terminal.see("📋", "Ctrl-C stops it")
+        begin = len(terminal.frames)
+        terminal.see("✓ Done (5 items) · your turn")
+        frames = terminal.frames[begin:]
+        check_that_nothing_goes_back(frames, len(STEPS))
+        assert [f for f in frames if "[4] Step 3" not in f or "\n>" not in f] == []
+        assert any("  │ early" in f and "exit code" not in f for f in frames)
+        terminal.press("/quit\r")
+        assert terminal.end() == 0

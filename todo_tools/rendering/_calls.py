@@ -1,0 +1,67 @@
+"""A tool call as lines: what is called, what it is to do, and what with."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from todo_tools._answers import call_parts
+from todo_tools._formatting import one_line
+from todo_tools._records import TOOLS
+from todo_tools.rendering._lines import Line, Span, counted
+
+_MAIN = ("command", "query", "file_path", "path", "pattern", "url", "text", "task_id", "id")
+_LONG = 100
+_MOST_CHARACTERS = 1_000
+_MOST_LINES = 12
+_INDENT = (Span("    "),)
+
+
+def call_lines(name: str, args: Mapping[str, Any], label: str = "") -> tuple[Line, ...]:
+    """A tool call: `Label: action main option=value`, and long texts on further lines.
+
+    The todo tools have a form of their own.
+    """
+    if name in TOOLS:
+        return (_todo_call(name, args),)
+    return tuple(_call(label or name, args))
+
+
+def _todo_call(name: str, args: Mapping[str, Any]) -> Line:
+    spans: list[Span] = []
+    for text, token in call_parts(name, args):
+        if spans:
+            spans[-1] = replace(spans[-1], text=f"{spans[-1].text} ")
+        spans.append(Span(text, token, bold=not spans))
+    return Line(tuple(spans))
+
+
+def _call(title: str, args: Mapping[str, Any]) -> Iterator[Line]:
+    rest = {name: value if isinstance(value, str) else repr(value) for name, value in args.items()}
+    action = rest.pop("action", "")
+    main = next((name for name in _MAIN if name in rest), next(iter(rest), None))
+    spans = [Span(one_line(title) + (":" if action else ""), "toolTitle", bold=True)]
+    if action:
+        spans.append(Span(f" {one_line(action)}", "warning"))
+    further = list[tuple[str, str]]()
+    for name in sorted(rest, key=lambda name: name != main):
+        text = one_line(rest[name])
+        if len(text) > _LONG:
+            further.append((name, rest[name]))
+        elif name == main:
+            spans.append(Span(f" {text}", "accent"))
+        else:
+            spans.append(Span(f" {one_line(name)}={text}", "muted"))
+    yield Line(tuple(spans))
+    for name, text in further:
+        yield from _long(name, text, named=name != main)
+
+
+def _long(name: str, text: str, *, named: bool) -> Iterator[Line]:
+    """A long text, whole unless it is very long; then the mark says how much is missing."""
+    if named:
+        yield Line((Span(f"{one_line(name)}:", "muted"),), _INDENT)
+    lines = text.replace("\r\n", "\n")[:_MOST_CHARACTERS].split("\n")[:_MOST_LINES]
+    yield from (Line((Span(one_line(line), "muted"),), _INDENT) for line in lines)
+    missing = len(text) - len("\n".join(lines))
+    if missing > 0:
+        yield Line((Span(f"… {counted(missing, 'more character')}", "dim"),), _INDENT)

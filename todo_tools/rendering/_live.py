@@ -1,0 +1,138 @@
+"""The lines of a live view: the list in place, what changed a moment ago, what is going on."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from todo_tools._formatting import one_line
+from todo_tools._todos import TodoItem
+from todo_tools.rendering._lines import (
+    Line,
+    Span,
+    bar_spans,
+    in_view,
+    list_lines,
+    note_lines,
+    progress_of,
+    status_lines,
+)
+from todo_tools.rendering._run import Followed, Path, list_part
+
+_SECONDS_MARKED = 1.5
+_PIECES_SHOWN = 6
+_TURNS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_PLAIN_TURNS = "|/-\\"
+_MARK = Span(" ←", "accent", plain=" <")
+
+
+class LiveLines:
+    """The lines of a run that change in place, drawn again and again.
+
+    Args:
+        clock: The time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._known: Followed | None = None
+        self._changed = dict[tuple[Path, str], float]()
+        self._since = clock()
+
+    def see(self, followed: Followed) -> None:
+        """Take in what is known now, and note what has changed."""
+        before, now = self._known or followed, self._clock()
+        lists = dict(_lists(before))
+        for path, todos in _lists(followed):
+            old = lists.get(path) or todos
+            for index, todo in enumerate(todos):
+                if index >= len(old) or old[index] != todo:
+                    self._changed[path, f"[{index}]"] = now
+        if before.open != followed.open or before.answer != followed.answer:
+            self._since = now
+        self._known = followed
+
+    def begin(self) -> None:
+        """Count the seconds from now."""
+        self._since = self._clock()
+
+    def lines(
+        self,
+        height: int,
+        rows_of: Callable[[Line], int] = lambda _: 1,
+        *,
+        working: bool = True,
+        hint: str = "",
+    ) -> tuple[Line, ...]:
+        """The lines to draw now.
+
+        Args:
+            height: How many rows there are.
+            rows_of: How many rows a line takes.
+            working: Whether something is going on.
+            hint: What the person can do, for the status line.
+
+        Returns:
+            What the model is writing and its tools put out, the part of the list that fits, its
+            status with a bar, and what is going on for how long.
+        """
+        followed = self._known or Followed()
+        above = [*_said(followed), *_put_out(followed)] if working else []
+        below = [*self._status(followed, hint), *note_lines(followed.countdown or followed.notice)]
+        if working and not followed.countdown:
+            below.append(self._activity(followed))
+        above = above[-max(height // 3, 1) :]
+        room = height - sum(map(rows_of, [*above, *below]))
+        rows = self._marked(list_part(followed)) if followed.todos or followed.lists else ()
+        return (*above, *(in_view(rows, max(room, 1), rows_of) if rows else ()), *below)
+
+    def _marked(self, rows: tuple[Line, ...]) -> tuple[Line, ...]:
+        """The list, the rows that changed a moment ago with a mark at their end."""
+        now, followed = self._clock(), self._known or Followed()
+        recent = {key for key, at in self._changed.items() if now - at < _SECONDS_MARKED}
+        if not recent:
+            return rows
+        keys = [(path, f"[{n}]") for path, todos in _lists(followed) for n in range(len(todos))]
+        left = iter(keys)
+        return tuple(
+            replace(row, body=(*row.body, _MARK)) if row.status and next(left) in recent else row
+            for row in rows
+        )
+
+    def _status(self, followed: Followed, hint: str) -> tuple[Line, ...]:
+        todos = followed.todos or []
+        lines = status_lines(todos) or (list_lines(todos) if hint else ())
+        if not lines:
+            return ()
+        advice = (Span(f" · {hint}", "dim", plain=f" - {hint}"),) if hint else ()
+        bar = (Span("  "), *bar_spans(progress_of(todos))) if todos else ()
+        return (replace(lines[0], body=(*lines[0].body, *advice, *bar)),)
+
+    def _activity(self, followed: Followed) -> Line:
+        seconds = int(self._clock() - self._since)
+        turn = int(self._clock() * 8)
+        mark = Span(f"{_TURNS[turn % len(_TURNS)]} ", "accent", plain=f"{_PLAIN_TURNS[turn % 4]} ")
+        what = followed.open[0][1] if followed.open else "working"
+        others = f" and {len(followed.open) - 1} more" if len(followed.open) > 1 else ""
+        return Line((Span(f"{seconds}s {what}{others}", "dim"),), (mark,))
+
+
+def _lists(followed: Followed) -> list[tuple[Path, list[TodoItem]]]:
+    return [((), followed.todos or []), *followed.lists]
+
+
+def _said(followed: Followed) -> list[Line]:
+    """The end of the answer that the model is writing."""
+    lines = followed.saying[1].strip().split("\n")[-_PIECES_SHOWN:]
+    return [Line((Span(one_line(line), "text"),)) for line in lines if line]
+
+
+def _put_out(followed: Followed) -> list[Line]:
+    """The last lines that running tools have put out."""
+    is_open = {call for call, _ in followed.open}
+    lines = list[Line]()
+    for call, text in followed.outputs:
+        if call in is_open:
+            last = text.rstrip("\n").split("\n")[-_PIECES_SHOWN:]
+            bar = Span("  │ ", "dim", plain="  | ")
+            lines += (Line((Span(one_line(line), "dim"),), (bar,)) for line in last)
+    return lines

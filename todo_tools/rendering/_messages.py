@@ -1,0 +1,36 @@
+"""Messages as lines: who said what, which tools were called, and what they answered."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from todo_tools._formatting import one_line
+from todo_tools.rendering._calls import call_lines
+from todo_tools.rendering._lines import Line, Span, result_lines
+from todo_tools.transcript import is_from_user, is_injected
+
+_ANSWER = Span("   ", plain="  ")
+_MARKS = {
+    "human": Span("›  ", "accent", plain="> "),  # noqa: RUF001  the mark of a prompt
+    "ai": Span("💬 ", plain="  "),
+    "other": Span("·  ", "dim", plain="- "),
+}
+
+
+def message_lines(message: BaseMessage, labels: Mapping[str, str]) -> Iterator[Line]:
+    """A message: its text as one block, its calls, or what a tool answered."""
+    if isinstance(message, ToolMessage):
+        bar = Span("   │ ", "dim", plain="   | ")
+        yield from (replace(line, lead=(bar, *line.lead)) for line in result_lines(message))
+        return
+    if is_injected(message):
+        yield Line((Span("sent back to work", "accent"),), (Span("↻  ", "accent", plain="< "),))
+        return
+    kind = "ai" if isinstance(message, AIMessage) else "human" if is_from_user(message) else "other"
+    for number, line in enumerate(message.text.splitlines()):
+        yield Line((Span(one_line(line)),), (_ANSWER if number else _MARKS[kind],))
+    for call in message.tool_calls if isinstance(message, AIMessage) else ():
+        first, *further = call_lines(call["name"], call["args"], labels.get(call["name"], ""))
+        yield replace(first, lead=(Span("→  ", "accent", plain="-> "),))
+        yield from (replace(line, lead=(Span("   "), *line.lead)) for line in further)
