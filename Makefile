@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-fast test-lowest coverage lint format bench campaign clients picture notebooks clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench campaign clients picture notebooks docs release-check clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m todo_tools.demo
@@ -64,6 +64,17 @@ format: .venv/.ready
 	$(BIN)/python -m pip install --quiet --group bench
 	@touch $@
 
+.venv/.ready-docs: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+# The documentation as a site in site/; a broken link is an error.
+docs: .venv/.ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+release-check: | .venv/bin/python
+	$(BIN)/python .ci/release_check.py
+
 # Not the groups: of what only the tests need, the newest versions that fit.
 $(LOWEST)/.ready: pyproject.toml
 	$(PYTHON) -m venv --clear $(LOWEST)
@@ -85,4 +96,4 @@ notebooks: .venv/.ready
 	  notebooks/*.ipynb
 
 clean:
-	rm -rf .venv $(LOWEST) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv $(LOWEST) site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
