@@ -3,7 +3,6 @@
 import asyncio
 import importlib
 import os
-import re
 import shutil
 import signal
 import subprocess
