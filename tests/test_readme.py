@@ -25,11 +25,11 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_every_program_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each runs by itself, and every print shows what its comment says."""
+    """Each runs by itself, and its prints show what the comments at and below them say."""
     exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
-    said = re.findall(r"^print\(.*\)  # (.+)$", block, re.MULTILINE)
-    shown = capsys.readouterr().out
-    assert shown.split() == " ".join(said).split()
+    prints = re.findall(r"^ *print\(.*\)(?:  # (.+))?$((?:\n# .+)*)", block, re.MULTILINE)
+    said = " ".join(f"{beside} {below.replace(chr(10) + '#', '')}" for beside, below in prints)
+    assert capsys.readouterr().out.split() == said.split()
 
 
 def test_the_measured_tokens_are_those_it_names() -> None:

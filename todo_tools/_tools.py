@@ -178,15 +178,13 @@ def _respond(
         artifact={**answer.details, "todos": in_format(answer.details["todos"], shown_format)},
     )
     messages = messages_in(runtime.state)
-    found = find_call(messages, runtime.tool_call_id)
-    # The block that the prompt before this call showed.
+    at, position = find_call(messages, runtime.tool_call_id) or (None, 0)
     update: dict[str, Any] = {}
-    if found and settings.records_blocks:
-        update |= record_block(runtime.state, found[0])
+    if at is not None and settings.records_blocks:
+        update |= record_block(runtime.state, at)  # the block that the prompt before it showed
     if answer.operation is not None:
-        at, position = found or (None, 0)
-        turn = None if at is None else messages[at].id
-        runtime.stream_writer(todos_event(answer.todos, position, shown_format, turn=turn))
+        turn_id = None if at is None else messages[at].id
+        runtime.stream_writer(todos_event(answer.todos, position, shown_format, turn=turn_id))
         update |= {"todos": answer.operation, "todo_loop": PROGRESS}
     if answer.check_failed:
         update |= {"todo_loop": {"refused": answer.details.get("error")}}
