@@ -9,7 +9,7 @@ LOWEST := .venv-lowest
 .PHONY: demo test test-fast test-lowest coverage lint format bench campaign clients picture notebooks docs release-check clean
 
 demo: .venv/.ready-demo
-	$(BIN)/python -m graphs
+	$(BIN)/python -m todo_tools.demo
 
 test: .venv/.ready
 	$(BIN)/pytest -n logical
@@ -48,6 +48,7 @@ format: .venv/.ready
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say which with make PYTHON=...")'
+	@echo "Setting up .venv; the first time this takes a few minutes."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 

@@ -3,7 +3,6 @@
 import asyncio
 import importlib
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -20,7 +19,6 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.programs.checklist import main
-from graphs.programs.picture import draw
 from graphs.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
@@ -233,19 +231,6 @@ class TestServed:
         assert kept["messages"][-1].text == 'Note #1 saved: "the key is blue"'
         listed = served.notes.invoke({**kept, "messages": [("user", "What is there?")]})
         assert listed["messages"][-1].text.endswith("]: the key is blue")
-
-
-@pytest.mark.slow
-class TestPicture:
-    def test_the_picture_of_the_readme_is_that_of_a_real_run(self) -> None:
-        """The stored picture has the words of a run today, and it fetches nothing."""
-
-        def words(svg: str) -> list[str]:
-            return re.findall(r"<text[^>]*>(.*?)</text>", svg)
-
-        kept = (ROOT / "graphs" / "demo.svg").read_text(encoding="utf-8")
-        assert words(kept) == words(draw())
-        assert "url(http" not in kept
 
 
 class TestProgram:

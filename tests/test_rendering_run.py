@@ -140,11 +140,11 @@ class TestOrder:
         todos = [done(n) for n in range(1, 5)]
         known, frames = Followed(), list[int]()
         for at in order:
-            known = advance(known, ("custom", todos_event(todos[at], at, "first")))
+            known = advance(known, ("custom", todos_event(todos[at], at, turn="first")))
             frames.append(todos.index(known.todos or []))
         assert frames == sorted(frames)
         assert frames[-1] == 2
-        assert advance(known, ("custom", todos_event(todos[3], 0, "second"))).todos == todos[3]
+        assert advance(known, ("custom", todos_event(todos[3], 0, turn="second"))).todos == todos[3]
 
     @pytest.mark.parametrize("modes", [["updates", "custom"], ["custom"], ["updates"], ["values"]])
     def test_no_frame_of_a_run_goes_back(self, modes: Any) -> None:

@@ -4,7 +4,8 @@ import asyncio
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -309,6 +310,16 @@ class TestFollowing:
         monkeypatch.setitem(sys.modules, "rich.console", None)
         list(follow_in_terminal(iter([todos_event(items("a"))])))
         assert capsys.readouterr().out == "– [0] a\n📋 0/1\n"  # noqa: RUF001
+
+    def test_a_run_goes_on_where_nobody_can_see_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """All chunks pass through, though the disk is full or the reader of the pipe is gone."""
+        chunks = [todos_event(items("a")), todos_event(items("b"))]
+        with Path("/dev/full").open("w", encoding="utf-8", buffering=1) as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            assert list(follow_in_terminal(iter(chunks))) == chunks
+            monkeypatch.undo()
+            with suppress(OSError):
+                full.close()
 
 
 class TestClipping:

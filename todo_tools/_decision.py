@@ -265,6 +265,8 @@ def _notice(outcome: Outcome, todos: list[TodoItem], loop: LoopState) -> str:
         return ""
     remaining = len(incomplete(todos))
     rest = f"; {remaining} todo(s) remain" if remaining else ""
+    if remaining and (failed := loop.get("refused")):
+        rest += f" ({failed})"
     return f"⚠ Stopped {reached}{rest}. Send a message to go on."
 
 

@@ -109,8 +109,9 @@ class ContinueQuestion(TypedDict):
 def todos_event(
     todos: list[TodoItem],
     position: int = 0,
-    turn: str | None = None,
     todos_format: TodosFormat = "todo_tools",
+    *,
+    turn: str | None = None,
 ) -> TodosEvent:
     """Describe a changed list."""
     return {

@@ -29,7 +29,15 @@ from graphs.programs.approval import (
 )
 from graphs.programs.claim import claimed
 from graphs.programs.cut_off import cut_off_lines
-from graphs.programs.lines import close_output, open_console, print_error, said, show, show_whole
+from graphs.programs.lines import (
+    OutputError,
+    close_output,
+    open_console,
+    print_error,
+    said,
+    show,
+    show_whole,
+)
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -77,6 +85,10 @@ def main(argv: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return close_output()
+    except OutputError as error:
+        close_output()
+        print_error(error)
+        return EXIT_NOT_DONE
 
 
 async def _work_through(options: argparse.Namespace) -> int:
@@ -90,7 +102,8 @@ async def _work_through(options: argparse.Namespace) -> int:
                 session.forget_endings()
                 return code
             finally:
-                show(open_console(), *said(session.workdir.leave()))
+                if left := session.workdir.leave():
+                    show(open_console(), *said(left))
 
 
 def _parser() -> Parser:
@@ -156,7 +169,7 @@ async def _run(
             show_whole(console, text)
         try:
             snapshot = await _until_it_ends(graph, request, config, Approved(options.yes))
-        except (asyncio.CancelledError, EOFError):
+        except (asyncio.CancelledError, EOFError, OutputError):
             print(f"\ninterrupted; resume with: {session.resume_command}", file=sys.stderr)
             raise
         except Exception as error:

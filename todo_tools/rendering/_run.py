@@ -8,7 +8,7 @@ later call.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
@@ -89,7 +89,7 @@ def _change(mode: str, payload: Any) -> Callable[[Followed], Followed] | None:
     return (lambda known: after(known, payload)) if after and is_mapping(payload) else None
 
 
-def can_be_shown(chunk: object) -> bool:
+def can_be_shown(chunk: Any) -> bool:
     """Whether chunks of this form ever hold something of the list."""
     match chunk:
         case {"event": str(), "data": _}:  # astream_events(...)
@@ -182,16 +182,20 @@ def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple
             yield from _as_tree(below, step)
 
 
+def _is_path(value: object) -> TypeGuard[Path]:
+    return isinstance(value, tuple)
+
+
 def _parts(chunk: Any) -> Iterator[tuple[Path, str, Any]]:
     """The path, mode and payload of a chunk, in each form that LangGraph gives it."""
     match chunk:
-        case (tuple() as path, str() as mode, payload):  # stream(..., subgraphs=True)
+        case (path, str() as mode, payload) if _is_path(path):  # stream(..., subgraphs=True)
             yield path, mode, payload
-        case (tuple() as path, payload):
+        case (path, payload) if _is_path(path):
             yield from ((path, mode, part) for _, mode, part in _parts(payload))
         case (str() as mode, payload):
             yield (), mode, payload
-        case {"type": str() as mode, "ns": tuple() as path, "data": payload}:  # version="v2"
+        case {"type": str() as mode, "ns": path, "data": payload} if _is_path(path):  # version="v2"
             yield path, mode, payload
         case tuple() | {"ns": _}:  # a mode that has nothing of the list
             return
@@ -203,7 +207,7 @@ def _parts(chunk: Any) -> Iterator[tuple[Path, str, Any]]:
             yield (), "updates", chunk
 
 
-def _after_piece(followed: Followed, payload: object) -> Followed:
+def _after_piece(followed: Followed, payload: Any) -> Followed:
     """A piece of an answer that the model is writing."""
     match payload:
         case (AIMessageChunk() as piece, _):
