@@ -4,17 +4,23 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
-from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graphs.until_done import build_graph
 from tests.support import ROOT
-from todo_tools import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT, create_todo_tools
+from todo_tools import (
+    TODO_LIGHT_PROMPT,
+    TODO_SYSTEM_PROMPT,
+    create_todo_tools,
+    format_status,
+)
+from todo_tools.demo import build_demo
 from todo_tools.testing import checklist_model
+from todo_tools.transcript import is_injected
 
 
 def read(name: str) -> str:
@@ -95,19 +101,30 @@ class TestReadme:
             assert f"{shown} {bound[1]}" in README
         assert f"Python {project['requires-python'].removeprefix('>=')}," in README
 
-    def test_the_agent_of_the_demo_does_what_it_says(self) -> None:
-        """It stops twice with open items, and completes all seven."""
+    @pytest.mark.slow
+    def test_the_demo_does_what_it_says(self, tmp_path: Path) -> None:
+        """The agent stops at three of five items, is sent back once, and completes all five."""
+        request: Any = {"messages": [HumanMessage("Begin.")]}
+        states = list(build_demo(tmp_path).stream(request, stream_mode="values"))
+        (sent_back,) = [each for each in states if is_injected(each["messages"][-1])]
+        assert format_status(sent_back["todos"]) == "📋 3/5"
+        assert [item["status"] for item in states[-1]["todos"]] == ["completed"] * 5
+        assert "done at 3 of 5 items, is sent back, and completes all 5 (`make demo`)" in README
 
-        @tool
-        def shell(command: str) -> str:
-            """Run a command."""
-            return "exit code 0"
-
-        graph = build_graph(checklist_model(), [shell]).compile()
-        final = graph.invoke({"messages": [("user", read("graphs/programs/checklist.md"))]})
-        assert final["todo_loop"]["in_turn"] == 2
-        assert [item["status"] for item in final["todos"]] == ["completed"] * 7
-        assert "stops twice with open items, and completes all 7 (`make demo`)" in README
+    def test_the_cases_are_those_of_the_campaigns(self) -> None:
+        """Its table has a row for each campaign on the page, with the sums of its trials."""
+        page = read("docs/reliability.md")
+        sums: dict[str, tuple[int, int]] = {}
+        trials = r"^\| ([a-z]+) \| [a-z ]+ \| ([\d,]+) \| ([\d,]+) \| [\d,]+ \|$"
+        for name, *counts in re.findall(trials, page, re.MULTILINE):
+            tried, violated = (int(count.replace(",", "")) for count in counts)
+            before = sums.get(name, (0, 0))
+            sums[name] = before[0] + tried, before[1] + violated
+        _, _, section = README.partition("## How it was tried")
+        rows = re.findall(r"^\| .+ \| ([\d,]+) \| ([\d,]+) \|$", section, re.MULTILINE)
+        assert rows == [(f"{tried:,}", f"{violated:,}") for tried, violated in sums.values()]
+        for date in re.findall(r"\d{4}-\d\d-\d\d", section):
+            assert f"\n{date}, `" in page
 
 
 class TestFigures:
