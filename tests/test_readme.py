@@ -12,6 +12,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from tests.support import ROOT
+from tests.test_border import PUBLIC
 from todo_tools import (
     TODO_LIGHT_PROMPT,
     TODO_SYSTEM_PROMPT,
@@ -75,6 +76,10 @@ def test_links_to_files_and_headings_exist(page: Path) -> None:
         file = page.parent / target if target else page
         assert file.exists(), target
         assert not anchor or anchor in headings(file), f"{target}#{anchor}"
+
+
+def test_the_reference_has_every_public_module() -> None:
+    assert re.findall(r"^::: (.+)$", read("docs/reference.md"), re.MULTILINE) == list(PUBLIC)
 
 
 class TestReadme:
