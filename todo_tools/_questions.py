@@ -15,7 +15,7 @@ _MARKS = frozenset(
     "?\u037e\u061f\u1367\u1945\u203d\u2047\u2048\u2049\u2753\u2754\u2cfa\u2cfb\u2e2e\u2e54\ua60f"
     "\ua6f7\ufe16\ufe56\uff1f\U00011143\U0001f679\U0001f67a\U0001f67b\U0001fbc4"
 )
-# What may follow a mark: blanks, closing quotes and brackets, invisible characters, symbols.
+# Characters that may follow a mark: blanks, closing quotes and brackets, invisible ones, symbols.
 _CLOSING = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Pe", "Pf", "Pi", "Mn", "Me", "Sk", "So"})
 _ALSO_CLOSING = frozenset("\"'*_~`|\\<>!\uff01\u0021\u2026\u201e\u201a\u301d")
 _ARMENIAN_MARK, _ARMENIAN_STOP = "\u055e", "\u0589"

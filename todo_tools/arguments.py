@@ -1,8 +1,13 @@
 """Parse the arguments that a model wrote for a tool call.
 
-Besides the exact form, these are accepted: a list as a JSON string, a todo as a bare string or with
-its text in `content`, a whole number as a numeric string, and one index without a list. Anything
-else raises a `CallError`, whose message never repeats a long argument.
+Besides the exact form, these are accepted:
+
+- a list as a JSON string;
+- a todo as a bare string, or with its text in `content`;
+- a whole number as a numeric string;
+- one index without a list.
+
+Anything else raises a `CallError`, whose message never repeats a long argument.
 """
 
 import json

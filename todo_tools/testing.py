@@ -112,7 +112,7 @@ class ScriptedChatModel(BaseChatModel):
             return self.script(messages)
         if self._asked >= len(self.script):
             raise ValueError(
-                f"the script has {len(self.script)} answer(s), but the model was called once more; "
+                f"the script has {len(self.script)} answer(s), but the model was called again; "
                 f"last message: {messages[-1].text[:80]!r}"
             )
         self._asked += 1
