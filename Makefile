@@ -6,10 +6,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-fast test-lowest coverage lint format bench campaign clients picture notebooks clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench campaign clients picture notebooks docs release-check clean
 
 demo: .venv/.ready-demo
-	$(BIN)/python -m graphs
+	$(BIN)/python -m todo_tools.demo
 
 test: .venv/.ready
 	$(BIN)/pytest -n logical
@@ -48,6 +48,7 @@ format: .venv/.ready
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say which with make PYTHON=...")'
+	@echo "Setting up .venv; the first time this takes a few minutes."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
@@ -62,6 +63,17 @@ format: .venv/.ready
 .venv/.ready-bench: .venv/.ready-demo
 	$(BIN)/python -m pip install --quiet --group bench
 	@touch $@
+
+.venv/.ready-docs: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+# The documentation as a site in site/; a broken link is an error.
+docs: .venv/.ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+release-check: | .venv/bin/python
+	$(BIN)/python .ci/release_check.py
 
 # Not the groups: of what only the tests need, the newest versions that fit.
 $(LOWEST)/.ready: pyproject.toml
@@ -84,4 +96,4 @@ notebooks: .venv/.ready
 	  notebooks/*.ipynb
 
 clean:
-	rm -rf .venv $(LOWEST) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv $(LOWEST) site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

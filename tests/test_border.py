@@ -52,6 +52,7 @@ PUBLIC = {
         "from_client_todos",
         "to_client_todos",
     ],
+    "todo_tools.demo": ["build_demo", "main"],
     "todo_tools.events": [
         "ContinueQuestion",
         "CountdownEvent",

@@ -136,7 +136,7 @@ class TestPlantedDefects:
             (texts.people, "rendering._lines.one_line"),
             (texts.people, "rendering._html.escaped"),
             (texts.terminal, "rendering._lines.one_line"),
-            pytest.param(texts.browser, "rendering._html.escaped", marks=pytest.mark.slow),
+            pytest.param(texts.browser, "rendering._lines.one_line", marks=pytest.mark.slow),
         ],
     )
     def test_a_text_that_acts_is_found(

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,12 @@ from graphs.programs.commands import (
 )
 from graphs.programs.lines import error_lines, show
 from graphs.programs.thread import Thread, branch_numbers, current_branch, moments, tips
-from graphs.programs.thread_views import branches_view, history_view, threads_view
+from graphs.programs.thread_views import (
+    branches_view,
+    history_view,
+    last_exchange,
+    threads_view,
+)
 from graphs.until_done import build_graph
 from tests.consoles import RecordingConsole
 from tests.strategies import todo_lists
@@ -58,6 +64,11 @@ class TestLines:
             (" /etc/hosts is wrong ", Say("/etc/hosts is wrong")),
             ("/todos", Plain("todos")),
             ("/quit ", Plain("quit")),
+            ("/exit", Plain("quit")),
+            ("quit", Plain("quit")),
+            (" Exit ", Plain("quit")),
+            ("?", Plain("help")),
+            ("quit the editor", Say("quit the editor")),
             ("/edit add Cut the wood", Add("Cut the wood")),
             ("/edit drop 2", Drop(2)),
             ("/edit 2 start", Mark(2, "in_progress")),
@@ -231,7 +242,29 @@ class TestBranches:
 
     def test_threads_are_shown_with_what_was_first_asked(self) -> None:
         shown = threads_view([checkpoint("a", None, messages=[HumanMessage("Go\nnow")])])
-        assert str(shown) == "  t  No todos Go␊now"
+        assert str(shown).endswith("  t  No todos Go␊now")
+
+    def test_a_thread_is_shown_with_its_time(self) -> None:
+        """It is that of its newest checkpoint, on the clock of this machine."""
+        at = checkpoint("a", None)._replace(created_at="2026-11-22T12:00:00+00:00")
+        local = datetime(2026, 11, 22, 12, tzinfo=UTC).astimezone()
+        assert str(threads_view([at])).startswith(f"  {local:%Y-%m-%d %H:%M}  t  No todos")
+
+    def test_a_list_that_changed_is_not_repeated_whole(self) -> None:
+        todos = items("x", "y")
+        after = [*items("x", status="completed"), *items("y")]
+        way = [checkpoint("a", None, todos=todos), checkpoint("b", "a", todos=after)]
+        assert str(history_view(way)).splitlines()[4:] == [
+            "   2  stopped: None",
+            "      ✓ [0] x",
+            "      📋 1/2",
+        ]
+
+    def test_the_last_exchange_is_what_was_said_last(self) -> None:
+        said = [HumanMessage("One"), AIMessage("1"), HumanMessage("Two"), AIMessage("2")]
+        shown = [str(each) for each in last_exchange({"messages": said})]
+        assert shown == ["› Two", "💬 2"]  # noqa: RUF001
+        assert list(last_exchange({"messages": []})) == []
 
 
 class TestScreen:
@@ -595,6 +628,19 @@ class TestTerminal:
         terminal.see("✓ Done (1 item) · your turn")
         terminal.leave()
 
+    def test_several_lines_are_typed_and_commands_completed(
+        self, terminals: list[Terminal]
+    ) -> None:
+        """Alt-Enter and a backslash begin a line; exit alone leaves."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.press("One\x1b\rTwo\\\rThree\r")
+        terminal.see("I am a stand-in", "your turn")
+        terminal.press("/tod\t\r")
+        terminal.see("> /todos", "No todos")
+        terminal.press("exit\r")
+        assert terminal.end() == 0
+        assert [m.text for m in messages("t") if is_from_user(m)] == ["One\nTwo\nThree"]
+
     def test_a_thread_can_fork_switch_and_restart(self, terminals: list[Terminal]) -> None:
         """Each branch keeps its own list, also after a restart."""
         terminal = begin(terminals, "--thread", "first")
@@ -615,6 +661,7 @@ class TestTerminal:
         terminal.leave()
         again = begin(terminals, "--thread", "first")
         again.see("  first  📋 0/1 - [ ] Measure␊- [ ] Cut", "● [0] Measure")
+        again.see("› - [ ] Measure")  # noqa: RUF001  what was said last
         again.press("/fork 2 Only this.\r")
         again.see("On branch 3.", "I am a stand-in")
         again.leave()

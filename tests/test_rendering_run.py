@@ -19,9 +19,9 @@ from todo_tools.clients import to_client_todos
 from todo_tools.events import continue_question, countdown_event, todos_event
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import LiveLines
+from todo_tools.rendering._chunks import NOTHING_TO_SHOW
 from todo_tools.rendering._follow import follow
 from todo_tools.rendering._run import (
-    NOTHING_TO_SHOW,
     Followed,
     advance,
     changes,
@@ -140,11 +140,11 @@ class TestOrder:
         todos = [done(n) for n in range(1, 5)]
         known, frames = Followed(), list[int]()
         for at in order:
-            known = advance(known, ("custom", todos_event(todos[at], at, "first")))
+            known = advance(known, ("custom", todos_event(todos[at], at, turn="first")))
             frames.append(todos.index(known.todos or []))
         assert frames == sorted(frames)
         assert frames[-1] == 2
-        assert advance(known, ("custom", todos_event(todos[3], 0, "second"))).todos == todos[3]
+        assert advance(known, ("custom", todos_event(todos[3], 0, turn="second"))).todos == todos[3]
 
     @pytest.mark.parametrize("modes", [["updates", "custom"], ["custom"], ["updates"], ["values"]])
     def test_no_frame_of_a_run_goes_back(self, modes: Any) -> None:

@@ -4,7 +4,8 @@ import asyncio
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -309,6 +310,35 @@ class TestFollowing:
         monkeypatch.setitem(sys.modules, "rich.console", None)
         list(follow_in_terminal(iter([todos_event(items("a"))])))
         assert capsys.readouterr().out == "– [0] a\n📋 0/1\n"  # noqa: RUF001
+
+    def test_a_run_goes_on_where_nobody_can_see_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """All chunks pass through, though the disk is full or the reader of the pipe is gone."""
+        chunks = [todos_event(items("a")), todos_event(items("b"))]
+        with Path("/dev/full").open("w", encoding="utf-8", buffering=1) as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            assert list(follow_in_terminal(iter(chunks))) == chunks
+            monkeypatch.undo()
+            with suppress(OSError):
+                full.close()
+
+
+class TestPrinting:
+    @pytest.mark.parametrize(("term", "coloured"), [("xterm-256color", True), ("dumb", False)])
+    def test_a_printed_view_is_coloured_where_that_can_be_seen(
+        self,
+        term: str,
+        coloured: bool,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """In an f-string it is plain, since that may go anywhere."""
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        view = show_todos(MIXED)
+        print(view)
+        assert ("\x1b[" in capsys.readouterr().out) == coloured
+        assert f"{view}" == repr(view) == format_todos(MIXED)
 
 
 class TestClipping:

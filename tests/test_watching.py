@@ -1,6 +1,9 @@
 """A run as a person watches it, in the program and in the chat, frame by frame."""
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ from graphs.programs.lines import show
 from graphs.programs.spoken import spoken
 from tests.consoles import RecordingConsole
 from tests.screens import Emulator
-from tests.support import checklist, write_checklist
+from tests.support import ROOT, checklist, write_checklist
 
 _ROW = re.compile(r"^([–●✓✗]) \[(\d+)\]", re.MULTILINE)  # noqa: RUF001
 _RANK = "–●✓✗"  # noqa: RUF001
@@ -113,3 +116,34 @@ class TestScreens:
         assert any("  │ early" in f and "exit code" not in f for f in frames)
         terminal.press("/quit\r")
         assert terminal.end() == 0
+
+    def test_a_full_disk_is_one_line_and_loses_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The thread is resumed by the command that is printed."""
+        monkeypatch.chdir(tmp_path)
+        command = [sys.executable, "-m", "graphs", write_checklist("One: `true`"), *OPTIONS]
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with Path("/dev/full").open("w") as full:
+            run = subprocess.run(
+                command, env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert run.returncode == 1
+        assert run.stderr.splitlines()[-1] == (
+            "error: the output cannot be written: No space left on device"
+        )
+        assert "Traceback" not in run.stderr
+
+    @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+    def test_a_pipe_of_any_encoding_is_readable(
+        self, encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Icons become signs of that encoding, all of them together."""
+        monkeypatch.chdir(tmp_path)
+        command = [sys.executable, "-m", "graphs", write_checklist("One: `true`"), *OPTIONS]
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}
+        run = subprocess.run(command, env=env, capture_output=True, check=True)
+        shown = run.stdout.decode(encoding)
+        assert "-> Shell true" in shown
+        assert "  [x] [0] One" in shown
+        assert "\\u" not in shown

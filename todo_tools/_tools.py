@@ -184,7 +184,7 @@ def _respond(
         update |= record_block(runtime.state, at)  # the block that the prompt before it showed
     if answer.operation is not None:
         turn_id = None if at is None else messages[at].id
-        runtime.stream_writer(todos_event(answer.todos, position, turn_id, shown_format))
+        runtime.stream_writer(todos_event(answer.todos, position, shown_format, turn=turn_id))
         update |= {"todos": answer.operation, "todo_loop": PROGRESS}
     if answer.check_failed:
         update |= {"todo_loop": {"refused": answer.details.get("error")}}

@@ -41,7 +41,7 @@ asked whether to continue.
 """
 
 
-_ACTION = "continue"
+_ACTION = "Items remain. Continue?"  # the heading of the question in agent-chat-ui
 _DECISIONS = ("approve", "edit", "reject", "respond")
 
 
@@ -109,8 +109,9 @@ class ContinueQuestion(TypedDict):
 def todos_event(
     todos: list[TodoItem],
     position: int = 0,
-    turn: str | None = None,
     todos_format: TodosFormat = "todo_tools",
+    *,
+    turn: str | None = None,
 ) -> TodosEvent:
     """Describe a changed list."""
     return {

@@ -9,7 +9,6 @@ from uuid import uuid4
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.model import ModelError
-from graphs.programs.agents import open_agent
 from graphs.programs.claim import claimed
 from graphs.programs.conversation import Conversation
 from graphs.programs.lines import open_console, print_error, said, show, show_whole
@@ -68,16 +67,7 @@ async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqlit
     policy = AutoContinue(
         grace_seconds=options.grace, explain=False, stop_when=lambda _: bool(waiting)
     )
-    agent, workdir = session.agent, session.workdir.path
-    with open_agent(
-        agent,
-        session.model,
-        workdir,
-        policy,
-        saver,
-        env=session.env,
-        ask_plan=session.ask_plan,
-    ) as graph:
+    with session.open_agent(policy, saver) as graph:
         console = open_console()
         others = await newest_of_threads(saver, graph, _RECENT_THREADS)
         if others:

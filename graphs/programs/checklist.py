@@ -5,12 +5,10 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
@@ -18,7 +16,6 @@ from langgraph.types import StateSnapshot
 from rich.console import Console
 
 from graphs.model import ModelError
-from graphs.programs.agents import open_agent
 from graphs.programs.approval import (
     Answer,
     Approval,
@@ -29,7 +26,15 @@ from graphs.programs.approval import (
 )
 from graphs.programs.claim import claimed
 from graphs.programs.cut_off import cut_off_lines
-from graphs.programs.lines import close_output, open_console, print_error, said, show, show_whole
+from graphs.programs.lines import (
+    OutputError,
+    close_output,
+    open_console,
+    print_error,
+    said,
+    show,
+    show_whole,
+)
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -41,16 +46,13 @@ from graphs.programs.options import (
 from graphs.programs.plan import NotEditedError, plan_of
 from graphs.programs.question import Room, call_rows, is_cut
 from graphs.programs.region import Region
+from graphs.programs.request import read_plan, request_of
 from graphs.programs.run_lines import RunLines
 from graphs.programs.session import Session, choose_session, open_saver
-from todo_tools import AutoContinue, TodoItem, TodoLimits
-from todo_tools.checklist import read_checklist
+from todo_tools import AutoContinue, TodoItem
 from todo_tools.rendering import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.state import loop_in, todos_in
-from todo_tools.transcript import is_from_user
 
-_DEMO = Path(__file__).with_name("checklist.md")
-_LIMITS = TodoLimits()
 _NOBODY = "nobody could be asked: there is no terminal, and --yes was not given"
 _TAKE_BACK = "to be asked again, press Ctrl-C and resume"
 
@@ -77,10 +79,14 @@ def main(argv: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return close_output()
+    except OutputError as error:
+        close_output()
+        print_error(error)
+        return EXIT_NOT_DONE
 
 
 async def _work_through(options: argparse.Namespace) -> int:
-    plan = _read_plan(options.plan, resuming=bool(options.thread))
+    plan = read_plan(options.plan, resuming=bool(options.thread))
     options.thread = options.thread or uuid4().hex[:8]
     async with open_saver(options.db) as saver:
         with claimed(options.db, options.thread):
@@ -90,7 +96,8 @@ async def _work_through(options: argparse.Namespace) -> int:
                 session.forget_endings()
                 return code
             finally:
-                show(open_console(), *said(session.workdir.leave()))
+                if left := session.workdir.leave():
+                    show(open_console(), *said(left))
 
 
 def _parser() -> Parser:
@@ -112,51 +119,20 @@ def _parser() -> Parser:
     return parser
 
 
-def _read_plan(source: str | None, *, resuming: bool) -> str | None:
-    """The checklist as text; `None` if a thread is to be resumed unchanged."""
-    if source is None and resuming:
-        return None
-    name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
-    try:
-        plan = sys.stdin.read() if source == "-" else Path(source or _DEMO).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UnusableInputError(f"cannot read {name}: {reason}") from None
-    steps = read_checklist(plan)
-    if not steps:
-        raise UnusableInputError(f"{name} has no open step, for example '- [ ] Build it: `make`'")
-    if len(steps) > _LIMITS.max_todos:
-        raise UnusableInputError(f"{name} has {len(steps)} steps, at most {_LIMITS.max_todos} fit")
-    if any(len(step) > _LIMITS.max_text_length for step in steps):
-        raise UnusableInputError(
-            f"{name} has a step of more than {_LIMITS.max_text_length} characters"
-        )
-    return plan
-
-
 async def _run(
     options: argparse.Namespace, session: Session, plan: str | None, saver: AsyncSqliteSaver
 ) -> int:
     errors = _ModelErrors()
     config: RunnableConfig = {**session.config, "callbacks": [errors]}
     policy = AutoContinue(grace_seconds=options.grace, explain=False)
-    agent, workdir = session.agent, session.workdir.path
-    with open_agent(
-        agent,
-        session.model,
-        workdir,
-        policy,
-        saver,
-        env=session.env,
-        ask_plan=session.ask_plan,
-    ) as graph:
-        request = _request(await graph.aget_state(config), plan, session)
+    with session.open_agent(policy, saver) as graph:
+        request = request_of(await graph.aget_state(config), plan, session)
         console = open_console()
         for text in session.opening(options.db):
             show_whole(console, text)
         try:
             snapshot = await _until_it_ends(graph, request, config, Approved(options.yes))
-        except (asyncio.CancelledError, EOFError):
+        except (asyncio.CancelledError, EOFError, OutputError):
             print(f"\ninterrupted; resume with: {session.resume_command}", file=sys.stderr)
             raise
         except Exception as error:
@@ -262,38 +238,6 @@ class _ModelErrors(BaseCallbackHandler):
 
     def on_llm_error(self, error: BaseException, **_: Any) -> None:
         self.last = error
-
-
-def _request(snapshot: StateSnapshot, plan: str | None, session: Session) -> dict[str, Any] | None:
-    """What to send to the thread: a new checklist, or `None` to resume where it stopped."""
-    messages: list[BaseMessage] = snapshot.values.get("messages", [])
-    thread = session.thread
-    if not messages:
-        if plan is None:
-            raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
-        return _beginning(plan, session)
-    asked = (message.text for message in reversed(messages) if is_from_user(message))
-    latest = next(filter(read_checklist, asked), None)
-    # Not `next`, which is empty where all results of a step are stored but not yet its checkpoint.
-    is_in_a_step = bool(snapshot.tasks)
-    unfinished = is_in_a_step or snapshot.values["todo_loop"].get("outcome") != "finished"
-    if plan is not None and plan != latest:
-        if unfinished:
-            raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
-        return _beginning(plan, session)
-    if unfinished and not is_in_a_step:  # stopped by a limit, which a message resets
-        return {"messages": [("user", "Go on.")]}
-    return None
-
-
-def _beginning(plan: str, session: Session) -> dict[str, Any]:
-    """A checklist, with each step as a todo, which any model then finds in its list.
-
-    Where each plan is to be approved the list is empty: what is in it could be started unasked.
-    """
-    steps = [] if session.ask_plan else read_checklist(plan)
-    todos: list[TodoItem] = [{"text": step, "status": "not_started"} for step in steps]
-    return {"messages": [("user", plan)], "todos": todos}
 
 
 def _conclude(snapshot: StateSnapshot) -> int:

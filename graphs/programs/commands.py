@@ -14,21 +14,30 @@ HELP = """\
 /edit N TEXT                give item N another text
 /edit N start|done|abandon|open   set the status of item N
 /edit drop N                remove item N
-/history                    list the checkpoints of this branch and each change of the list
+/history                    list the checkpoints of this branch and what changed at each
 /fork N [MESSAGE]           go back to checkpoint N and branch there
 /branches                   list the branches, each with its own list
 /switch N                   continue on branch N
 /go                         continue where the agent was stopped
 /ask                        ask again about the tools that you always approved
-/help                       show this
-/quit                       leave; the thread is kept
+/help, ?                    show this
+/quit, /exit                leave; the thread is kept
 
-Anything else is a message to the agent. One that begins with a slash needs a space before it.
+Anything else is a message to the agent. One that begins with a slash needs a space before it; quit
+and exit alone leave, too. Tab completes a command. Alt-Enter, or a backslash at the end of a line,
+begins another line.
 While the agent works, Enter keeps a message until it stops, and Ctrl-C stops it at once.
 Before it is sent back to work there is a countdown: type anything to stop it and send that instead.
 Ctrl-C clears the line, a second Ctrl-C leaves; so does Ctrl-D."""
 
 _Name = Literal["todos", "history", "branches", "go", "ask", "help", "quit"]
+COMMANDS = (
+    *("/ask", "/branches", "/edit add ", "/edit drop ", "/exit", "/fork ", "/go", "/help"),
+    *("/history", "/quit", "/switch ", "/todos"),
+)
+"""What a command can begin with, to be completed."""
+
+_MEANT: dict[str, _Name] = {"quit": "quit", "exit": "quit", "?": "help", "/?": "help"}
 _STATUS_WORDS: dict[str, TodoStatus] = {
     "start": "in_progress",
     "done": "completed",
@@ -102,10 +111,10 @@ class Drop:
 
 
 Edit = Add | Rewrite | Mark | Drop
-Line = Say | Plain | Fork | Switch | Edit
+Asked = Say | Plain | Fork | Switch | Edit
 
 
-def read_line(line: str) -> Line:
+def read_line(line: str) -> Asked:
     """Read what the user typed.
 
     Args:
@@ -122,6 +131,8 @@ def read_line(line: str) -> Line:
         assert read_line("/edit 2 done") == Mark(2, "completed")
         ```
     """
+    if meant := _MEANT.get(line.strip().lower()):
+        return Plain(meant)
     if not line.startswith("/"):
         return Say(line.strip())
     name, argument = _first_word(line.removeprefix("/"))
@@ -133,6 +144,8 @@ def read_line(line: str) -> Line:
             return Fork(_number(number, "/fork N [MESSAGE]"), message)
         case "switch":
             return Switch(_number(argument, "/switch N"))
+        case "exit" if not argument:
+            return Plain("quit")
         case "todos" | "history" | "branches" | "go" | "ask" | "help" | "quit":
             if argument:
                 raise CommandError(f"/{name} takes no argument, got {_brief(argument)}")

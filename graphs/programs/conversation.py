@@ -5,17 +5,13 @@ prompt_toolkit keeps the input line and the list in place; everything is drawn b
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
 from langgraph.types import Command
-from prompt_toolkit import PromptSession
-from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
-from prompt_toolkit.styles import Style
 from rich.console import Console
 
 from graphs.programs.approval import (
@@ -28,9 +24,9 @@ from graphs.programs.approval import (
 )
 from graphs.programs.commands import (
     HELP,
+    Asked,
     CommandError,
     Fork,
-    Line,
     Plain,
     Say,
     Switch,
@@ -39,22 +35,19 @@ from graphs.programs.commands import (
 )
 from graphs.programs.cut_off import cut_off_lines
 from graphs.programs.foot import Foot
-from graphs.programs.lines import error_lines, said, show
+from graphs.programs.lines import error_lines, said
 from graphs.programs.plan import NotEditedError
 from graphs.programs.question import Room, call_rows, is_cut
 from graphs.programs.run_lines import RunLines
-from graphs.programs.steady import open_output, print_above
+from graphs.programs.screen import ChatScreen
 from graphs.programs.thread import Request, Thread, current_branch, moments
-from graphs.programs.thread_views import branches_view, history_view
+from graphs.programs.thread_views import branches_view, history_view, last_exchange
 from todo_tools import TodoItem
-from todo_tools.rendering import Line as Shown
-from todo_tools.rendering import Span, View, show_todos
+from todo_tools.rendering import Line, show_todos
 from todo_tools.state import todos_in
 
 _STOPPED = "Stopped. Send a message, or /go to continue."
 _NOT_CONTINUED = "Not continued. Enter sends what you type instead; /go continues."
-_SECONDS_A_FRAME = 0.25
-_STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
 class Conversation:
@@ -77,16 +70,9 @@ class Conversation:
         self.approved = Approved()
         self.leaving = False
         self.foot = Foot()
-        self.session: PromptSession[str] = PromptSession(
-            "> ",
-            bottom_toolbar=self._toolbar,
-            key_bindings=self._keys(),
-            style=_STYLE,
-            reserve_space_for_menu=0,
-            refresh_interval=_SECONDS_A_FRAME,
-            output=open_output(),
+        self.screen = ChatScreen(
+            console, foot=self._foot_lines, typed=self._typed, interrupt=self._interrupt
         )
-        self.session.default_buffer.on_text_changed += self._typed
 
     @property
     def working(self) -> bool:
@@ -98,20 +84,21 @@ class Conversation:
         with patch_stdout(raw=True):
             await self._guarded(self._arrive())
             with suppress(EOFError):
-                while await self._take(await self.session.prompt_async()):
+                while await self._take(await self.screen.read()):
                     self.leaving = False
             if self.work:
                 self.work.cancel()
                 await asyncio.wait({self.work})
 
     async def _arrive(self) -> None:
-        """Show where the thread is, and what it waits for."""
+        """Show where the thread is, what was said last, and what it waits for."""
         await self._look()
+        await self.screen.show(*last_exchange((await self.thread.now()).values))
         if await self._ask():
             return
         now = await self.thread.now()
         if now.tasks:
-            await self._show(
+            await self.screen.show(
                 *said("The agent was stopped here; /go continues."), *cut_off_lines(now)
             )
 
@@ -120,7 +107,7 @@ class Conversation:
         try:
             asked = read_line(line) if line.strip() else None
         except CommandError as error:
-            await self._show(*error_lines(error))
+            await self.screen.show(*error_lines(error))
             return True
         if asked == Plain("quit"):
             return False
@@ -133,25 +120,25 @@ class Conversation:
         try:
             await doing
         except Exception as error:
-            await self._show(*error_lines(error))
+            await self.screen.show(*error_lines(error))
 
-    async def _carry_out(self, asked: Line) -> None:
+    async def _carry_out(self, asked: Asked) -> None:
         match asked:
             case Say(text):
                 await self._say(text)
             case Plain("help"):
-                await self._show(*said(HELP))
+                await self.screen.show(*said(HELP))
             case Plain("ask"):
                 self.approved.names.clear()
-                await self._show(*said("You are asked about every call again."))
+                await self.screen.show(*said("You are asked about every call again."))
             case Plain("todos"):
-                await self._show(*show_todos(self.run.followed.todos or []).lines)
+                await self.screen.show(*show_todos(self.run.followed.todos or []).lines)
             case Plain("history"):
                 view = history_view(moments(await self.thread.history()))
-                await self._show(*(view.lines or said("No checkpoints yet.")))
+                await self.screen.show(*(view.lines or said("No checkpoints yet.")))
             case Plain("branches"):
                 view = branches_view(await self.thread.history())
-                await self._show(*(view.lines or said("No branches yet.")))
+                await self.screen.show(*(view.lines or said("No branches yet.")))
             case _ if self.working:
                 raise CommandError("the agent is working; stop it with Ctrl-C first")
             case Plain():
@@ -183,7 +170,7 @@ class Conversation:
         room = Room.of(self.console, taken=self.console.height // 3)
         cut = is_cut(call, todos, room)
         shown = call_rows(call, todos, room.whole if whole else room)
-        await self._show(*shown, *said(question_about(call, cut=cut)))
+        await self.screen.show(*shown, *said(question_about(call, cut=cut)))
 
     async def _decide(self, text: str) -> None:
         call = self.approval.next_call
@@ -193,15 +180,12 @@ class Conversation:
         try:
             answer = answer_about(call, text)
         except NotEditedError as error:
-            await self._show(*said(f"{error}\n{question_about(call)}"))
+            await self.screen.show(*said(f"{error}\n{question_about(call)}"))
             return
         if answer:
-            await self._show(*self.approved.after(answer, call["name"], "/ask asks again"))
+            await self.screen.show(*self.approved.after(answer, call["name"], "/ask asks again"))
             self.approval = self.approval.decided(answer)
         await self._ask()
-        self._start_if_decided()
-
-    def _start_if_decided(self) -> None:
         if decided := self._take_decisions():
             self._start(decided)
 
@@ -231,11 +215,10 @@ class Conversation:
         await self._ask()  # the question may not exist at this checkpoint
         if isinstance(asked, Fork | Switch):
             number = current_branch(await self.thread.history())
-            await self._show(*said(f"On branch {number}."))
-        if isinstance(asked, Fork) and asked.message:
-            self._start(asked.message)
-        else:
-            self._start_if_decided()
+            await self.screen.show(*said(f"On branch {number}."))
+        message = asked.message if isinstance(asked, Fork) else ""
+        if start := message or self._take_decisions():
+            self._start(start)
 
     def _start(self, message: Request) -> None:
         self.foot.begin()
@@ -256,10 +239,12 @@ class Conversation:
             while await self._ask() and (decided := self._take_decisions()):
                 await self._follow(decided)
         except asyncio.CancelledError:
-            await self._show(*said(_NOT_CONTINUED if self.run.followed.countdown else _STOPPED))
+            await self.screen.show(
+                *said(_NOT_CONTINUED if self.run.followed.countdown else _STOPPED)
+            )
             raise
         except Exception as error:  # keep the chat alive when a run fails
-            await self._show(*error_lines(error), *said(_STOPPED))
+            await self.screen.show(*error_lines(error), *said(_STOPPED))
         finally:
             await self._guarded(self._look())
 
@@ -267,7 +252,7 @@ class Conversation:
         """Show a run as it happens."""
         async with aclosing(self.thread.run(message)) as stream:
             async for mode, chunk in stream:
-                await self._show(*self.run.after(mode, chunk))
+                await self.screen.show(*self.run.after(mode, chunk))
                 self._typed()
 
     async def _look(self) -> None:
@@ -275,54 +260,36 @@ class Conversation:
         notice = self.run.followed.notice
         self.run.resume_at((await self.thread.now()).values)
         self.run.followed = replace(self.run.followed, notice=notice)
-        self.session.app.invalidate()
+        self.screen.redraw()
 
-    def _typed(self, _: object = None) -> None:
+    def _typed(self) -> None:
         """Stop the countdown when something is typed, also if that was before it began."""
-        if not self.session.default_buffer.text:
+        if not self.screen.typed.text:
             return
         self.leaving = False
         if self.run.followed.countdown and self.work and not self.work.cancelling():
             self.work.cancel()
 
-    def _keys(self) -> KeyBindings:
-        keys = KeyBindings()
-        for key in ("c-c", "<sigint>"):
-            keys.add(key)(self._interrupt)
-        return keys
-
-    def _interrupt(self, event: KeyPressEvent) -> None:
+    def _interrupt(self) -> None:
         """Stop the agent; if it is not working, clear the line; the second time, leave."""
         if self.work and self.working:
             if self.waiting:  # not sent without another Enter: it was meant for a later moment
-                typed = event.app.current_buffer.text
-                event.app.current_buffer.text = "\n".join([*self.waiting, typed]).strip()
+                typed = self.screen.typed
+                typed.text = "\n".join([*self.waiting, typed.text]).strip()
                 self.waiting.clear()
             if not self.work.cancelling():
                 self.work.cancel()
         elif self.leaving:
-            event.app.exit(exception=EOFError)
+            self.screen.leave()
         else:
-            event.app.current_buffer.reset()
+            self.screen.typed.reset()
             self.leaving = True
 
-    async def _show(self, *shown: Shown | View) -> None:
-        """Print above what is typed."""
-        if shown:
-            with self.console.capture() as drawn:
-                show(self.console, *shown)
-            await print_above(self.session.app, drawn.get())
-        self.session.app.invalidate()
-
-    def _toolbar(self) -> ANSI:
-        height = self.console.height // 4 if self.approval.calls else self.console.height // 3 + 3
-        foot = self.foot.lines(
+    def _foot_lines(self) -> Iterator[Line]:
+        height = self.console.height // (4 if self.approval.calls else 2)
+        return self.foot.lines(
             self.run.followed, self._doing(), self.waiting, height, working=self.working
         )
-        with self.console.capture() as drawn:
-            show(self.console, Shown((_rule(self.console),)))
-            self.console.print(View(tuple(foot)), no_wrap=True)
-        return ANSI(drawn.get().rstrip("\n"))
 
     def _doing(self) -> str:
         if self.working:
@@ -330,7 +297,3 @@ class Conversation:
         if self.approval.calls:
             return answers_about(self.approval.next_call)
         return "Ctrl-C again leaves" if self.leaving else "your turn"
-
-
-def _rule(console: Console) -> Span:
-    return Span("─" * console.width, "dim", plain="-" * console.width)

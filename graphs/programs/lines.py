@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import sys
+from typing import Any
 
 from rich.console import Console
 from typing_extensions import override
@@ -13,8 +14,21 @@ _WHOLE = 1_000_000
 _CLOSED = 141  # as of a program that SIGPIPE has ended
 
 
+class OutputError(Exception):
+    """Nothing more can be printed, for example because the disk is full."""
+
+
 class _Output(Console):
     """A console whose reader may leave: the program then ends as others in a pipe do."""
+
+    @override
+    def print(self, *objects: Any, **settings: Any) -> None:
+        try:
+            super().print(*objects, **settings)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(f"the output cannot be written: {error.strerror}") from None
 
     @override
     def on_broken_pipe(self) -> None:

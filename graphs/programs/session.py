@@ -7,7 +7,7 @@ import sqlite3
 import tempfile
 from argparse import Namespace
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -17,10 +17,13 @@ from uuid import uuid4
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph.state import CompiledStateGraph
 
 from graphs.model import STAND_IN
+from graphs.programs.agents import open_agent
 from graphs.programs.options import DEFAULT_GRACE, UnusableInputError
 from graphs.tools.endings import FOLDER
+from todo_tools import AutoContinue
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,20 @@ class Session:
         }
         configurable = {"thread_id": self.thread, FOLDER: str(self.endings)}
         return {"configurable": configurable, "metadata": kept}
+
+    def open_agent(
+        self, policy: AutoContinue, checkpointer: BaseCheckpointSaver[Any]
+    ) -> AbstractContextManager[CompiledStateGraph[Any, Any, Any, Any]]:
+        """Make its agent, whose commands end with the block."""
+        return open_agent(
+            self.agent,
+            self.model,
+            self.workdir.path,
+            policy,
+            checkpointer,
+            env=self.env,
+            ask_plan=self.ask_plan,
+        )
 
     def forget_endings(self) -> None:
         """Remove the exit codes of commands, once all their results are stored."""

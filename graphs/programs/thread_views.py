@@ -1,15 +1,27 @@
 """What a person sees of threads: their checkpoints, their branches, and a list of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import StateSnapshot
 
+from graphs.programs.spoken import spoken
 from graphs.programs.thread import tips
 from graphs.programs.tool_views import call_view
 from todo_tools import TodoItem
-from todo_tools.rendering import Line, Span, View, list_lines, one_line, status_lines
+from todo_tools.rendering import (
+    Followed,
+    Line,
+    Span,
+    View,
+    changes,
+    list_lines,
+    one_line,
+    status_lines,
+)
 from todo_tools.state import loop_in, messages_in, todos_in
 from todo_tools.transcript import is_from_user, is_injected, last_user_message
 
@@ -17,14 +29,14 @@ _BRIEF_CHARACTERS = 56
 
 
 def history_view(way: Sequence[StateSnapshot]) -> View:
-    """Show checkpoints, numbered from 1: what happened, and the list where it changed."""
+    """Show checkpoints, numbered from 1: what happened, and what of the list changed."""
     lines = list[Line]()
     before: StateSnapshot | None = None
     for number, snapshot in enumerate(way, start=1):
         todos = todos_in(snapshot.values)
         lines.append(_row(number, " ", (Span(_happened(before, snapshot)),)))
-        if todos != (todos_in(before.values) if before else []):
-            lines += _beneath((*list_lines(todos), *status_lines(todos)))
+        known = todos_in(before.values) if before else []
+        lines += _beneath(changes(Followed(known), Followed(todos)))
         before = snapshot
     return View(tuple(lines))
 
@@ -44,15 +56,35 @@ def branches_view(history: Sequence[StateSnapshot]) -> View:
 
 
 def threads_view(newest: Sequence[StateSnapshot]) -> View:
-    """Show threads, one a line: id, status, the user's first message."""
+    """Show threads, one a line: when it was used, id, status, the user's first message."""
     lines = list[Line]()
     for snapshot in newest:
         name = str(snapshot.config.get("configurable", {}).get("thread_id", ""))
         said = next((m.text for m in messages_in(snapshot.values) if is_from_user(m)), "")
-        lead = (Span(f"  {one_line(name)}", "accent"), Span("  "))
+        lead = (Span(f"  {_time(snapshot)}"), Span(f"  {one_line(name)}", "accent"), Span("  "))
         status = _status(todos_in(snapshot.values))
         lines.append(Line((*status, Span(f" {_brief(said)}", "muted")), lead))
     return View(tuple(lines))
+
+
+def last_exchange(state: Mapping[str, Any]) -> Iterator[Line | View]:
+    """What the user said last, and what the agent answered."""
+    messages = messages_in(state)
+    at = last_user_message(messages)
+    if at is None:
+        return
+    for line in messages[at].text.splitlines():
+        yield Line((Span(one_line(line), "muted"),), (Span("› ", "accent", plain="> "),))  # noqa: RUF001
+    answers = [m.text for m in messages[at:] if isinstance(m, AIMessage) and m.text.strip()]
+    if answers:
+        yield spoken(answers[-1])
+
+
+def _time(snapshot: StateSnapshot) -> str:
+    """When a checkpoint was made, in the time of this machine."""
+    if not snapshot.created_at:
+        return " " * len("2026-01-01 00:00")
+    return datetime.fromisoformat(snapshot.created_at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _row(number: int, mark: str, body: tuple[Span, ...]) -> Line:

@@ -57,8 +57,8 @@ def _note_result(text: str, details: Mapping[str, Any]) -> Iterator[Line]:
             yield Line((Span(one_line(f"Error: {error}"), "error"),))
         case {"action": "add"}:
             yield Line((Span(one_line(text), "muted"),), (Span("+ ", "success"),))
-        case {"action": "list", "notes": list() as notes}:
-            count = len(cast("list[object]", notes))
+        case {"action": "list"}:
+            count = len(details.get("notes", ()))
             yield Line((Span(f"{count} note{'' if count == 1 else 's'}", "accent"),))
         case {"action": "remove"}:
             yield Line((Span(one_line(text), "dim"),), (Span("- ", "warning"),))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from tests.clients import served
 from tests.clients.__main__ import BROWSERS
@@ -19,7 +19,7 @@ from tests.clients.build import INTERFACES, Interface
 from tests.clients.pages import PAGES, ChatPage
 from tests.server import ROOT, Server, free_port, serving
 
-SIZE = {"width": 1100, "height": 1000}
+SIZE = ViewportSize(width=1100, height=1000)
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +90,7 @@ def chat(
 ) -> Iterator[ChatPage]:
     """A window with an interface in it, in a profile of its own."""
     name: str = request.param
-    context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
+    context = browser.new_context(viewport=SIZE)
     context.set_default_timeout(20_000)
     yield PAGES[name](context.new_page(), origins[name], server)
     context.close()

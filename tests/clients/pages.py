@@ -65,6 +65,8 @@ class ChatPage(ABC):
     """Whether messages of the loop that are stored in the history are hidden."""
     question_height: int
     """How high a window is that shows a whole question."""
+    bounds_steps: bool
+    """Whether runs are sent with `recursion_limit: 100`."""
     asks_without_a_call: bool
     """Whether a question is shown that belongs to no tool call of the agent's last answer."""
 
@@ -89,7 +91,8 @@ class ChatPage(ABC):
 
     def read_question(self) -> str:
         """Open what the question says, and close it again."""
-        return self.question.inner_text()
+        said: str = self.question.inner_text()
+        return said
 
     @abstractmethod
     def approve(self) -> None:
@@ -142,7 +145,8 @@ class ChatPage(ABC):
     @property
     def bubbles(self) -> list[str]:
         """The texts that are shown as the user's."""
-        return self.page.locator(self.user_text).all_inner_texts()
+        texts: list[str] = self.page.locator(self.user_text).all_inner_texts()
+        return texts
 
     @property
     def lists_seen(self) -> list[list[Item]]:
@@ -194,6 +198,7 @@ class AgentChat(ChatPage):
     stop = "Cancel"
     hides_notes = True
     asks_without_a_call = True
+    bounds_steps = False
     question_height = 1100
 
     def open(self, graph: str) -> None:
@@ -209,7 +214,7 @@ class AgentChat(ChatPage):
 
     def read_question(self) -> str:
         self.question.get_by_role("button", name="Description", exact=True).click()
-        said = self.question.inner_text()
+        said: str = self.question.inner_text()
         self.question.get_by_role("button").last.click()
         return said
 
@@ -244,6 +249,7 @@ class DeepAgents(ChatPage):
     stop = "Stop"
     hides_notes = False
     asks_without_a_call = False
+    bounds_steps = True
     question_height = 760
 
     def open(self, graph: str) -> None:

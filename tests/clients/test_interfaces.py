@@ -186,3 +186,30 @@ def test_a_reached_limit_is_seen(chat: ChatPage, agent: str) -> None:
     expect(notice).to_be_visible()
     chat.picture("limit")
     assert chat.bubbles == ["Go."]
+
+
+@AGENTS
+def test_a_list_too_long_for_one_run_ends_with_a_notice(chat: ChatPage, agent: str) -> None:
+    """The page sends the limit; its next message goes on with the list."""
+    if not chat.bounds_steps:
+        pytest.skip(f"{chat.name} sends no recursion limit")
+    checklist = "\n".join(f"- [ ] Step {number}" for number in range(30))
+    chat.open(f"{agent}_unstored")
+    chat.run(checklist)
+    assert chat.values["todo_loop"]["outcome"] == "out_of_steps"
+    expect(chat.page.get_by_text("todo(s) remain")).to_be_visible()
+    chat.wait_for_list(stored_items(chat.values))
+    chat.run("Go on.")
+    assert statuses(chat) == ["completed"] * 30
+    chat.wait_for_list(stored_items(chat.values))
+    assert chat.bubbles == [checklist, "Go on."]
+
+
+@pytest.mark.parametrize("graph", ["coding_agent", "until_done"])
+def test_the_graphs_of_this_repository_show_their_lists(chat: ChatPage, graph: str) -> None:
+    """No continuation is needed for so few items, so there is nothing to hide."""
+    chat.open(graph)
+    chat.run(TWO_STEPS)
+    chat.wait_for_list(stored_items(chat.values))
+    assert statuses(chat) == ["completed", "completed"]
+    assert chat.bubbles == [TWO_STEPS]

@@ -14,12 +14,11 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar, overload
 
 from todo_tools._todos import TodoItem
+from todo_tools.rendering._chunks import NOTHING_TO_SHOW, can_be_shown
 from todo_tools.rendering._lines import Line, encodable
 from todo_tools.rendering._run import (
-    NOTHING_TO_SHOW,
     Followed,
     advance,
-    can_be_shown,
     changes,
     list_part,
     status_part,
@@ -112,23 +111,36 @@ class _Viewer:
         self.screen = screen
         self.known = known
         self.seen = self.useful = False
+        self.shows = True
 
     def begin(self) -> None:
         if self.known.todos is not None:
-            self.screen.show(self.known)
+            self._show(self.screen.show)
 
     def see(self, chunk: object) -> None:
         before, self.known = self.known, advance(self.known, chunk)
         self.seen = True
         self.useful = self.useful or can_be_shown(chunk)
         if (self.known.shown, self.known.doing) != (before.shown, before.doing):
-            self.screen.show(self.known)
+            self._show(self.screen.show)
 
     def finish(self) -> None:
         if self.seen and not self.useful:
             self.known = replace(self.known, notice=NOTHING_TO_SHOW)
-            self.screen.show(self.known)
-        self.screen.finish(replace(self.known, countdown=""))  # nobody counts any more
+            self._show(self.screen.show)
+        self.known = replace(self.known, countdown="")  # nobody counts any more
+        self._show(self.screen.finish)
+
+    def _show(self, how: Callable[[Followed], None]) -> None:
+        """Show what is known; a run goes on where nobody can see it any more.
+
+        The disk may be full or the reader of a pipe gone, at which rich would end the program.
+        """
+        if self.shows:
+            try:
+                how(self.known)
+            except (OSError, SystemExit):
+                self.shows = False
 
 
 def _follow(stream: Iterator[Chunk], viewer: _Viewer) -> Generator[Chunk, None, None]:

@@ -1,0 +1,111 @@
+"""Recording what a program shows in a terminal."""
+
+import os
+import pty
+import select
+import struct
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fcntl import ioctl
+from itertools import groupby
+from termios import TIOCSWINSZ
+from typing import Any
+
+import pyte
+
+_STEP = 0.1
+
+Look = tuple[str, bool, bool]
+"""Colour, bold, struck through."""
+Row = tuple[tuple[Look, str], ...]
+"""A row of the screen: runs of text of one look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a terminal shows from a moment on."""
+
+    at: float
+    """Seconds since the start."""
+    rows: tuple[Row, ...]
+    """The whole screen."""
+
+    def __str__(self) -> str:
+        return "\n".join("".join(text for _, text in row).rstrip() for row in self.rows)
+
+
+class _Screen(pyte.Screen):
+    """A terminal that knows faint text, which pyte leaves out."""
+
+    def select_graphic_rendition(self, *attrs: int, **kwargs: Any) -> None:
+        super().select_graphic_rendition(*(90 if attr == 2 else attr for attr in attrs), **kwargs)  # noqa: PLR2004
+
+
+def record(
+    command: Sequence[str], *, columns: int, rows: int, env: dict[str, str] | None = None
+) -> list[Frame]:
+    """Run a program in a terminal of its own and keep what it shows.
+
+    Args:
+        command: The program and its arguments.
+        columns: Width of the terminal.
+        rows: Height of the terminal.
+        env: More environment variables.
+
+    Returns:
+        A frame for each tenth of a second in which the screen changed.
+
+    Raises:
+        subprocess.CalledProcessError: The program failed.
+    """
+    ours, theirs = pty.openpty()
+    ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "", "LINES": "", **(env or {})}
+    variables = {name: value for name, value in variables.items() if value}
+    with subprocess.Popen(  # noqa: S603  the caller's own command
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, start_new_session=True
+    ) as process:
+        os.close(theirs)
+        frames = list(_frames(ours, columns, rows))
+    os.close(ours)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return frames
+
+
+def _frames(terminal: int, columns: int, rows: int) -> Iterator[Frame]:
+    screen = _Screen(columns, rows)
+    stream = pyte.ByteStream(screen)
+    start, shown = time.monotonic(), None
+    while True:
+        until = time.monotonic() + _STEP
+        is_open = True
+        while is_open and (rest := until - time.monotonic()) > 0:
+            if select.select([terminal], [], [], rest)[0]:
+                read = _read(terminal)
+                is_open = bool(read)
+                stream.feed(read)
+        now = tuple(_row(screen, y) for y in range(rows))
+        if now != shown:
+            yield Frame(round(time.monotonic() - start, 1), now)
+            shown = now
+        if not is_open:
+            return
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # how Linux says that the program has closed its side
+        return b""
+
+
+def _row(screen: pyte.Screen, y: int) -> Row:
+    cells = [screen.buffer[y][x] for x in range(screen.columns)]
+    looks = groupby(cells, lambda cell: (cell.fg, cell.bold, cell.strikethrough))
+    row = [(look, "".join(cell.data for cell in run)) for look, run in looks]
+    while row and not row[-1][1].strip():
+        row.pop()
+    return tuple(row)
