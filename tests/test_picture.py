@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from graphs.programs.animation import animate
-from graphs.programs.picture import DEMO, draw_demo
+from graphs.programs.picture import BRANCHES, DEMO, draw_demo
 from graphs.programs.recording import Frame, Row, record
 from todo_tools.demo import build_demo
 from todo_tools.transcript import is_injected
@@ -73,6 +73,12 @@ class TestRecording:
         styled = record(["printf", r"\033[2;9mgone\033[0m"], columns=20, rows=2)
         assert styled[-1].rows[0] == ((("brightblack", False, True), "gone"),)
 
+    def test_what_a_person_types_is_typed(self) -> None:
+        """Each text after its time."""
+        command = [sys.executable, "-c", "print(input() + input())"]
+        frames = record(command, columns=20, rows=5, typed=[(0.2, "one\n"), (0.2, "two\n")])
+        assert "onetwo" in str(frames[-1])
+
     def test_a_program_that_fails_is_an_error(self) -> None:
         with pytest.raises(Exception, match="returned non-zero exit status 3"):
             record(["sh", "-c", "exit 3"], columns=20, rows=2)
@@ -96,3 +102,14 @@ class TestDemo:
         assert still(kept) == still(draw_demo())
         assert len(kept) < 60_000
         assert "url(" not in kept
+
+
+def test_the_picture_of_the_chat_shows_both_branches_with_their_lists() -> None:
+    kept = BRANCHES.read_text(encoding="utf-8")
+    shown = [re.sub(r"\s+", "", row) for row in still(kept)]  # blanks are places, not texts
+    at = shown.index(">/branches")
+    first, its_list, second, second_list = shown[at + 1 : at + 5]
+    assert (first[0], its_list) == ("1", "✓[0]InviteAnn")
+    assert (second[:2], second_list) == ("▸2", "✓[0]InviteBob")
+    assert len(kept) < 60_000
+    assert "url(" not in kept
