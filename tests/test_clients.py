@@ -67,7 +67,7 @@ class TestConversion:
 
     @pytest.mark.parametrize(
         "wrong",
-        ["a", [{"content": "a"}], [{"content": "", "status": "pending"}], [{"status": "x"}]],
+        ["a", 5, [{"content": "a"}], [{"content": "", "status": "pending"}], [{"status": "x"}]],
     )
     def test_anything_else_is_refused(self, wrong: Any) -> None:
         with pytest.raises(ValueError, match="todos"):

@@ -7,8 +7,8 @@ from hypothesis import given
 
 from tests.strategies import todo_lists
 from tests.support import items
-from todo_tools import TodoItem, TodoLimits
-from todo_tools._todos import incomplete, validate_todos
+from todo_tools import TodoItem, TodoLimits, TodoStatus
+from todo_tools._todos import STATUSES, incomplete, require_rows, validate_todos
 
 
 class TestLimits:
@@ -73,3 +73,14 @@ def test_incomplete_items_keep_their_index() -> None:
         *items("d"),
     ]
     assert [index for index, _ in incomplete(todos)] == [1, 3]
+
+
+class TestTables:
+    def test_a_status_without_a_row_is_refused(self) -> None:
+        rows = {name: row for name, row in STATUSES.items() if name != "abandoned"}
+        with pytest.raises(TypeError, match=r"STATUSES needs one row .*; check \['abandoned'\]"):
+            require_rows(rows, TodoStatus, "STATUSES")
+
+    def test_a_row_without_a_status_is_refused(self) -> None:
+        with pytest.raises(TypeError, match=r"check \['paused'\]"):
+            require_rows({**STATUSES, "paused": STATUSES["abandoned"]}, TodoStatus, "STATUSES")

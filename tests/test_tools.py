@@ -155,6 +155,10 @@ class TestIds:
         assert [message.status for message in results_in(final)] == ["error", "error", "success"]
         assert final["todos"] == items("c") == todos_from_messages(final["messages"])
 
+    def test_a_call_of_another_tool_with_the_same_id_is_another_call(self, run: Any) -> None:
+        final = run(appends("a", "x"), {**call("look"), "id": "x"})
+        assert final["todos"] == items("a")
+
     def test_a_call_without_an_id_is_refused(self, run: Any) -> None:
         """Nothing could pair it with its result."""
         final = run(appends("a", None), appends("b", "x"))
