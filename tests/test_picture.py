@@ -1,7 +1,10 @@
 """The demonstration, and its recording as a picture that moves."""
 
 import re
+import runpy
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,6 +15,7 @@ from langchain_core.messages import HumanMessage
 from graphs.programs.animation import animate
 from graphs.programs.picture import BRANCHES, DEMO, draw_demo
 from graphs.programs.recording import Frame, Row, record
+from todo_tools import demo
 from todo_tools.demo import build_demo
 from todo_tools.transcript import is_injected
 
@@ -82,6 +86,48 @@ class TestRecording:
     def test_a_program_that_fails_is_an_error(self) -> None:
         with pytest.raises(Exception, match="returned non-zero exit status 3"):
             record(["sh", "-c", "exit 3"], columns=20, rows=2)
+
+
+def run_tests(command: list[str], *, cwd: Path, **_: Any) -> subprocess.CompletedProcess[str]:
+    """What the demonstration's command would do, without a process: the test wants lower case."""
+    passes = "lower" in (cwd / "slugify.py").read_text(encoding="utf-8")
+    error = "" if passes else "Traceback ...\nAssertionError: 'Hello-World' != 'hello-world'\n"
+    return subprocess.CompletedProcess(command, 0 if passes else 1, "", error)
+
+
+class TestProgram:
+    @pytest.fixture
+    def shown(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+        """What `python -m todo_tools.demo` prints where no time passes."""
+        monkeypatch.setattr(subprocess, "run", run_tests)
+        monkeypatch.setattr(time, "sleep", lambda _: None)
+        with pytest.raises(SystemExit, match="0"):
+            runpy.run_path(demo.__file__, run_name="__main__")
+        return capsys.readouterr().out
+
+    def test_it_shows_what_the_agent_says_and_does(self, shown: str) -> None:
+        """It says too early that it is done, is sent back, and finishes."""
+        story = [
+            "The model is a script.",
+            "Write a function slugify and test it.",
+            "write_file slugify.py",
+            "AssertionError: ",
+            "exit code 1",
+            "All done! ",
+            "sent back to work",
+            "Two items are open: a test failed.",
+            "exit code 0",
+            "The function is written, and its test passes.",
+            "middleware=[TodoMiddleware()]",
+        ]
+        places = [shown.index(line) for line in story]
+        assert places == sorted(places)
+
+    def test_it_shows_neither_the_todo_tools_nor_the_text_of_files(self, shown: str) -> None:
+        """The list says the first; the second is long."""
+        assert "edit_todos" not in shown
+        assert "write_file" in shown
+        assert "def slugify" not in shown
 
 
 @pytest.mark.slow

@@ -212,7 +212,7 @@ def _text(spans: Sequence[Span], console: "Console") -> "Text":
     from rich.text import Text  # noqa: PLC0415
 
     # Not markup and not a plain string, which rich would read for tags, emoji codes and links.
-    text = Text(overflow="fold", end="\n")
+    text = Text()  # without an overflow of its own, so that the option of the console counts
     for span in spans:
         style = Style(strike=span.strike or None, bold=span.bold or None)
         if span.token:
