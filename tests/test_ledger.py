@@ -158,6 +158,20 @@ def test_time_is_read_where_the_provider_dates_its_answers() -> None:
     assert costs.total.seconds == 10
 
 
+def test_an_answer_without_a_date_belongs_to_the_time_around_it() -> None:
+    messages = history(
+        answer(plan("A"), edit("start", 0), made_at=100),
+        answer(call("shell")),
+        answer(text="Done.", made_at=107),
+    )
+    assert ledger(messages).total.seconds == 7
+
+
+def test_no_time_is_below_zero() -> None:
+    """Clocks are set back."""
+    assert ledger(history(answer(made_at=100), answer(made_at=99))).total.seconds == 0
+
+
 def test_a_thread_of_langchains_list_is_read_from_its_arguments() -> None:
     """Its results hold no list, its calls the whole one."""
 
