@@ -225,6 +225,13 @@ class TestWhoHasSpoken:
         assert continuations(graph, config) == 2
         assert loop_of(graph, config)["outcome"] == "limit_in_turn"
 
+    def test_a_message_counts_once(self) -> None:
+        said = [HumanMessage("Begin.", id="u1"), HumanMessage("Now.", id="u2")]
+        begun = at_start({}, said)
+        assert begun == {"in_a_row": 0, "in_turn": 0, "idle": 0, "heard": ["u1", "u2"]}
+        counted: LoopState = {**begun, "in_turn": 1}
+        assert at_start(counted, said) == counted
+
     def test_what_a_tool_adds_is_no_message_of_the_user_in_a_later_run(self) -> None:
         picture = HumanMessage([{"type": "image", "url": "https://a.b/c.png"}], id="p1")
         begin = HumanMessage("Begin.", id="u1")
