@@ -82,7 +82,7 @@ format: .venv/.ready
 
 # The documentation as a site in site/; a broken link is an error.
 docs: .venv/.ready-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 release-check: | .venv/bin/python
 	$(BIN)/python .ci/release_check.py

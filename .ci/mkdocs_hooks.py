@@ -17,14 +17,17 @@ def on_config(config: MkDocsConfig) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     hook = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]
     config.repo_url = hook["repository"]
+    config.repo_name = project["project"]["name"]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    """Add the pictures that pages show from other directories."""
+    """Add the security policy, and the pictures that pages show from other directories."""
     pages = [file.content_string for file in files.documentation_pages()]
     for name in {name for page in pages for name in _OUTSIDE.findall(page)}:
         if name.endswith(".svg"):
             files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    policy = str(ROOT / "SECURITY.md")  # where code hosts look for it
+    files.append(File.generated(config, "security.md", abs_src_path=policy))
 
 
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> str:
@@ -34,7 +37,11 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
         name = link[1]
         if not (ROOT / name).exists():
             raise FileNotFoundError(f"{page.file.src_uri} links to {name}, which does not exist")
+        if name == "SECURITY.md":
+            return "](security.md"
         in_site = files.get_file_from_path(name) is not None
         return f"]({name}" if in_site else f"]({config.repo_url}/blob/main/{name}"
 
+    if page.file.src_uri == "security.md":
+        return markdown.replace("](docs/", "](")
     return _OUTSIDE.sub(outside, markdown)

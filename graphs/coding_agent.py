@@ -87,6 +87,7 @@ def build_coding_agent(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     env: Mapping[str, str] | None = None,
     todos_format: TodosFormat = "todo_tools",
+    check: Callable[[TodoItem, Any], str | None] | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the agent.
 
@@ -109,6 +110,7 @@ def build_coding_agent(
         checkpointer: Where threads are kept.
         env: Variables that commands get, besides those that they always get.
         todos_format: `"langchain"` where people look at it in LangChain's clients.
+        check: Says why an item is not done, before it is completed.
 
     Returns:
         The compiled graph; its nodes are `model` and `tools`, and those of the middleware.
@@ -133,6 +135,7 @@ def build_coding_agent(
         policy=policy,
         gate=TodoGate() if ask_plan else None,
         todos_format=todos_format,
+        check=check,
     )
     middleware: list[AgentMiddleware[Any, Any, Any]] = [
         todos,

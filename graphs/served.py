@@ -27,6 +27,7 @@ from graphs import until_done as until_done_example
 from graphs.coding_agent import build_coding_agent
 from graphs.model import chat_model, is_stand_in
 from graphs.notes import Notes, fold_notes
+from todo_tools import AutoContinue
 from todo_tools.state import ClientTodoState
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -48,6 +49,8 @@ def _base_directory() -> Path:
 
 _BASE = _base_directory()
 _CODING_MODEL = chat_model(_MODEL, command_tool="execute")
+# Some clients would show a stored continuation as a message of the user.
+_POLICY = AutoContinue(store=False)
 _building = Lock()
 
 
@@ -62,7 +65,7 @@ notes = notes_example.build_graph(
     state_schema=ClientNotesState,
 ).compile(name="notes")
 until_done = until_done_example.build_graph(
-    chat_model(_MODEL), state_schema=ClientTodoState
+    chat_model(_MODEL), policy=_POLICY, state_schema=ClientTodoState
 ).compile(name="until_done")
 
 
@@ -91,6 +94,6 @@ def _build_agent(thread: str) -> Graph:
     """Build an agent; one that is dropped from the cache ends its background tasks."""
     directory = _BASE / thread
     directory.mkdir(exist_ok=True)
-    agent = build_coding_agent(_CODING_MODEL, directory, todos_format="langchain")
+    agent = build_coding_agent(_CODING_MODEL, directory, policy=_POLICY, todos_format="langchain")
     agent.name = "coding_agent"  # `create_agent(name=...)` would also put it on every message
     return agent

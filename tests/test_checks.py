@@ -262,7 +262,7 @@ class TestMistakes:
 
 
 def test_the_loop_ends_for_a_check_that_never_passes() -> None:
-    """And the state says which item it was."""
+    """And the state and the notice for people say which item it was."""
 
     def rule(messages: Any) -> AIMessage | str:
         refused = isinstance(messages[-1], HumanMessage)
@@ -281,6 +281,10 @@ def test_the_loop_ends_for_a_check_that_never_passes() -> None:
     )
     assert final["todo_loop"]["outcome"] == "limit_in_a_row"
     assert final["todo_loop"]["refused"] == "item 0 is not done: 2 tests fail"
+    assert final["messages"][-1].text.endswith(
+        "⚠ Stopped after 5 continuations without progress; 1 todo(s) remain "
+        "(item 0 is not done: 2 tests fail). Send a message to go on."
+    )
 
 
 def test_a_change_of_the_list_forgets_which_item_was_refused() -> None:

@@ -363,7 +363,7 @@ class TestAsking:
         """It approves, then edits the message, which becomes the user's next one."""
         graph = self.asked(config)
         graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
-        action = {"name": "continue", "args": {"message": "Tests first."}}
+        action = {"name": "Items remain. Continue?", "args": {"message": "Tests first."}}
         edited = {"type": "edit", "edited_action": action}
         result = graph.invoke(Command(resume={"decisions": [edited]}), config)
         assert sum(map(is_injected, result["messages"])) == 1

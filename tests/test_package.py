@@ -49,7 +49,8 @@ def test_the_sdist_holds_what_the_wheel_is_built_from(distributions: Path) -> No
     with tarfile.open(sdist) as tar:
         names = {Path(name).parts[1] for name in tar.getnames()}
     texts = {"CHANGELOG.md", "LICENSE", "README.md"}
-    assert names == {"todo_tools", "pyproject.toml", "PKG-INFO", ".gitignore", *texts}
+    build = {"hatch_build.py", "pyproject.toml"}
+    assert names == {"todo_tools", "PKG-INFO", ".gitignore", *build, *texts}
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -10,9 +12,26 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from tests.support import ROOT
-from todo_tools import TODO_SYSTEM_PROMPT, create_todo_tools
+from tests.test_border import PUBLIC
+from todo_tools import (
+    TODO_LIGHT_PROMPT,
+    TODO_SYSTEM_PROMPT,
+    create_todo_tools,
+    format_status,
+)
+from todo_tools.demo import build_demo
+from todo_tools.testing import checklist_model
+from todo_tools.transcript import is_injected
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+README = read("README.md")
+COST = read("docs/cost.md")
+RESULTS = read("benchmarks/RESULTS.md")
+PROJECT = tomllib.loads(read("pyproject.toml"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = [
     pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
@@ -24,30 +43,140 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_every_program_runs(block: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each runs by itself, and its prints show what the comments at and below them say."""
-    exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+def test_every_program_runs(
+    block: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each runs by itself, and its prints show what the comments at and below them say.
+
+    A model that a block names is replaced by the stand-in.
+    """
+    monkeypatch.setattr("langchain.agents.factory.init_chat_model", lambda _: checklist_model())
+    exec(compile(block, "block", "exec"), {"__name__": "block"})
     prints = re.findall(r"^ *print\(.*\)(?:  # (.+))?$((?:\n# .+)*)", block, re.MULTILINE)
     said = " ".join(f"{beside} {below.replace(chr(10) + '#', '')}" for beside, below in prints)
     assert capsys.readouterr().out.split() == said.split()
 
 
-def test_the_measured_tokens_are_those_it_names() -> None:
-    """It names the tokens of the schemas and of the system prompt."""
-    schemas = json.dumps([convert_to_openai_tool(tool) for tool in create_todo_tools()])
-    for text in (schemas, TODO_SYSTEM_PROMPT):
-        assert f" {count_tokens_approximately([HumanMessage(text)])}" in README
+def prose(text: str) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    found = re.findall(r"^#+ (.+)$", prose(page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_to_files_exist(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-        assert (page.parent / target).exists()
+def test_links_to_files_and_headings_exist(page: Path) -> None:
+    """Links that begin with `../../` in the README lead to pages of the code host."""
+    text = prose(page.read_text("utf-8"))
+    for target, anchor in re.findall(r"\]\((?!https?:|\.\./\.\./)([^)#]*)#?([^)]*)\)", text):
+        file = page.parent / target if target else page
+        assert file.exists(), target
+        assert not anchor or anchor in headings(file), f"{target}#{anchor}"
 
 
-def test_its_cost_tables_are_those_of_the_benchmark() -> None:
-    """The benchmark writes `RESULTS.md`; a figure in the README comes from there."""
-    results = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8").splitlines()
-    rows = re.findall(r"^\| (?:5|10|20|50) \|.*$", README, re.MULTILINE)
-    assert len(rows) == 4 * 3 + 4
-    assert set(rows) <= set(results)
+def test_every_page_is_in_the_navigation_and_linked_from_another() -> None:
+    """The site also shows `SECURITY.md`."""
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")}
+    navigation = re.findall(r" (\S+\.md)$", read("mkdocs.yml"), re.MULTILINE)
+    assert sorted(navigation) == sorted({*pages, "security.md"})
+    linked = {
+        link.removeprefix("docs/")
+        for page in PAGES
+        for link in re.findall(r"\]\(([\w/-]+\.md)", page.read_text("utf-8"))
+        if link != page.name
+    }
+    assert pages <= linked
+
+
+def test_the_reference_has_every_public_module() -> None:
+    assert re.findall(r"^::: (.+)$", read("docs/reference.md"), re.MULTILINE) == list(PUBLIC)
+
+
+class TestReadme:
+    def test_it_is_short(self) -> None:
+        """Prose and tables have at most 900 words; code and the targets of links do not count."""
+        assert len(re.sub(r"\]\([^)]*\)", "]", prose(README)).split()) <= 900
+
+    def test_it_names_the_lowest_versions(self) -> None:
+        """They are those of `pyproject.toml`."""
+        project = PROJECT["project"]
+        graphs = project["optional-dependencies"]["graphs"]
+        lowest = {
+            name: re.search(r">=([\d.]+)", requirement)
+            for requirement in [*project["dependencies"], *graphs]
+            for name in re.findall(r"^[a-z-]+", requirement)
+        }
+        for shown, name in [
+            ("LangGraph", "langgraph"),
+            ("LangChain", "langchain"),
+            ("deepagents", "deepagents"),
+        ]:
+            bound = lowest[name]
+            assert bound
+            assert f"{shown} {bound[1]}" in README
+        assert f"Python {project['requires-python'].removeprefix('>=')}," in README
+
+    @pytest.mark.slow
+    def test_the_demo_does_what_it_says(self, tmp_path: Path) -> None:
+        """The agent stops at three of five items, is sent back once, and completes all five."""
+        request: Any = {"messages": [HumanMessage("Begin.")]}
+        states = list(build_demo(tmp_path).stream(request, stream_mode="values"))
+        (sent_back,) = [each for each in states if is_injected(each["messages"][-1])]
+        assert format_status(sent_back["todos"]) == "📋 3/5"
+        assert [item["status"] for item in states[-1]["todos"]] == ["completed"] * 5
+        assert "done at 3 of 5 items, is sent back, and completes all 5 (`make demo`)" in README
+
+    def test_the_cases_are_those_of_the_campaigns(self) -> None:
+        """Its table has a row for each campaign on the page, with the sums of its trials."""
+        page = read("docs/reliability.md")
+        sums: dict[str, tuple[int, int]] = {}
+        trials = r"^\| ([a-z]+) \| [a-z ]+ \| ([\d,]+) \| ([\d,]+) \| [\d,]+ \|$"
+        for name, *counts in re.findall(trials, page, re.MULTILINE):
+            tried, violated = (int(count.replace(",", "")) for count in counts)
+            before = sums.get(name, (0, 0))
+            sums[name] = before[0] + tried, before[1] + violated
+        _, _, section = README.partition("## How it was tried")
+        rows = re.findall(r"^\| .+ \| ([\d,]+) \| ([\d,]+) \|$", section, re.MULTILINE)
+        assert rows == [(f"{tried:,}", f"{violated:,}") for tried, violated in sums.values()]
+        for date in re.findall(r"\d{4}-\d\d-\d\d", section):
+            assert f"\n{date}, `" in page
+
+
+class TestFigures:
+    """The benchmark writes `RESULTS.md`; every figure of cost comes from there."""
+
+    def test_the_tables_of_costs_are_the_benchmarks(self) -> None:
+        rows = re.findall(r"^\| (?:5|10|20|50) \|.*$", COST, re.MULTILINE)
+        assert len(rows) == 4 * 3 + 4
+        assert set(rows) <= set(RESULTS.splitlines())
+
+    @pytest.mark.parametrize("page", ["README.md", "docs/migrating.md"])
+    def test_the_added_cost_at_20_items_is_the_benchmarks(self, page: str) -> None:
+        """With an automatic cache, for LangChain's list and for this one."""
+        for name in ("LangChain", "this pack"):
+            row = re.search(
+                rf"^\| 20 \| {name} \| .* \| \+(\d+ %) \| .* \|$", RESULTS, re.MULTILINE
+            )
+            assert row
+            assert f" {row[1]}" in read(page)
+
+    def test_the_stored_bytes_at_20_items_are_the_benchmarks(self) -> None:
+        (row,) = re.findall(r"^\| 20 \| .* MB .*$", RESULTS, re.MULTILINE)
+        *_, langchain, _, delta, _ = row.split(" | ".strip())
+        assert f" {delta.strip()} with `DeltaTodoState`, and {langchain.strip()} with" in README
+
+    def test_the_cost_of_a_list_that_is_never_used_is_the_benchmarks(self) -> None:
+        """In percent of what LangChain's adds, for both prompts."""
+        for name in ("this pack", "this pack, light"):
+            goal = re.search(rf"LangChain's adds: {name}, automatic \| .*? \| ([\d.]+)%", RESULTS)
+            assert goal
+            assert f" {float(goal[1]):.0f} %" in COST
+
+    def test_the_tokens_of_prompts_and_schemas_are_as_said(self) -> None:
+        schemas = json.dumps([convert_to_openai_tool(tool) for tool in create_todo_tools()])
+        for text in (schemas, TODO_SYSTEM_PROMPT, TODO_LIGHT_PROMPT):
+            assert f" {count_tokens_approximately([HumanMessage(text)])}" in COST

@@ -19,9 +19,9 @@ from todo_tools.clients import to_client_todos
 from todo_tools.events import continue_question, countdown_event, todos_event
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import LiveLines
+from todo_tools.rendering._chunks import NOTHING_TO_SHOW
 from todo_tools.rendering._follow import follow
 from todo_tools.rendering._run import (
-    NOTHING_TO_SHOW,
     Followed,
     advance,
     changes,

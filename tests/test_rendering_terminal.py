@@ -322,6 +322,25 @@ class TestFollowing:
                 full.close()
 
 
+class TestPrinting:
+    @pytest.mark.parametrize(("term", "coloured"), [("xterm-256color", True), ("dumb", False)])
+    def test_a_printed_view_is_coloured_where_that_can_be_seen(
+        self,
+        term: str,
+        coloured: bool,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """In an f-string it is plain, since that may go anywhere."""
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        view = show_todos(MIXED)
+        print(view)
+        assert ("\x1b[" in capsys.readouterr().out) == coloured
+        assert f"{view}" == repr(view) == format_todos(MIXED)
+
+
 class TestClipping:
     def test_a_line_that_is_cut_says_so(self) -> None:
         """Where lines are not to be broken."""

@@ -13,8 +13,8 @@ from todo_tools.events import continue_question
 
 YES, NO = Reply(continues=True), Reply(continues=False)
 SAID = Reply(continues=True, words="Tests first.")
-EDITED: dict[str, Any] = {"name": "continue", "args": {"message": "Tests first."}}
-UNCHANGED: dict[str, Any] = {"name": "continue", "args": {"message": ""}}
+EDITED: dict[str, Any] = {"name": "Items remain. Continue?", "args": {"message": "Tests first."}}
+UNCHANGED: dict[str, Any] = {"name": "Items remain. Continue?", "args": {"message": ""}}
 
 
 @pytest.mark.parametrize(

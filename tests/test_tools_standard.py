@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
@@ -44,4 +44,4 @@ class TestEditTodosIntegration(ToolsIntegrationTests):
 
 @pytest.mark.parametrize("tool", [WRITE, LIST, EDIT])
 def test_each_is_a_structured_tool(tool: BaseTool) -> None:
-    assert type(tool).__name__ == "StructuredTool"
+    assert isinstance(tool, StructuredTool)

@@ -256,16 +256,22 @@ def _notice(outcome: Outcome, todos: list[TodoItem], loop: LoopState) -> str:
     """What a person is told; nothing where the user or the application stopped the loop."""
     reached = {
         "out_of_steps": "before the recursion limit of this run",
-        "limit_in_turn": f"after {loop.get('in_turn', 0)} continuations for one message",
-        "limit_in_a_row": f"after {loop.get('in_a_row', 0)} continuations without progress",
-        "stalled": f"after {loop.get('idle', 0)} continuations without a tool call",
+        "limit_in_turn": f"after {_continuations(loop.get('in_turn', 0))} for one message",
+        "limit_in_a_row": f"after {_continuations(loop.get('in_a_row', 0))} without progress",
+        "stalled": f"after {_continuations(loop.get('idle', 0))} without a tool call",
         "refused": "after the provider refused or filtered the answer",
     }.get(outcome)
     if reached is None:
         return ""
     remaining = len(incomplete(todos))
     rest = f"; {remaining} todo(s) remain" if remaining else ""
+    if remaining and (failed := loop.get("refused")):
+        rest += f" ({failed})"
     return f"⚠ Stopped {reached}{rest}. Send a message to go on."
+
+
+def _continuations(number: int) -> str:
+    return "1 continuation" if number == 1 else f"{number} continuations"
 
 
 def _prompt(todos: list[TodoItem], lines: str, instruction: str) -> str:

@@ -18,6 +18,7 @@ from langgraph.errors import GraphDrained
 from langgraph.graph import END, StateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
+from langsmith import get_current_run_tree
 
 from todo_tools._decision import AutoContinue, Decision, decide
 from todo_tools._replies import read_reply
@@ -25,6 +26,7 @@ from todo_tools._shown_history import with_continuation, with_notice
 from todo_tools._shown_list import record_block
 from todo_tools._speaker import after_message
 from todo_tools._steps import with_steps
+from todo_tools._todos import TodoItem, incomplete
 from todo_tools.events import continue_question, countdown_event
 from todo_tools.state import format_in, loop_in, messages_in, run_in, todos_in
 from todo_tools.transcript import continuation_message
@@ -119,13 +121,15 @@ def _ask(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
         except ValueError as error:
             problem = str(error)
     decision = decision if reply.continues else replace(decision, outcome="declined")
-    return _heard(decision, reply.words) if reply.words else _carry_out(decision, state, policy)
+    if reply.words:
+        return _heard(decision, reply.words, todos)
+    return _carry_out(decision, state, policy)
 
 
-def _heard(decision: Decision, words: str) -> Ending:
+def _heard(decision: Decision, words: str, todos: list[TodoItem]) -> Ending:
     """Take the person's own message into the history; after a no, it is read in the next run."""
     if decision.outcome:
-        get_runtime().stream_writer(decision.event)
+        _report(decision, todos)
     message_id = str(uuid4())
     loop = {**after_message(decision.loop, message_id), "outcome": decision.outcome}
     messages = [HumanMessage(words, id=message_id)]
@@ -133,7 +137,7 @@ def _heard(decision: Decision, words: str) -> Ending:
 
 
 def _carry_out(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
-    get_runtime().stream_writer(decision.event)
+    _report(decision, todos_in(state))
     loop, messages = decision.next_loop, list[BaseMessage]()
     if decision.outcome:
         messages = _explained(decision, state) if policy.explain else []
@@ -143,6 +147,16 @@ def _carry_out(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
         loop = with_continuation(loop, state, decision.prompt, decision.lines)
     update: dict[str, Any] = {"todo_loop": loop, **({"messages": messages} if messages else {})}
     return Ending(continues=not decision.outcome, update=update)
+
+
+def _report(decision: Decision, todos: list[TodoItem]) -> None:
+    """Tell the stream what was decided, and LangSmith, so that runs can be searched for it."""
+    get_runtime().stream_writer(decision.event)
+    if run := get_current_run_tree():
+        finished = len(todos) - len(incomplete(todos))
+        outcome = decision.outcome or "sent_back"
+        figures = {"todo_items": len(todos), "todo_finished": finished, "todo_outcome": outcome}
+        run.add_metadata(figures)
 
 
 def _explained(decision: Decision, state: Any) -> list[BaseMessage]:

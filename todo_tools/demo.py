@@ -34,11 +34,11 @@ _STEPS = [
     "Write slugify.py",
     "Write its tests",
     "Run the tests",
-    "Mend what fails",
+    "Fix what fails",
     "Run the tests again",
 ]
 _BROKEN = 'def slugify(title):\n    return "-".join(title.split())\n'
-_MENDED = 'def slugify(title):\n    return "-".join(title.lower().split())\n'
+_FIXED = 'def slugify(title):\n    return "-".join(title.lower().split())\n'
 _TESTS = """\
 import unittest
 from slugify import slugify
@@ -65,7 +65,7 @@ def _script() -> list[AIMessage | str]:
         turn("", _edit("complete", 2)),
         "All done! The function is written and tested.",
         turn("Two items are open: a test failed.", _edit("start", 3)),
-        turn("", call("write_file", path="slugify.py", text=_MENDED)),
+        turn("", call("write_file", path="slugify.py", text=_FIXED)),
         turn("", _edit("complete", 3), _edit("start", 4)),
         turn("", call("run", command=_RUN_TESTS)),
         turn("", _edit("complete", 4)),

@@ -41,7 +41,7 @@ asked whether to continue.
 """
 
 
-_ACTION = "continue"
+_ACTION = "Items remain. Continue?"  # the heading of the question in agent-chat-ui
 _DECISIONS = ("approve", "edit", "reject", "respond")
 
 

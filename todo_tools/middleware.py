@@ -20,7 +20,7 @@ from todo_tools._prompts import TODO_SYSTEM_PROMPT
 from todo_tools._shown_list import due_block
 from todo_tools._speaker import at_start
 from todo_tools._steps import last_words, may_run_tools, measured
-from todo_tools._todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, incomplete
+from todo_tools._todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, incomplete, is_mapping
 from todo_tools._tools import build_tools
 from todo_tools.clients import ClientTodo
 from todo_tools.gate import TodoGate
@@ -44,6 +44,7 @@ try:
         ModelRequest,
         ModelResponse,
         PrivateStateAttr,
+        TracePolicy,
     )
 except ImportError as error:
     raise ImportError(
@@ -88,6 +89,13 @@ class ClientTodoAgentState(AgentState[Any]):
 _Middleware = TypeVar("_Middleware", bound="TodoMiddleware")
 
 
+def _without_history(inputs: Any) -> Any:
+    """What a hook is given, with the number of messages instead of the messages."""
+    if not is_mapping(inputs) or "messages" not in inputs:
+        return inputs
+    return {**inputs, "messages": len(inputs["messages"])}
+
+
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """The tools, the state, the system prompt, the model's view and the loop for `create_agent`.
 
@@ -123,6 +131,9 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         print(format_todos(result["todos"]))
         ```
     """
+
+    # The hooks need no second copy of the history in a trace.
+    trace_policy = TracePolicy(process_inputs=_without_history)
 
     def __init__(
         self,

@@ -9,10 +9,9 @@ from uuid import uuid4
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.model import ModelError
-from graphs.programs.agents import open_agent
 from graphs.programs.claim import claimed
 from graphs.programs.conversation import Conversation
-from graphs.programs.lines import open_console, print_error, said, show, show_whole
+from graphs.programs.lines import open_console, print_error, said, show, show_costs, show_whole
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -68,16 +67,7 @@ async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqlit
     policy = AutoContinue(
         grace_seconds=options.grace, explain=False, stop_when=lambda _: bool(waiting)
     )
-    agent, workdir = session.agent, session.workdir.path
-    with open_agent(
-        agent,
-        session.model,
-        workdir,
-        policy,
-        saver,
-        env=session.env,
-        ask_plan=session.ask_plan,
-    ) as graph:
+    with session.open_agent(policy, saver) as graph:
         console = open_console()
         others = await newest_of_threads(saver, graph, _RECENT_THREADS)
         if others:
@@ -87,4 +77,6 @@ async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqlit
             show_whole(console, text)
         show(console, *said("/help lists the commands."))
         await Conversation(Thread(graph, session.config), waiting, console).talk()
+        if options.costs:
+            show_costs(console, (await graph.aget_state(session.config)).values)
     show_whole(console, f"resume with: {session.resume_command}")

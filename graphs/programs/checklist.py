@@ -5,12 +5,10 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
@@ -18,7 +16,6 @@ from langgraph.types import StateSnapshot
 from rich.console import Console
 
 from graphs.model import ModelError
-from graphs.programs.agents import open_agent
 from graphs.programs.approval import (
     Answer,
     Approval,
@@ -36,6 +33,7 @@ from graphs.programs.lines import (
     print_error,
     said,
     show,
+    show_costs,
     show_whole,
 )
 from graphs.programs.options import (
@@ -49,16 +47,13 @@ from graphs.programs.options import (
 from graphs.programs.plan import NotEditedError, plan_of
 from graphs.programs.question import Room, call_rows, is_cut
 from graphs.programs.region import Region
+from graphs.programs.request import read_plan, request_of
 from graphs.programs.run_lines import RunLines
 from graphs.programs.session import Session, choose_session, open_saver
-from todo_tools import AutoContinue, TodoItem, TodoLimits
-from todo_tools.checklist import read_checklist
+from todo_tools import AutoContinue, TodoItem
 from todo_tools.rendering import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.state import loop_in, todos_in
-from todo_tools.transcript import is_from_user
 
-_DEMO = Path(__file__).with_name("checklist.md")
-_LIMITS = TodoLimits()
 _NOBODY = "nobody could be asked: there is no terminal, and --yes was not given"
 _TAKE_BACK = "to be asked again, press Ctrl-C and resume"
 
@@ -92,7 +87,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _work_through(options: argparse.Namespace) -> int:
-    plan = _read_plan(options.plan, resuming=bool(options.thread))
+    plan = read_plan(options.plan, resuming=bool(options.thread))
     options.thread = options.thread or uuid4().hex[:8]
     async with open_saver(options.db) as saver:
         with claimed(options.db, options.thread):
@@ -125,45 +120,14 @@ def _parser() -> Parser:
     return parser
 
 
-def _read_plan(source: str | None, *, resuming: bool) -> str | None:
-    """The checklist as text; `None` if a thread is to be resumed unchanged."""
-    if source is None and resuming:
-        return None
-    name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
-    try:
-        plan = sys.stdin.read() if source == "-" else Path(source or _DEMO).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UnusableInputError(f"cannot read {name}: {reason}") from None
-    steps = read_checklist(plan)
-    if not steps:
-        raise UnusableInputError(f"{name} has no open step, for example '- [ ] Build it: `make`'")
-    if len(steps) > _LIMITS.max_todos:
-        raise UnusableInputError(f"{name} has {len(steps)} steps, at most {_LIMITS.max_todos} fit")
-    if any(len(step) > _LIMITS.max_text_length for step in steps):
-        raise UnusableInputError(
-            f"{name} has a step of more than {_LIMITS.max_text_length} characters"
-        )
-    return plan
-
-
 async def _run(
     options: argparse.Namespace, session: Session, plan: str | None, saver: AsyncSqliteSaver
 ) -> int:
     errors = _ModelErrors()
     config: RunnableConfig = {**session.config, "callbacks": [errors]}
     policy = AutoContinue(grace_seconds=options.grace, explain=False)
-    agent, workdir = session.agent, session.workdir.path
-    with open_agent(
-        agent,
-        session.model,
-        workdir,
-        policy,
-        saver,
-        env=session.env,
-        ask_plan=session.ask_plan,
-    ) as graph:
-        request = _request(await graph.aget_state(config), plan, session)
+    with session.open_agent(policy, saver) as graph:
+        request = request_of(await graph.aget_state(config), plan, session)
         console = open_console()
         for text in session.opening(options.db):
             show_whole(console, text)
@@ -176,7 +140,10 @@ async def _run(
             if error is not errors.last:
                 raise
             raise ModelError(session.model, error) from error
-    return _conclude(snapshot)
+    code = _conclude(snapshot)
+    if options.costs:
+        show_costs(open_console(), snapshot.values)
+    return code
 
 
 async def _until_it_ends(
@@ -275,38 +242,6 @@ class _ModelErrors(BaseCallbackHandler):
 
     def on_llm_error(self, error: BaseException, **_: Any) -> None:
         self.last = error
-
-
-def _request(snapshot: StateSnapshot, plan: str | None, session: Session) -> dict[str, Any] | None:
-    """What to send to the thread: a new checklist, or `None` to resume where it stopped."""
-    messages: list[BaseMessage] = snapshot.values.get("messages", [])
-    thread = session.thread
-    if not messages:
-        if plan is None:
-            raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
-        return _beginning(plan, session)
-    asked = (message.text for message in reversed(messages) if is_from_user(message))
-    latest = next(filter(read_checklist, asked), None)
-    # Not `next`, which is empty where all results of a step are stored but not yet its checkpoint.
-    is_in_a_step = bool(snapshot.tasks)
-    unfinished = is_in_a_step or snapshot.values["todo_loop"].get("outcome") != "finished"
-    if plan is not None and plan != latest:
-        if unfinished:
-            raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
-        return _beginning(plan, session)
-    if unfinished and not is_in_a_step:  # stopped by a limit, which a message resets
-        return {"messages": [("user", "Go on.")]}
-    return None
-
-
-def _beginning(plan: str, session: Session) -> dict[str, Any]:
-    """A checklist, with each step as a todo, which any model then finds in its list.
-
-    Where each plan is to be approved the list is empty: what is in it could be started unasked.
-    """
-    steps = [] if session.ask_plan else read_checklist(plan)
-    todos: list[TodoItem] = [{"text": step, "status": "not_started"} for step in steps]
-    return {"messages": [("user", plan)], "todos": todos}
 
 
 def _conclude(snapshot: StateSnapshot) -> int:

@@ -186,9 +186,6 @@ class Conversation:
             await self.screen.show(*self.approved.after(answer, call["name"], "/ask asks again"))
             self.approval = self.approval.decided(answer)
         await self._ask()
-        self._start_if_decided()
-
-    def _start_if_decided(self) -> None:
         if decided := self._take_decisions():
             self._start(decided)
 
@@ -219,10 +216,9 @@ class Conversation:
         if isinstance(asked, Fork | Switch):
             number = current_branch(await self.thread.history())
             await self.screen.show(*said(f"On branch {number}."))
-        if isinstance(asked, Fork) and asked.message:
-            self._start(asked.message)
-        else:
-            self._start_if_decided()
+        message = asked.message if isinstance(asked, Fork) else ""
+        if start := message or self._take_decisions():
+            self._start(start)
 
     def _start(self, message: Request) -> None:
         self.foot.begin()
@@ -290,8 +286,7 @@ class Conversation:
             self.leaving = True
 
     def _foot_lines(self) -> Iterator[Line]:
-        rows = self.console.height
-        height = rows // 4 if self.approval.calls else rows // 3 + 3
+        height = self.console.height // (4 if self.approval.calls else 2)
         return self.foot.lines(
             self.run.followed, self._doing(), self.waiting, height, working=self.working
         )

@@ -61,6 +61,15 @@ class Parser(argparse.ArgumentParser):
             "remembers it",
         )
         self.add_argument(
+            "--checked",
+            action="store_true",
+            help="complete a step only if its command has ended with exit code 0, whatever the "
+            "model says; the thread remembers it",
+        )
+        self.add_argument(
+            "--costs", action="store_true", help="show at the end what each item cost"
+        )
+        self.add_argument(
             "--env",
             metavar="NAME",
             action="append",

@@ -181,7 +181,7 @@ def _output_writer(command: str) -> Callable[[str], None]:
     """What writes the output of a running command to the custom stream of its graph."""
     try:
         write = get_stream_writer()
-    except RuntimeError:  # outside a graph
+    except (RuntimeError, KeyError):  # outside a graph
         return lambda _: None
     return lambda text: write({"type": "tool_output", "command": command, "text": text})
 

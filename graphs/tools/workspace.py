@@ -1,6 +1,5 @@
 """A directory that a coding agent works in: its files and its shell."""
 
-import re
 import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping
@@ -12,7 +11,6 @@ from deepagents.backends.protocol import (
     DEFAULT_GREP_TIMEOUT,
     FILE_NOT_FOUND,
     INVALID_PATH,
-    ContextLine,
     DeleteResult,
     EditResult,
     FileDownloadResponse,
@@ -28,6 +26,7 @@ from deepagents.backends.protocol import (
 from deepagents.backends.utils import compile_grep_include_glob
 
 from graphs.tools.directory import Directory, Found
+from graphs.tools.matches import matches_in
 from graphs.tools.shell import LocalShell
 
 EXCLUDED = frozenset({".git", "node_modules"})
@@ -172,7 +171,7 @@ class Workspace(LocalShell):
         try:
             for file in self._files(path, glob, DEFAULT_GREP_TIMEOUT):
                 try:
-                    found += _matches(file, pattern, context_lines, self.max_file_size_bytes)
+                    found += matches_in(file, pattern, context_lines, self.max_file_size_bytes)
                 except OSError:
                     unread.append(str(file.path))
                 if max_count is not None and len(found) > max_count:
@@ -267,38 +266,6 @@ class Workspace(LocalShell):
             return FileDownloadResponse(path, error=FILE_NOT_FOUND)
         except _ERRORS:
             return FileDownloadResponse(path, error=INVALID_PATH)
-
-
-def _matches(file: Found, pattern: str, context_lines: int, max_bytes: int) -> list[GrepMatch]:
-    if file.size is None or file.size > max_bytes:
-        return []
-    try:
-        text = file.read().decode()
-    except UnicodeDecodeError:
-        return []
-    if pattern not in text:
-        return []
-    lines = [
-        ContextLine(line=number, text=line)
-        for number, line in enumerate(re.split("\r\n|\r|\n", text), 1)
-    ]
-    return [
-        _match(file.path, line, lines, pattern, context_lines)
-        for line in lines
-        if pattern in line["text"]
-    ]
-
-
-def _match(
-    path: PurePosixPath, line: ContextLine, lines: list[ContextLine], pattern: str, around: int
-) -> GrepMatch:
-    match = GrepMatch(path=str(path), line=line["line"], text=line["text"])
-    if around:
-        index = line["line"] - 1
-        before, after = lines[max(0, index - around) : index], lines[index + 1 :][:around]
-        match["context_before"] = [other for other in before if pattern not in other["text"]]
-        match["context_after"] = [other for other in after if pattern not in other["text"]]
-    return match
 
 
 def _has_windows_endings(content: bytes) -> bool:

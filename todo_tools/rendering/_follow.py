@@ -14,12 +14,11 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar, overload
 
 from todo_tools._todos import TodoItem
+from todo_tools.rendering._chunks import NOTHING_TO_SHOW, can_be_shown
 from todo_tools.rendering._lines import Line, encodable
 from todo_tools.rendering._run import (
-    NOTHING_TO_SHOW,
     Followed,
     advance,
-    can_be_shown,
     changes,
     list_part,
     status_part,

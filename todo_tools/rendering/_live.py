@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from todo_tools._formatting import one_line
 from todo_tools._todos import TodoItem
+from todo_tools.rendering._chunks import Path
 from todo_tools.rendering._lines import (
     Line,
     Span,
@@ -16,7 +17,7 @@ from todo_tools.rendering._lines import (
     progress_of,
     status_lines,
 )
-from todo_tools.rendering._run import Followed, Path, list_part
+from todo_tools.rendering._run import Followed, list_part
 
 _SECONDS_MARKED = 1.5
 _PIECES_SHOWN = 6
@@ -88,7 +89,8 @@ class LiveLines:
     def _marked(self, rows: tuple[Line, ...]) -> tuple[Line, ...]:
         """The list, the rows that changed a moment ago with a mark at their end."""
         now, followed = self._clock(), self._known or Followed()
-        recent = {key for key, at in self._changed.items() if now - at < _SECONDS_MARKED}
+        changed = self._changed.copy()  # rich draws in a thread of its own
+        recent = {key for key, at in changed.items() if now - at < _SECONDS_MARKED}
         if not recent:
             return rows
         keys = [(path, f"[{n}]") for path, todos in _lists(followed) for n in range(len(todos))]

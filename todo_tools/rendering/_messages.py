@@ -25,7 +25,10 @@ def message_lines(message: BaseMessage, labels: Mapping[str, str]) -> Iterator[L
         yield from (replace(line, lead=(bar, *line.lead)) for line in result_lines(message))
         return
     if is_injected(message):
-        yield Line((Span("sent back to work", "accent"),), (Span("↻  ", "accent", plain="< "),))
+        yield Line(
+            (Span("not finished: sent back to work", "accent"),),
+            (Span("↻  ", "accent", plain="< "),),
+        )
         return
     kind = "ai" if isinstance(message, AIMessage) else "human" if is_from_user(message) else "other"
     for number, line in enumerate(message.text.splitlines()):

@@ -8,25 +8,19 @@ later call.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 
 from todo_tools._answers import format_call
 from todo_tools._formatting import one_line
 from todo_tools._todos import TodoItem, is_list, is_mapping
+from todo_tools.rendering._chunks import Path, parts_of
 from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.state import todos_in
 from todo_tools.transcript import list_after
 
-Path = tuple[str, ...]
-"""Where a subgraph is, as LangGraph names it: `("worker:1f0…",)`; `()` is the graph itself."""
-
 _KEPT_CHARACTERS = 4_000
-
-NOTHING_TO_SHOW = (
-    'Nothing of the list is in this stream; give it stream_mode=["updates", "custom"].'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,7 @@ class Followed:
 
 def advance(followed: Followed, chunk: object) -> Followed:
     """What is known after a chunk of any stream mode; modes without a list change nothing."""
-    for path, mode, payload in _parts(chunk):
+    for path, mode, payload in parts_of(chunk):
         if change := _change(mode, payload):
             followed = _at(followed, path, change)
     return followed
@@ -87,19 +81,6 @@ def _change(mode: str, payload: Any) -> Callable[[Followed], Followed] | None:
         return lambda known: _after_piece(known, payload)
     after = _AFTER.get(mode)
     return (lambda known: after(known, payload)) if after and is_mapping(payload) else None
-
-
-def can_be_shown(chunk: Any) -> bool:
-    """Whether chunks of this form ever hold something of the list."""
-    match chunk:
-        case {"event": str(), "data": _}:  # astream_events(...)
-            return False
-        case {"type": "checkpoint" | "task" | "task_result", "payload": _}:  # debug
-            return False
-        case (BaseMessage(), _):
-            return False
-        case _:
-            return any(mode in ("custom", "updates", "values") for _, mode, _ in _parts(chunk))
 
 
 def list_part(followed: Followed) -> tuple[Line, ...]:
@@ -180,31 +161,6 @@ def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple
             if step in below:
                 yield step, below[step]
             yield from _as_tree(below, step)
-
-
-def _is_path(value: object) -> TypeGuard[Path]:
-    return isinstance(value, tuple)
-
-
-def _parts(chunk: Any) -> Iterator[tuple[Path, str, Any]]:
-    """The path, mode and payload of a chunk, in each form that LangGraph gives it."""
-    match chunk:
-        case (path, str() as mode, payload) if _is_path(path):  # stream(..., subgraphs=True)
-            yield path, mode, payload
-        case (path, payload) if _is_path(path):
-            yield from ((path, mode, part) for _, mode, part in _parts(payload))
-        case (str() as mode, payload):
-            yield (), mode, payload
-        case {"type": str() as mode, "ns": path, "data": payload} if _is_path(path):  # version="v2"
-            yield path, mode, payload
-        case tuple() | {"ns": _}:  # a mode that has nothing of the list
-            return
-        case {"type": str()}:
-            yield (), "custom", chunk
-        case {"messages": _}:
-            yield (), "values", chunk
-        case _:
-            yield (), "updates", chunk
 
 
 def _after_piece(followed: Followed, payload: Any) -> Followed:

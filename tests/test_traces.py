@@ -1,0 +1,54 @@
+"""What LangSmith is told of a run, with LangChain's own tracer and a client that keeps it."""
+
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from langchain_core.tracers import LangChainTracer
+
+from graphs.until_done import build_graph
+from tests.support import Graph, items
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel
+
+pytestmark = pytest.mark.slow  # LangSmith's client asks git and docker about the machine
+
+
+def idle() -> ScriptedChatModel:
+    return ScriptedChatModel(script=lambda _: "I am done.")
+
+
+def hand_built() -> Graph:
+    return build_graph(idle()).compile()
+
+
+def agent() -> Graph:
+    return create_agent(idle(), middleware=[TodoMiddleware()])
+
+
+def traced(graph: Graph) -> list[dict[str, Any]]:
+    """The spans of a run that never works on its one open item."""
+    client = MagicMock()
+    request: Any = {"messages": [HumanMessage("Go.")], "todos": items("a")}
+    graph.invoke(request, {"callbacks": [LangChainTracer(client=client)]})
+    return [made.kwargs for made in client.update_run.call_args_list]
+
+
+@pytest.mark.parametrize("build", [hand_built, agent])
+def test_spans_of_the_loop_can_be_searched_for(build: Any) -> None:
+    """Each decision with the number of items, how many are finished, and its outcome."""
+    spans = [span["extra"]["metadata"] for span in traced(build())]
+    decisions = [
+        (metadata["todo_items"], metadata["todo_finished"], metadata["todo_outcome"])
+        for metadata in spans
+        if "todo_outcome" in metadata
+    ]
+    assert decisions == [(1, 0, "sent_back")] * 3 + [(1, 0, "stalled")]
+
+
+def test_the_hooks_of_the_middleware_do_not_repeat_the_history() -> None:
+    """Its spans hold how many messages there were; the model's span holds them."""
+    spans = [span for span in traced(agent()) if span["name"].endswith("after_agent")]
+    assert [span["inputs"]["messages"] for span in spans] == [2, 4, 6, 8]

@@ -1,0 +1,51 @@
+"""The chunks of a stream: where each comes from, its mode, and what it holds."""
+
+from collections.abc import Iterator
+from typing import Any, TypeGuard
+
+from langchain_core.messages import BaseMessage
+
+Path = tuple[str, ...]
+"""Where a subgraph is, as LangGraph names it: `("worker:1f0…",)`; `()` is the graph itself."""
+
+NOTHING_TO_SHOW = (
+    'Nothing of the list is in this stream; give it stream_mode=["updates", "custom"].'
+)
+
+
+def can_be_shown(chunk: Any) -> bool:
+    """Whether chunks of this form ever hold something of the list."""
+    match chunk:
+        case {"event": str(), "data": _}:  # astream_events(...)
+            return False
+        case {"type": "checkpoint" | "task" | "task_result", "payload": _}:  # debug
+            return False
+        case (BaseMessage(), _):
+            return False
+        case _:
+            return any(mode in ("custom", "updates", "values") for _, mode, _ in parts_of(chunk))
+
+
+def _is_path(value: object) -> TypeGuard[Path]:
+    return isinstance(value, tuple)
+
+
+def parts_of(chunk: Any) -> Iterator[tuple[Path, str, Any]]:
+    """The path, mode and payload of a chunk, in each form that LangGraph gives it."""
+    match chunk:
+        case (path, str() as mode, payload) if _is_path(path):  # stream(..., subgraphs=True)
+            yield path, mode, payload
+        case (path, payload) if _is_path(path):
+            yield from ((path, mode, part) for _, mode, part in parts_of(payload))
+        case (str() as mode, payload):
+            yield (), mode, payload
+        case {"type": str() as mode, "ns": path, "data": payload} if _is_path(path):  # version="v2"
+            yield path, mode, payload
+        case tuple() | {"ns": _}:  # a mode that has nothing of the list
+            return
+        case {"type": str()}:
+            yield (), "custom", chunk
+        case {"messages": _}:
+            yield (), "values", chunk
+        case _:
+            yield (), "updates", chunk
