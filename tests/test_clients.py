@@ -74,6 +74,13 @@ class TestConversion:
             from_client_todos(wrong)
 
 
+@pytest.mark.parametrize(("wrong", "error"), [("json", ValueError), (5, TypeError)])
+def test_a_format_that_does_not_exist_is_refused(wrong: Any, error: type[Exception]) -> None:
+    allowed = "todos_format must be 'todo_tools' or 'langchain'"
+    with pytest.raises(error, match=f"{allowed}, got {wrong!r}"):
+        TodoMiddleware(todos_format=wrong)
+
+
 class TestChannel:
     @given(todo_lists, operations)
     def test_it_folds_the_same_operations(

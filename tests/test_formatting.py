@@ -12,7 +12,13 @@ from tests.strategies import todo_lists
 from tests.support import MIXED
 from todo_tools import TodoItem, format_status, format_todos
 from todo_tools._answers import call_parts, format_call
-from todo_tools._formatting import format_in_progress, one_line, read_lines
+from todo_tools._formatting import (
+    format_change,
+    format_in_progress,
+    one_line,
+    read_change,
+    read_lines,
+)
 
 
 class TestLists:
@@ -43,6 +49,15 @@ class TestLists:
         lines = f"My list:\n{format_todos(todos)}\n? [0] a" if todos else "No todos"
         read = list(read_lines(lines))
         assert read == ([None, *enumerate(shown), None] if todos else [None])
+
+
+class TestChanges:
+    def test_the_line_of_a_change_is_read_back(self) -> None:
+        assert read_change(format_change("Started", [2, 0])) == ("in_progress", {0, 2})
+
+    @pytest.mark.parametrize("line", ["Paused [0]", "Started", "Started []", "Started [0] again"])
+    def test_any_other_line_is_no_change(self, line: str) -> None:
+        assert read_change(line) is None
 
 
 class TestStatus:

@@ -158,6 +158,20 @@ def test_time_is_read_where_the_provider_dates_its_answers() -> None:
     assert costs.total.seconds == 10
 
 
+def test_an_answer_without_a_date_belongs_to_the_time_around_it() -> None:
+    messages = history(
+        answer(plan("A"), edit("start", 0), made_at=100),
+        answer(call("shell")),
+        answer(text="Done.", made_at=107),
+    )
+    assert ledger(messages).total.seconds == 7
+
+
+def test_no_time_is_below_zero() -> None:
+    """Clocks are set back."""
+    assert ledger(history(answer(made_at=100), answer(made_at=99))).total.seconds == 0
+
+
 def test_a_thread_of_langchains_list_is_read_from_its_arguments() -> None:
     """Its results hold no list, its calls the whole one."""
 
@@ -193,7 +207,8 @@ def test_a_refused_call_of_langchains_list_changes_nothing() -> None:
 def test_a_long_list_of_equal_texts_keeps_its_costs() -> None:
     first, second = langchain_write(*["A"] * 300), langchain_write(*["A"] * 300)
     results = [ToolMessage("ok", tool_call_id=made["id"]) for made in (first, second)]
-    messages = [answer(first), results[0], answer(second), results[1], answer(tokens=7)]
+    messages: list[AnyMessage] = [answer(first), results[0], answer(second), results[1]]
+    messages.append(answer(tokens=7))
     assert tokens_of(ledger(messages))[0] == 107
 
 

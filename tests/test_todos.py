@@ -22,6 +22,17 @@ class TestLimits:
         with pytest.raises(ValueError, match=f"{name} must be 1 to 100?000, got 0"):
             TodoLimits(**{name: 0})
 
+    @pytest.mark.parametrize(
+        ("name", "highest"),
+        [("max_todos", 10_000), ("max_text_length", 100_000), ("max_indices", 10_000)],
+    )
+    def test_a_limit_may_be_as_high_as_that_of_the_application(
+        self, name: str, highest: int
+    ) -> None:
+        assert getattr(TodoLimits(**{name: highest}), name) == highest
+        with pytest.raises(ValueError, match=f"{name} must be 1 to {highest}, got {highest + 1}"):
+            TodoLimits(**{name: highest + 1})
+
     @pytest.mark.parametrize("value", ["10", 1.5, True, None])
     def test_a_limit_that_is_no_whole_number_is_refused(self, value: Any) -> None:
         """Booleans are refused as well, although Python takes them for numbers."""
