@@ -13,7 +13,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from graphs.programs.animation import animate
-from graphs.programs.picture import BRANCHES, DEMO, draw_demo
+from graphs.programs.picture import BRANCHES, DEMO, record_demo
 from graphs.programs.recording import Frame, Row, record
 from todo_tools import demo
 from todo_tools.demo import build_demo
@@ -142,12 +142,26 @@ class TestDemo:
         assert [text.splitlines()[-1] for text in results] == ["exit code 1", "exit code 0"]
         assert final["todo_loop"]["outcome"] == "finished"
 
-    def test_the_picture_of_the_readme_shows_it(self) -> None:
-        """The stored picture ends as a run does today; it is small and fetches nothing."""
+    def test_the_picture_of_the_readme_is_such_a_run(self) -> None:
+        """The stored picture ends as a run does today; no frame shows a status going back.
+
+        It is small and fetches nothing.
+        """
+        frames = record_demo()
         kept = DEMO.read_text(encoding="utf-8")
-        assert still(kept) == still(draw_demo())
+        assert still(kept) == still(animate(frames, title=""))
         assert len(kept) < 60_000
         assert "url(" not in kept
+
+        ranks = {"–": 0, "●": 1, "✓": 2}  # noqa: RUF001  the sign of an open item
+        seen: dict[str, list[int]] = {}
+        for each in frames:
+            for icon, index in re.findall(r"^(\S) \[(\d)\]", str(each), re.MULTILINE):
+                seen.setdefault(index, []).append(ranks[icon])
+        assert sorted(seen) == list("01234")
+        for statuses in seen.values():
+            assert statuses == sorted(statuses)
+            assert statuses[-1] == 2
 
 
 def test_the_picture_of_the_chat_shows_both_branches_with_their_lists() -> None:

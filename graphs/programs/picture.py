@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from graphs.programs.animation import animate
-from graphs.programs.recording import record
+from graphs.programs.recording import Frame, record
 
 _HERE = Path(__file__).parent.parent
 DEMO, BRANCHES = _HERE / "demo.svg", _HERE / "branches.svg"
@@ -23,10 +23,15 @@ _TYPED = (
 )
 
 
-def draw_demo() -> str:
+def record_demo() -> list[Frame]:
     """Record the demonstration, in a terminal so narrow that a telephone shows it."""
-    frames = record([sys.executable, "-m", "todo_tools.demo"], columns=48, rows=22)
-    return animate(frames, title="An agent says that it is done at 3 of 5, is sent back, finishes")
+    return record([sys.executable, "-m", "todo_tools.demo"], columns=48, rows=22)
+
+
+def draw_demo() -> str:
+    """Draw the demonstration."""
+    title = "An agent says that it is done at 3 of 5, is sent back, and finishes all 5"
+    return animate(record_demo(), title=title)
 
 
 def draw_branches() -> str:
