@@ -20,7 +20,7 @@ from tests.prompt_reader import read_list
 from tests.strategies import operations, todo_lists
 from tests.support import BEGIN, edit, items, plan, results_in, tool_graph
 from todo_tools import AutoContinue, TodoItem, TodoState, create_todo_tools, todos_from_messages
-from todo_tools._formats import read_todo
+from todo_tools._formats import in_format, read_todo
 from todo_tools._operations import Operation, apply
 from todo_tools.clients import ClientTodo, TodosFormat, from_client_todos, to_client_todos
 from todo_tools.gate import TodoGate
@@ -52,6 +52,10 @@ class TestConversion:
     def test_each_status_becomes_a_client_status(self) -> None:
         """The content of an abandoned item says that it was abandoned."""
         assert list(map(dict, to_client_todos(OURS))) == THEIRS
+
+    def test_a_list_leaves_in_the_format_that_is_set(self) -> None:
+        assert in_format(OURS, "todo_tools") == OURS
+        assert list(in_format(OURS, "langchain")) == THEIRS
 
     @given(todo_lists)
     def test_converting_there_and_back_gives_the_same_list(self, todos: list[TodoItem]) -> None:
