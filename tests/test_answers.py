@@ -14,7 +14,7 @@ from todo_tools._answers import Answer, answer_call
 from todo_tools._operations import apply
 from todo_tools._records import ToolName
 from todo_tools._todos import validate_todos
-from todo_tools.arguments import brief
+from todo_tools.arguments import CallError, brief
 
 THREE = items("Write database schema", "Implement migration script", "Add API endpoints")
 
@@ -145,6 +145,16 @@ class TestWrite:
             (
                 {"mode": "append", "todos": [{"text": None}]},
                 'Error: todo item at index 0 must be {"text": "..."}, its \'text\' is null',
+                "todo without text",
+            ),
+            (
+                {"mode": "append", "todos": [{"text": 5}]},
+                'Error: todo item at index 0 must be {"text": "..."}, its \'text\' is 5',
+                "todo without text",
+            ),
+            (
+                {"mode": "append", "todos": [5]},
+                'Error: todo item at index 0 must be {"text": "..."}, got 5',
                 "todo without text",
             ),
             (
@@ -332,6 +342,10 @@ class TestLeniency:
     def test_an_argument_is_named_in_a_few_words(self, value: object, named: str) -> None:
         """A text as it would be written in Python, its beginning if that is long."""
         assert brief(value) == named
+
+    def test_an_error_is_read_as_its_message(self) -> None:
+        """Where a tool of your own does not catch it."""
+        assert str(CallError("no such note", "unknown")) == "no such note"
 
     def test_many_long_indices_are_not_all_named(self) -> None:
         """As many as a call may have, of as many digits as an index may have."""
