@@ -99,6 +99,12 @@ class TestFold:
         assert str(refused.value).startswith(f"todo_loop{place}")
         assert len(str(refused.value)) < 400
 
+    def test_a_block_that_was_recorded_stays(self) -> None:
+        """The prompt that showed it was sent."""
+        blocks = merge_blocks({"first": items("a")}, {"first": items("b"), "second": items("c")})
+        assert blocks == {"first": items("a"), "second": items("c")}
+        assert merge_blocks(blocks, None) == blocks
+
     @pytest.mark.parametrize("garbage", ["x", [1], {1: []}, {"id": 5}, {"id": ["a"]}])
     def test_blocks_that_the_view_did_not_record_are_refused(self, garbage: Any) -> None:
         with pytest.raises(ValueError, match="todo"):

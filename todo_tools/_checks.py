@@ -86,9 +86,7 @@ async def arun_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
             item = steps.send(reason)
         except StopIteration as done:
             return cast("T", done.value)
-        verdict: Any = None
-        if check:
-            verdict = await run_in_executor(None, check, item, state)
+        verdict = await run_in_executor(None, check, item, state) if check else None
         reason = _reason(await verdict if inspect.isawaitable(verdict) else verdict)
 
 

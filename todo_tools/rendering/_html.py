@@ -9,7 +9,8 @@ from todo_tools.rendering._lines import Line, Progress, Span
 # Text has the colour of the page, so it is readable on every background. Icons and bars have the
 # notebook's own colours, or colours that are visible on white and on black. Some of the text's
 # colour is mixed in, to make Jupyter's orange dark enough. The selectors of lists include the class
-# `todo-tree`, so that they override Jupyter's rules for lists in outputs.
+# `todo-tree`, so that they override Jupyter's rules for lists in outputs. The element `samp` gives
+# the font of printed text, also where a page has removed these styles.
 STYLE = """<style>
 .todo-tools { color: inherit; line-height: 1.5; overflow-wrap: anywhere; max-width: 60em;
   --todo-accent: color-mix(in srgb, currentColor 30%,
@@ -20,8 +21,10 @@ STYLE = """<style>
     var(--jp-success-color1, var(--vscode-charts-green, #2b8a3e)));
   --todo-error: color-mix(in srgb, currentColor 30%,
     var(--jp-error-color1, var(--vscode-charts-red, #dc3535))); }
-.todo-tools .todo-line { display: flex; gap: .5em; white-space: pre-wrap; }
-.todo-tools .todo-lead { flex: none; font-family: monospace; }
+.todo-tools samp { display: flex; white-space: pre-wrap;
+  font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace));
+  font-size: var(--jp-code-font-size, var(--vscode-editor-font-size, inherit)); }
+.todo-tools .todo-lead { flex: none; white-space: pre; }
 .todo-tools .todo-dim { opacity: .75; }
 .todo-tools .todo-muted { opacity: .85; }
 .todo-tools .todo-accent { color: var(--todo-accent); }
@@ -73,12 +76,13 @@ def escaped(text: str) -> str:
 
 def _line_html(line: Line) -> str:
     status = f" todo-{line.status}" if line.status else ""
-    lead = "".join(map(_span_html, line.lead)).rstrip()
-    before = f'<span class="todo-lead">{lead}</span> ' if lead else ""
+    # Columns and indents keep their width where the spaces of a page collapse.
+    lead = "".join(map(_span_html, line.lead)).replace("  ", "\u00a0\u00a0")
+    before = f'<span class="todo-lead">{lead}</span>' if lead else ""
     body = "".join(map(_span_html, line.body))
     return (
-        f'<div class="todo-line{status}" role="listitem">{before}'
-        f'<bdi class="todo-body">{body}</bdi></div>'
+        f'<div class="todo-line{status}" role="listitem"><samp>{before}'
+        f'<bdi class="todo-body">{body}</bdi></samp></div>'
     )
 
 
