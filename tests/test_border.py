@@ -320,7 +320,7 @@ class Copy:
         )
 
     def add_status(self, row: str) -> None:
-        self.edit("_todos.py", '"abandoned"]\n"""What', '"abandoned", "blocked"]\n"""What')
+        self.edit("_todos.py", '"completed", "abandoned"]', '"completed", "abandoned", "blocked"]')
         self.edit("_todos.py", "}\n\n\ndef require_rows", f"{row}}}\n\n\ndef require_rows")
 
     def add_tool(self, record: str) -> None:
