@@ -1,4 +1,4 @@
-"""The pictures of the README: programs in a terminal, recorded. `make picture` makes them again."""
+"""Record the README's picture of a program in a terminal. Run by `make picture`."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ DEMO = Path(__file__).parent.parent / "demo.svg"
 
 
 def draw_demo() -> str:
-    """Record the demonstration, in a terminal so narrow that a telephone shows it."""
+    """Record the demonstration in a terminal narrow enough for the screen of a phone."""
     frames = record([sys.executable, "-m", "todo_tools.demo"], columns=48, rows=22)
     return animate(frames, title="An agent says that it is done at 3 of 5, is sent back, finishes")
 
