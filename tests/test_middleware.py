@@ -233,7 +233,7 @@ NODES = {"__start__", "model", "tools", "__end__"}
 
 
 class TestHooks:
-    """`create_agent` adds a node for each overridden hook, and drops a check if tools are wrapped."""
+    """`create_agent` adds a node for each overridden hook, and drops a check for wrapped tools."""
 
     def test_without_a_loop_it_adds_no_node(self) -> None:
         graph = agent(scripted("Hi."), TodoMiddleware(policy=None))

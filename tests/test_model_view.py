@@ -391,8 +391,8 @@ runs = st.lists(
     min_size=1,
     max_size=3,
 )
-"""Runs of one thread, each with the list that the application writes before it, the model's answers,
-and the list that a person writes while the run is paused.
+"""Runs of one thread, each with the list that the application writes before it, the model's
+answers, and the list that a person writes while the run is paused.
 """
 
 Build = Callable[[ScriptedChatModel], Any]

@@ -1,4 +1,4 @@
-"""LangGraph's recursion limit: a run that comes near it ends with an outcome, not an error."""
+"""A run near LangGraph's recursion limit ends with an outcome, not an error."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -41,7 +41,7 @@ def limited(config: RunnableConfig, limit: int) -> RunnableConfig:
 
 
 def worker(rest_after: int) -> ScriptedChatModel:
-    """Completes an item with each call, and stops after so many calls."""
+    """A model that completes an item with each call, and stops after `calls` calls."""
     asked = count(1)
 
     def answer(prompt: list[BaseMessage]) -> AIMessage | str:
@@ -56,7 +56,7 @@ def worker(rest_after: int) -> ScriptedChatModel:
 
 
 def restless() -> ScriptedChatModel:
-    """Calls a tool in every answer, and does not work on its list."""
+    """A model that calls a tool in every answer, and does not work on its list."""
     return ScriptedChatModel(script=lambda _: turn("Looking.", call("list_todos")))
 
 
@@ -66,7 +66,7 @@ def agent(model: ScriptedChatModel, others: Sequence[Any] = PLAIN, **options: An
 
 
 class Thing(BaseModel):
-    """A state that is no `TypedDict`."""
+    """A state that is not a `TypedDict`."""
 
     messages: Annotated[list[AnyMessage], add_messages] = []
     todos: Annotated[list[TodoItem], fold_todos] = []
@@ -74,7 +74,7 @@ class Thing(BaseModel):
 
 
 class Measured(Thing):
-    """One that knows the steps left."""
+    """The same with the field `remaining_steps`."""
 
     remaining_steps: RemainingSteps = 0
 
@@ -85,7 +85,7 @@ class TestHandBuilt:
     def test_a_run_near_the_limit_ends_with_an_outcome(
         self, config: RunnableConfig, state: type[Any], limit: int
     ) -> None:
-        """The next message goes on with the list as it was."""
+        """The next message continues with the unchanged list."""
         builder = build_graph(worker(2), state_schema=state)
         graph = builder.compile(checkpointer=InMemorySaver())
         *_, last = graph.stream(SEEDED, limited(config, limit), stream_mode="custom")
@@ -98,7 +98,7 @@ class TestHandBuilt:
         graph.invoke(BEGIN, limited(config, 200))
         assert loop_of(graph, config)["outcome"] == "finished"
 
-    def test_a_state_that_is_no_typed_dict_can_have_the_field_itself(
+    def test_a_state_that_is_not_a_typed_dict_can_declare_the_field(
         self, config: RunnableConfig
     ) -> None:
         for state, outcome in ((Thing, "stalled"), (Measured, "out_of_steps")):
@@ -117,7 +117,7 @@ class TestMiddleware:
     def test_a_run_near_the_limit_ends_with_an_outcome(
         self, config: RunnableConfig, others: Any, rest_after: int, limit: int
     ) -> None:
-        """Each node of another middleware takes a step as well."""
+        """Each node of other middleware takes a step too."""
         graph = agent(worker(rest_after), others)
         graph.invoke(SEEDED, limited(config, limit))
         assert loop_of(graph, config)["outcome"] == "out_of_steps"
@@ -127,7 +127,7 @@ class TestMiddleware:
     async def test_calls_that_the_limit_would_cut_off_are_dropped(
         self, config: RunnableConfig, others: Any
     ) -> None:
-        """The answer keeps its text and says why; no call is left without a result."""
+        """The answer keeps its text and says why; every call has a result."""
         graph = agent(restless(), others)
         final = await graph.ainvoke(SEEDED, limited(config, 40))
         last = final["messages"][-1]
@@ -158,7 +158,7 @@ class TestAnswersThatStay:
         [(TodoMiddleware(), BEGIN), (TodoMiddleware(policy=None), SEEDED)],
         ids=["no list", "no loop"],
     )
-    def test_calls_of_an_agent_that_the_loop_does_not_keep_going(
+    def test_calls_of_an_agent_without_incomplete_items_are_kept(
         self, config: RunnableConfig, middleware: AgentMiddleware[Any, Any, Any], given: Any
     ) -> None:
         """LangGraph ends its run in its own way."""
@@ -168,7 +168,7 @@ class TestAnswersThatStay:
 
 
 def test_a_state_of_the_pack_may_be_an_output_schema() -> None:
-    """LangGraph allows no managed value there."""
+    """LangGraph does not allow managed values there."""
 
     class State(TodoState):
         extra: str
