@@ -174,7 +174,7 @@ class TestRunning:
 
     def test_one_case_runs_alone(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--seed", "1", "--case", "full_disk:0"]) == 0
-        assert capsys.readouterr().out == "seed 1\nnothing was violated\n"
+        assert capsys.readouterr().out == "seed 1\nno promise was violated\n"
 
     @pytest.mark.parametrize("case", ["nothing:1", "full_disk", "full_disk:x"])
     def test_an_unknown_case_is_refused(self, case: str) -> None:

@@ -41,7 +41,7 @@ def limited(config: RunnableConfig, limit: int) -> RunnableConfig:
 
 
 def worker(rest_after: int) -> ScriptedChatModel:
-    """A model that completes an item with each call, and stops after `calls` calls."""
+    """A model that completes an item with each call, and stops after every `rest_after` calls."""
     asked = count(1)
 
     def answer(prompt: list[BaseMessage]) -> AIMessage | str:
@@ -158,16 +158,16 @@ class TestAnswersThatStay:
         [(TodoMiddleware(), BEGIN), (TodoMiddleware(policy=None), SEEDED)],
         ids=["no list", "no loop"],
     )
-    def test_calls_of_an_agent_without_incomplete_items_are_kept(
+    def test_an_agent_without_a_list_or_a_loop_reaches_the_limit(
         self, config: RunnableConfig, middleware: AgentMiddleware[Any, Any, Any], given: Any
     ) -> None:
-        """LangGraph ends its run in its own way."""
+        """LangGraph then raises its own error."""
         graph: Graph = create_agent(restless(), middleware=[middleware])
         with pytest.raises(GraphRecursionError):
             graph.invoke(given, limited(config, 10))
 
 
-def test_a_state_of_the_pack_may_be_an_output_schema() -> None:
+def test_a_state_of_the_library_may_be_an_output_schema() -> None:
     """LangGraph does not allow managed values there."""
 
     class State(TodoState):
