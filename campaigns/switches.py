@@ -61,10 +61,7 @@ def strict_msgpack(case: Case) -> None:
         )
         assert done.returncode == 0, done.stderr[-500:]
         assert done.stdout.split() == [strict], done.stdout
-        for complaint in (
-            "unregistered",
-            "Blocked",
-        ):  # LangGraph's warning
+        for complaint in ("unregistered", "Blocked"):  # LangGraph's warning
             assert complaint not in done.stderr, done.stderr[-500:]
     case.tried = 3 * len(VARIANTS)
 
