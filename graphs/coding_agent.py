@@ -87,6 +87,7 @@ def build_coding_agent(
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     env: Mapping[str, str] | None = None,
     todos_format: TodosFormat = "todo_tools",
+    check: Callable[[TodoItem, Any], str | None] | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the agent.
 
@@ -109,6 +110,7 @@ def build_coding_agent(
         checkpointer: Where threads are kept.
         env: Variables to pass to commands, besides those that are always passed.
         todos_format: `"langchain"` if people use LangChain's clients to see the list.
+        check: Says why an item is not done, before it is completed.
 
     Returns:
         The compiled graph, with the nodes `model`, `tools` and those of the middleware.
@@ -133,6 +135,7 @@ def build_coding_agent(
         policy=policy,
         gate=TodoGate() if ask_plan else None,
         todos_format=todos_format,
+        check=check,
     )
     middleware: list[AgentMiddleware[Any, Any, Any]] = [
         todos,

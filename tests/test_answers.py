@@ -14,6 +14,7 @@ from todo_tools._answers import Answer, answer_call
 from todo_tools._operations import apply
 from todo_tools._records import ToolName
 from todo_tools._todos import validate_todos
+from todo_tools.arguments import CallError, brief
 
 THREE = items("Write database schema", "Implement migration script", "Add API endpoints")
 
@@ -61,6 +62,11 @@ class TestWrite:
     def test_an_index_in_another_mode_is_ignored(self) -> None:
         """Strict schemas make models send an index with every call."""
         assert not write("append", ["x"], index="none").failed
+
+    def test_a_list_may_be_filled_to_its_limit(self) -> None:
+        assert len(write("append", ["x"] * 97).todos) == 100
+        assert len(write("insert", ["x"] * 97, index=0).todos) == 100
+        assert len(write("replace", ["x"] * 100).todos) == 100
 
     def test_an_empty_list_may_be_written(self) -> None:
         """It clears the list or adds nothing, as the specification says."""
@@ -139,6 +145,16 @@ class TestWrite:
             (
                 {"mode": "append", "todos": [{"text": None}]},
                 'Error: todo item at index 0 must be {"text": "..."}, its \'text\' is null',
+                "todo without text",
+            ),
+            (
+                {"mode": "append", "todos": [{"text": 5}]},
+                'Error: todo item at index 0 must be {"text": "..."}, its \'text\' is 5',
+                "todo without text",
+            ),
+            (
+                {"mode": "append", "todos": [5]},
+                'Error: todo item at index 0 must be {"text": "..."}, got 5',
                 "todo without text",
             ),
             (
@@ -307,6 +323,30 @@ class TestLeniency:
         assert result.failed
         assert len(result.content) < 200
 
+    @pytest.mark.parametrize(
+        ("value", "named"),
+        [
+            ([1, 2], "a list of 2"),
+            ({"a": 1}, "an object"),
+            (10**9, "1000000000"),
+            (10**9 + 1, "a very large number"),
+            (1.5, "1.5"),
+            (None, "null"),
+            (b"a", "a value of type bytes"),
+            ("x" * 40, repr("x" * 40)),
+            ("x" * 41, f"{'x' * 40!r}… (41 characters)"),
+            ("\n" * 39, repr("\n" * 39)),
+            ("\n" * 40, f"{chr(10) * 8!r}… (40 characters)"),
+        ],
+    )
+    def test_an_argument_is_named_in_a_few_words(self, value: object, named: str) -> None:
+        """A text as it would be written in Python, its beginning if that is long."""
+        assert brief(value) == named
+
+    def test_an_error_is_read_as_its_message(self) -> None:
+        """Where a tool of your own does not catch it."""
+        assert str(CallError("no such note", "unknown")) == "no such note"
+
     def test_many_long_indices_are_not_all_named(self) -> None:
         """The call has as many indices, with as many digits, as are allowed."""
         result = edit("start", [10**9 - at for at in range(50)])
@@ -314,7 +354,7 @@ class TestLeniency:
             "Error: indices [1000000000, 999999999, 999999998, 999999997, 999999996] and 45 more "
             "out of range (0 to 2)"
         )
-        assert edit("start", [-999] * 41).content.count("-999") == 41
+        assert edit("start", [999] * 50).content.count("999") == 50
 
 
 @given(todo_lists, write_calls | edit_calls, st.sampled_from(["write_todos", "edit_todos"]))

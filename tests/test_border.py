@@ -234,7 +234,7 @@ def blocks_of(path: Path) -> Iterator[str]:
         yield text
 
 
-PATTERNS = ("README.md", "benchmarks/*.py", "graphs/**/*.py", "notebooks/*.ipynb")
+PATTERNS = ("README.md", "docs/*.md", "benchmarks/*.py", "graphs/**/*.py", "notebooks/*.ipynb")
 EXAMPLES = [path for pattern in PATTERNS for path in sorted(ROOT.glob(pattern))]
 
 

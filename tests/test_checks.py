@@ -107,6 +107,14 @@ class TestRefusal:
         assert len(message.text) <= 300
         assert "\n" not in message.text
 
+    @pytest.mark.parametrize(
+        ("length", "shown"), [(180, "x" * 180), (181, "x" * 179 + "…"), (500, "x" * 179 + "…")]
+    )
+    def test_a_reason_has_at_most_180_characters(self, length: int, shown: str) -> None:
+        graph = node_graph(lambda item, state: "x" * length)
+        (message,) = results_in(run(graph, items("a"), edit("complete", 0)))
+        assert message.artifact["error"] == f"item 0 is not done: {shown}"
+
     @pytest.mark.parametrize("action", ["start", "abandon"])
     def test_other_actions_are_not_checked(self, action: str) -> None:
         (message,) = results_in(run(node_graph(never), items("a"), edit(action, 0)))
@@ -206,6 +214,14 @@ class TestSyncAndAsync:
             {"messages": [turn("", edit("complete", 0), call("list_todos"))], "todos": items("a")}
         )
         assert [message.status for message in results_in(final)] == ["error", "success"]
+
+    async def test_an_async_check_is_given_the_item_and_the_state(self) -> None:
+        async def check(item: TodoItem, state: Any) -> str:
+            return f"{item['text']}, {len(state['messages'])} message"
+
+        state = {"messages": [turn("", edit("complete", 0))], "todos": items("a")}
+        (message,) = results_in(await node_graph(check).ainvoke(state))
+        assert "not done: a, 1 message" in message.text
 
     async def test_a_check_that_blocks_does_not_block_the_event_loop(self) -> None:
         loop = threading.get_ident()

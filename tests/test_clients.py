@@ -20,6 +20,7 @@ from tests.prompt_reader import read_list
 from tests.strategies import operations, todo_lists
 from tests.support import BEGIN, edit, items, plan, results_in, tool_graph
 from todo_tools import AutoContinue, TodoItem, TodoState, create_todo_tools, todos_from_messages
+from todo_tools._formats import in_format, read_todo
 from todo_tools._operations import Operation, apply
 from todo_tools.clients import ClientTodo, TodosFormat, from_client_todos, to_client_todos
 from todo_tools.gate import TodoGate
@@ -52,6 +53,10 @@ class TestConversion:
         """The content of an abandoned item says that it was abandoned."""
         assert list(map(dict, to_client_todos(OURS))) == THEIRS
 
+    def test_a_list_leaves_in_the_format_that_is_set(self) -> None:
+        assert in_format(OURS, "todo_tools") == OURS
+        assert list(in_format(OURS, "langchain")) == THEIRS
+
     @given(todo_lists)
     def test_converting_there_and_back_gives_the_same_list(self, todos: list[TodoItem]) -> None:
         assert from_client_todos(to_client_todos(todos)) == todos
@@ -67,11 +72,28 @@ class TestConversion:
 
     @pytest.mark.parametrize(
         "wrong",
-        ["a", [{"content": "a"}], [{"content": "", "status": "pending"}], [{"status": "x"}]],
+        ["a", 5, [{"content": "a"}], [{"content": "", "status": "pending"}], [{"status": "x"}]],
     )
     def test_anything_else_is_refused(self, wrong: Any) -> None:
         with pytest.raises(ValueError, match="todos"):
             from_client_todos(wrong)
+
+
+@pytest.mark.parametrize(("wrong", "error"), [("json", ValueError), (5, TypeError)])
+def test_a_format_that_does_not_exist_is_refused(wrong: Any, error: type[Exception]) -> None:
+    allowed = "todos_format must be 'todo_tools' or 'langchain'"
+    with pytest.raises(error, match=f"{allowed}, got {wrong!r}"):
+        TodoMiddleware(todos_format=wrong)
+
+
+@pytest.mark.parametrize("item", [*OURS, *THEIRS])
+def test_an_item_of_either_format_is_read(item: Any) -> None:
+    assert read_todo(item) in OURS
+
+
+@pytest.mark.parametrize("item", [5, {"content": "a"}, {"content": "a", "status": "paused"}])
+def test_anything_else_is_no_item(item: Any) -> None:
+    assert read_todo(item) is None
 
 
 class TestChannel:

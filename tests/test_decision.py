@@ -137,6 +137,15 @@ class TestLimits:
         assert decision.notice.startswith("⚠ Stopped after 3 continuations without a tool call;")
         assert at_end(loop=counted(3, 3, 3), policy=AutoContinue(max_idle=None)).outcome is None
 
+    def test_a_continuation_that_the_recursion_limit_would_cut_off_is_refused(self) -> None:
+        state = {"messages": [USER, AIMessage("…")], "todos": OPEN, "remaining_steps": 3}
+        decision = decide(state, AutoContinue())
+        assert decision.outcome == "out_of_steps"
+        assert decision.notice == (
+            "⚠ Stopped before the recursion limit of this run; 2 todo(s) remain. "
+            "Send a message to go on."
+        )
+
     def test_a_new_message_of_the_user_resets_both(self) -> None:
         """It is recognised by its id."""
         history: list[AnyMessage] = [
@@ -226,3 +235,10 @@ class TestPolicy:
         for wrong in (stop, Stop(), "never"):
             with pytest.raises(TypeError, match="stop_when must be a plain function"):
                 AutoContinue(stop_when=wrong)  # type: ignore[arg-type]  # the mistake under test
+
+    def test_a_prompt_must_be_a_text(self) -> None:
+        """A blank one would tell the model nothing."""
+        with pytest.raises(TypeError, match="prompt must be a string, got 5"):
+            AutoContinue(prompt=5)  # type: ignore[arg-type]  # the mistake under test
+        with pytest.raises(ValueError, match="prompt must not be blank"):
+            AutoContinue(prompt=" \n")

@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from tests.strategies import todo_lists
 from tests.support import MIXED
 from todo_tools import TodoItem, format_status, format_todos
-from todo_tools._answers import format_call
-from todo_tools._formatting import format_in_progress, one_line
+from todo_tools._answers import call_parts, format_call
+from todo_tools._formatting import (
+    format_change,
+    format_in_progress,
+    one_line,
+    read_change,
+    read_lines,
+)
 
 
 class TestLists:
@@ -35,6 +41,23 @@ class TestLists:
     def test_an_item_is_one_line_whatever_its_text(self, todos: list[TodoItem]) -> None:
         """No text can add a line to the list."""
         assert len(format_todos(todos).splitlines()) == max(len(todos), 1)
+
+    @given(todo_lists)
+    def test_the_lines_of_a_list_are_read_back(self, todos: list[TodoItem]) -> None:
+        """Each text as it was shown; any other line is no item."""
+        shown = [{**todo, "text": one_line(todo["text"])} for todo in todos]
+        lines = f"My list:\n{format_todos(todos)}\n? [0] a" if todos else "No todos"
+        read = list(read_lines(lines))
+        assert read == ([None, *enumerate(shown), None] if todos else [None])
+
+
+class TestChanges:
+    def test_the_line_of_a_change_is_read_back(self) -> None:
+        assert read_change(format_change("Started", [2, 0])) == ("in_progress", {0, 2})
+
+    @pytest.mark.parametrize("line", ["Paused [0]", "Started", "Started []", "Started [0] again"])
+    def test_any_other_line_is_no_change(self, line: str) -> None:
+        assert read_change(line) is None
 
 
 class TestStatus:
@@ -109,17 +132,41 @@ class TestOneLine:
             {"mode": "insert", "index": 1, "todos": ["a"]},
             "write_todos insert (1 items @1)",
         ),
+        (
+            "write_todos",
+            {"mode": "append", "index": 1, "todos": ["a"]},
+            "write_todos append (1 items)",
+        ),
         ("write_todos", {"todos": "junk"}, "write_todos junk"),
         ("list_todos", {}, "list_todos"),
         ("edit_todos", {"action": "start", "indices": [0, 1]}, "edit_todos start [0, 1]"),
         ("edit_todos", {}, "edit_todos"),
         ("shell", {"command": "ls\nrm"}, "shell ls␊rm"),
+        ("shell", {"command": "ls", "seconds": 5}, "shell ls 5"),
         ("shell", {"command": "x" * 500}, "shell " + "x" * 193 + "…"),
         ("shell", {"command": "x" * 194}, "shell " + "x" * 194),
         ("shell", {"a": "x" * 193, "b": 1}, "shell " + "x" * 193 + "…"),
+        ("shell", {"command": "x" * 192 + " y" * 9}, "shell " + "x" * 192 + "…"),
         ("s" * 200, {"a": 1}, "s" * 199 + "…"),
+        ("s" * 198, {"a": 12}, "s" * 198 + "…"),
+        ("s" * 197, {"a": 123}, "s" * 197 + " 1…"),
     ],
 )
 def test_a_call_is_one_short_line(name: str, args: dict[str, Any], shown: str) -> None:
     """Malformed arguments, and those of other tools, are shown unchanged."""
     assert format_call(name, args) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "colours"),
+    [
+        ("write_todos", {"mode": "append", "todos": ["a"]}, ["toolTitle", "warning", "muted"]),
+        ("edit_todos", {"action": "start", "indices": [0]}, ["toolTitle", "warning", "accent"]),
+        ("list_todos", {}, ["toolTitle"]),
+        ("shell", {"command": "ls"}, ["toolTitle", "muted"]),
+    ],
+)
+def test_each_part_of_a_call_has_a_colour(
+    name: str, args: dict[str, Any], colours: list[str]
+) -> None:
+    assert [token for _, token in call_parts(name, args)] == colours

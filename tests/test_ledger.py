@@ -3,6 +3,7 @@
 from functools import reduce
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -124,6 +125,16 @@ def test_an_item_that_was_removed_keeps_what_it_cost() -> None:
     assert tokens_of(costs) == [0, 100]
 
 
+def test_every_item_that_was_removed_is_listed() -> None:
+    plans = [answer(plan(text), edit("start", 0)) for text in ("Old", "Older", "New")]
+    costs = ledger(history(*plans))
+    assert [(item.index, item.todo["text"]) for item in costs.items] == [
+        (0, "New"),
+        (None, "Old"),
+        (None, "Older"),
+    ]
+
+
 def test_errors_are_counted_where_they_happened() -> None:
     broken = answer()
     broken.invalid_tool_calls = [
@@ -147,6 +158,20 @@ def test_time_is_read_where_the_provider_dates_its_answers() -> None:
     assert costs.total.seconds == 10
 
 
+def test_an_answer_without_a_date_belongs_to_the_time_around_it() -> None:
+    messages = history(
+        answer(plan("A"), edit("start", 0), made_at=100),
+        answer(call("shell")),
+        answer(text="Done.", made_at=107),
+    )
+    assert ledger(messages).total.seconds == 7
+
+
+def test_no_time_is_below_zero() -> None:
+    """Clocks are set back."""
+    assert ledger(history(answer(made_at=100), answer(made_at=99))).total.seconds == 0
+
+
 def test_a_thread_of_langchains_list_is_read_from_its_arguments() -> None:
     """Its results have no list, but its calls have the whole list."""
 
@@ -161,6 +186,30 @@ def test_a_thread_of_langchains_list_is_read_from_its_arguments() -> None:
     costs = ledger([message for given in turns for message in answered(answer(given))])
     assert costs.items[0].todo == {"text": "Measure", "status": "completed"}
     assert tokens_of(costs) == [200]
+
+
+def langchain_write(*texts: str) -> ToolCall:
+    return call("write_todos", todos=[{"content": text, "status": "in_progress"} for text in texts])
+
+
+@pytest.mark.parametrize("made", [plan("A"), langchain_write("A")], ids=["pack", "langchain"])
+def test_a_call_that_has_no_result_changes_no_list(made: ToolCall) -> None:
+    """A run that was cut off leaves such calls."""
+    assert ledger([answer(made)]).items == ()
+
+
+def test_a_refused_call_of_langchains_list_changes_nothing() -> None:
+    made = langchain_write("A")
+    refused = ToolMessage("No.", tool_call_id=made["id"], status="error")
+    assert ledger([answer(made), refused]).items == ()
+
+
+def test_a_long_list_of_equal_texts_keeps_its_costs() -> None:
+    first, second = langchain_write(*["A"] * 300), langchain_write(*["A"] * 300)
+    results = [ToolMessage("ok", tool_call_id=made["id"]) for made in (first, second)]
+    messages: list[AnyMessage] = [answer(first), results[0], answer(second), results[1]]
+    messages.append(answer(tokens=7))
+    assert tokens_of(ledger(messages))[0] == 107
 
 
 def test_an_empty_history_costs_nothing() -> None:
@@ -204,5 +253,5 @@ def test_it_is_shown_as_a_table() -> None:
         "   0%                            [1] Re␊port",
         "  70%      2  2,080   20      2  no item",
         " 100%      3  2,970   30      4  all",
-        "   3%      1     90   10         bookkeeping (in the lines above)",
+        "   3%      1     90   10         bookkeeping (included above)",
     ]

@@ -4,6 +4,9 @@ import ast
 import json
 import os
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
@@ -17,10 +20,18 @@ from nbconvert import HTMLExporter
 
 import todo_tools
 from tests.browser import MEASURE, browse, measure, read_png
+from tests.pages import Page
 from tests.support import ROOT
 from todo_tools import rendering
 
-NAMES = ["1_quick_start", "2_the_loop", "3_branches", "4_create_agent", "5_your_own_tool"]
+NAMES = [
+    "1_quick_start",
+    "2_the_loop",
+    "3_branches",
+    "4_create_agent",
+    "5_deepagents",
+    "6_your_own_tool",
+]
 OFFLINE = "import pytest_socket; pytest_socket.socket_allow_hosts(['127.0.0.1', '::1'], True)"
 
 
@@ -33,6 +44,16 @@ class Book:
         self.outputs = [output for cell in self.code for output in cell.outputs]
         self.sources = "\n".join(cell.source for cell in self.code)
         self.shown = {cell.id: "\n".join(map(_text, cell.outputs)) for cell in self.code}
+        self.first = notebook.cells[0].source
+
+    @property
+    def absent(self) -> set[str]:
+        """Packages that are not there after the `pip install` that it names."""
+        (line,) = re.findall(r"`pip install (.+?)`", self.first.replace("\n", " "))
+        installed = shlex.split(line)
+        assert installed[0] in ("langgraph-todo-tools", "langgraph-todo-tools[langchain]")
+        langchain = {"langchain"} if installed[0] == "langgraph-todo-tools" else set[str]()
+        return {"graphs", "rich", "tests", "deepagents", *langchain} - {*installed[1:]}
 
     def html(self, cell_id: str) -> str:
         (output,) = next(cell.outputs for cell in self.code if cell.id == cell_id)
@@ -52,22 +73,44 @@ def saved(name: str) -> Book:
     return Book(read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4))
 
 
-@cache
-def fresh(name: str) -> Book:
-    """A copy of it, run from top to bottom in Jupyter's directory, without a network."""
-    notebook = deepcopy(saved(name).notebook)
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None
-    client = nbclient.NotebookClient(
-        notebook,
-        timeout=120,
-        extra_arguments=[f"--IPKernelApp.exec_lines={OFFLINE}"],
-        resources={"metadata": {"path": str(ROOT / "notebooks")}},
-    )
-    # Use the library of this checkout, even if another version is installed.
-    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT), "LANGSMITH_TRACING": "false"})
-    return Book(notebook)
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the package as it is installed from its wheel."""
+    target = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--no-build-isolation", "--target", str(target), str(ROOT)], check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def fresh(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Book]:
+    """A copy of a notebook, run from top to bottom outside the checkout, without a network."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+
+    @cache
+    def run(name: str) -> Book:
+        notebook = deepcopy(saved(name).notebook)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        blocked = f"import sys; sys.modules.update(dict.fromkeys({saved(name).absent}))"
+        make: Any = nbformat.v4
+        probe = make.new_code_cell(
+            'import sys, todo_tools\nassert sys.modules["graphs"] is None\ntodo_tools.__file__'
+        )
+        notebook.cells.append(probe)
+        client = nbclient.NotebookClient(
+            notebook,
+            timeout=120,
+            extra_arguments=[f"--IPKernelApp.exec_lines={OFFLINE}; {blocked}"],
+            resources={"metadata": {"path": str(elsewhere)}},
+        )
+        client.execute(env={**os.environ, "PYTHONPATH": str(site), "LANGSMITH_TRACING": "false"})
+        assert str(site) in probe.outputs[0].data["text/plain"]
+        notebook.cells.remove(probe)
+        return Book(notebook)
+
+    return run
 
 
 def lines(*expected: str) -> str:
@@ -108,22 +151,41 @@ class TestSaved:
         assert all(cell.metadata == {} for cell in notebook.cells)
         assert not re.search(r"/(home|tmp|root|work|Users|var)/", json.dumps(notebook))
 
-    def test_one_cell_says_how_to_use_a_real_model(self, name: str) -> None:
-        marked = [cell for cell in saved(name).code if "For a real model:" in cell.source]
-        assert len(marked) == 1
-        assert marked[0].source.startswith("# For a real model: ")
+    def test_html_without_its_styles_reads_as_the_plain_text(self, name: str) -> None:
+        """So do pages of hosts that remove styles: calls and results keep their marks."""
+        for output in saved(name).outputs:
+            html = output.get("data", {}).get("text/html", "")
+            if html and "todo-tree" not in html:  # a tree is nested lists there
+                read = [Page(line).text for line in re.findall(r"(<samp>.*?</samp>)", html)]
+                plain = "\n".join(read).replace("\u00a0", " ")
+                assert plain == output.data["text/plain"]
+
+    def test_one_cell_has_all_that_a_real_model_needs(
+        self, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its last five lines install a package, ask for a key, and name a model."""
+        marked = [cell.source for cell in saved(name).code if "REAL MODEL" in cell.source]
+        (source,) = marked
+        assert source.startswith("# FOR A REAL MODEL: uncomment the last five lines;")
+        install, *code = (line.removeprefix("# ") for line in source.splitlines()[-5:])
+        assert install.startswith("%pip install ")
+        monkeypatch.setenv("OPENAI_API_KEY", "")
+        monkeypatch.setattr("getpass.getpass", lambda _: "a key")
+        names: dict[str, Any] = {}
+        exec("\n".join(code), names)
+        assert os.environ["OPENAI_API_KEY"] == "a key"
+        assert names["model"].model_name == "gpt-5"
 
     def test_it_defines_nothing_of_the_library(self, name: str) -> None:
-        """It has no classes, and no functions with a name of the library."""
+        """None of its functions and classes has a name of the library."""
         tree = ast.parse(saved(name).sources, mode="exec", type_comments=False)
-        names = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-        assert not [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
-        assert not names & {*todo_tools.__all__, *rendering.__all__}
+        defined = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef))
+        assert not {n.name for n in defined} & {*todo_tools.__all__, *rendering.__all__}
 
-    def test_it_finds_the_graphs_of_the_checkout(self, name: str) -> None:
-        """Jupyter starts in `notebooks/`, so the path is extended before the first import."""
-        before, imported, _ = saved(name).sources.partition("from graphs.")
-        assert ('sys.path.append("..")' in before) == bool(imported)
+    def test_it_imports_nothing_that_is_not_installed(self, name: str) -> None:
+        """It needs no checkout, only the packages that it names at its top."""
+        imported = re.findall(r"^\s*(?:from|import) (\w+)", saved(name).sources, re.MULTILINE)
+        assert not {*imported} & saved(name).absent
 
     def test_its_links_to_files_exist(self, name: str) -> None:
         cells = saved(name).notebook.cells
@@ -136,38 +198,45 @@ def test_there_is_no_other_notebook() -> None:
     assert sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb")) == NAMES
 
 
-@pytest.fixture(params=[saved, pytest.param(fresh, marks=pytest.mark.slow)])
+@pytest.fixture(params=["saved", pytest.param("fresh", marks=pytest.mark.slow)])
 def book(request: pytest.FixtureRequest) -> Callable[[str], Book]:
     """The saved notebooks, and the notebooks after a fresh run."""
-    chosen: Callable[[str], Book] = request.param
+    chosen: Callable[[str], Book] = (
+        saved if request.param == "saved" else request.getfixturevalue("fresh")
+    )
     return chosen
 
 
 class TestQuickStart:
+    def test_it_starts_with_the_pack(self) -> None:
+        """The first cell is a graph with the tools; the model comes later."""
+        first, second, *_ = saved("1_quick_start").code
+        assert "create_todo_tools()" in first.source
+        assert "todo_tools.testing" not in first.source
+        assert "REAL MODEL" in second.source
+
     def test_the_list_is_in_the_state(self, book: Callable[[str], Book]) -> None:
         """It is shown as text, and as HTML with a bar."""
         quick = book("1_quick_start")
         assert quick.shown["run"] == lines(
             "✓ [0] Measure the wall",
-            "● [1] Cut the boards",
-            "– [2] Put up the shelf",  # noqa: RUF001
+            "✓ [1] Cut the boards",
+            "● [2] Put up the shelf",
         )
         assert "<s>Measure the wall</s>" in quick.html("run")
-        assert 'aria-label="1 of 3 finished"' in quick.html("run")
+        assert 'aria-label="2 of 3 finished"' in quick.html("run")
 
-    def test_the_conversation_shows_calls_lists_and_the_mistake(
-        self, book: Callable[[str], Book]
-    ) -> None:
+    def test_the_conversation_shows_calls_and_lists(self, book: Callable[[str], Book]) -> None:
         """They are shown in the order in which they happened."""
         shown = book("1_quick_start").shown["conversation"]
         marks = [
-            "human: Make me a shelf.",
-            "write_todos replace (3 items)",
-            "edit_todos start [0]",
-            "● [0] Measure the wall",
-            "edit_todos complete [7]",
-            "Error: indices [7] out of range (0 to 2)",
-            "✓ [0] Measure the wall",
+            "›  Make me a shelf:",  # noqa: RUF001
+            "→  write_todos replace (3 items)",
+            "→  edit_todos start [0]",
+            "│ ● [0] Measure the wall",
+            "→  edit_todos complete [0]",
+            "│ ✓ [0] Measure the wall",
+            "💬 2 of 3 steps are finished so far.",
         ]
         places = [shown.index(mark) for mark in marks]
         assert places == sorted(places)
@@ -175,9 +244,9 @@ class TestQuickStart:
     def test_the_prompt_shows_the_list_once(self, book: Callable[[str], Book]) -> None:
         """Later results are shown as their first line with the progress."""
         shown = book("1_quick_start").shown["view"]
-        assert shown.count("[2] Put up the shelf") == 1
-        assert "tool: Started [0]\n0/3 done. Now: [0] Measure the wall\n" in shown
-        assert "1/3 done. Now: [1] Cut the boards" in shown
+        assert shown.count("– [2] Put up the shelf") == 1  # noqa: RUF001
+        assert "Started [0]\n0/3 done. Now: [0] Measure the wall\n" in shown
+        assert "Completed [0]\n---\nStarted [1]\n1/3 done. Now: [1] Cut the boards" in shown
 
 
 class TestLoop:
@@ -189,12 +258,21 @@ class TestLoop:
         assert loop.shown["run"].endswith("✓ 4 completed, ✗ 1 abandoned")
         assert 'aria-label="5 of 5 finished"' in loop.html("run")
 
+    def test_it_shows_that_the_agent_was_sent_back(self, book: Callable[[str], Book]) -> None:
+        """The answer that came too early is before it, the next call after it."""
+        assert book("2_the_loop").shown["sent-back"] == lines(
+            "💬 3 of 5 steps are finished so far.",
+            "↻  not finished: sent back to work",
+            "→  shell sleep 1; grep Bonjour site/index.html",
+            "   │ exit code 1",
+        )
+
     def test_the_agent_is_sent_back_once(self, book: Callable[[str], Book]) -> None:
         """The continuation lists the remaining items; then the run ends."""
-        shown = book("2_the_loop").shown["decisions"]
-        assert shown.startswith("sent back to work\nfinished\n")
+        shown = book("2_the_loop").shown["note"]
+        assert shown.count("[Automatic note]") == 1
         assert "● [3] Look for a greeting in French" in shown
-        assert shown.endswith("Next: call edit_todos with action 'complete' on [3].")
+        assert shown.endswith("on [3].\n\noutcome: finished")
 
     def test_each_limit_ends_a_run(self, book: Callable[[str], Book]) -> None:
         """The notice says which limit it was."""
@@ -237,49 +315,94 @@ class TestBranches:
         assert branches.html("picture").count("<li>") == 3
 
 
-class TestAgents:
-    def test_create_agent_finishes_its_list(self, book: Callable[[str], Book]) -> None:
-        """First the gate refuses a call, and later the loop sends the agent back to work."""
+class TestCreateAgent:
+    def test_the_agent_is_sent_back_and_finishes(self, book: Callable[[str], Book]) -> None:
         shown = book("4_create_agent").shown
-        assert shown["agent"] == "✓ [0] Count the words\n✓ [1] Tell the number"
-        refused, counted = (
-            shown["results"].index(text) for text in ("Error: no todo is in progress", "\n9\n")
+        early, sent_back, finished = (
+            shown["agent"].index(text)
+            for text in ("💬 1 of 2 steps", "↻  not finished: sent back to work", "💬 2 of 2 steps")
         )
-        assert refused < counted < shown["results"].index("human: [Automatic note]")
-        assert shown["results"].endswith("ai: Your line has nine words.")
+        assert early < sent_back < finished
+        assert shown["state"] == "✓ [0] Find a nail\n✓ [1] Hit it"
 
-    def test_deepagents_writes_its_file(self, book: Callable[[str], Book]) -> None:
-        """The agent also finishes its list."""
-        shown = book("4_create_agent").shown
-        assert shown["deep"] == "✓ [0] Write it\n✓ [1] Read it again\n✓ Done (2 items)"
-        assert shown["deep-state"].startswith("The quick brown fox")
-        assert shown["deep-state"].endswith("outcome: finished")
+    def test_the_gate_refuses_a_call_without_a_plan(self, book: Callable[[str], Book]) -> None:
+        shown = book("4_create_agent").shown["gate"]
+        assert "→  cut The long board\n   │ Error: no todo is in progress" in shown
+        assert "is cut" not in shown
+
+    def test_each_item_has_its_calls(self, book: Callable[[str], Book]) -> None:
+        """The item at which the agent stopped took one call more."""
+        rows = book("4_create_agent").shown["cost"].splitlines()
+        assert [row.split(maxsplit=2)[0] for row in rows] == ["calls", "1", "2", "2", "5", "3"]
+        assert rows[2].endswith("[1] Hit it")
+
+
+class TestDeepagents:
+    def test_the_lists_are_a_tree(self, book: Callable[[str], Book]) -> None:
+        """The lists of the subagent's runs are below the list of the main agent."""
+        assert book("5_deepagents").shown["run"] == lines(
+            "✓ [0] Build it",
+            "✓ [1] Paint it",
+            "└ tools ✓ Done (2 items)",
+            "  ✓ [0] Measure the wall",
+            "  ✓ [1] Cut the boards",
+            "└ tools 2 ✓ Done (2 items)",
+            "  ✓ [0] Sand it",
+            "  ✓ [1] Apply the paint",
+            "✓ Done (2 items)",
+        )
+
+    def test_the_main_agent_knows_the_answers_alone(self, book: Callable[[str], Book]) -> None:
+        """Its history has the tasks and what the crew answered, not how it worked."""
+        shown = book("5_deepagents").shown["state"]
+        assert shown.count("→  task crew") == 2
+        assert shown.count("│ 2 of 2 steps are completed.") == 2
+        assert "→  write_todos replace (2 items)" in shown
+        assert shown.count("write_todos") == 1
 
 
 class TestOwnTool:
+    def test_the_whole_tool_is_in_the_notebook(self) -> None:
+        """State, reducer and tool are at most 60 lines."""
+        sources = {cell.id: cell.source for cell in saved("6_your_own_tool").code}
+        pieces = [sources[name].splitlines() for name in ("fold", "answer", "tool")]
+        assert sum(bool(line) for piece in pieces for line in piece) <= 60
+
     def test_its_functions_can_be_called_by_hand(self, book: Callable[[str], Book]) -> None:
         """A refused call has no operation."""
-        shown = book("5_your_own_tool").shown
-        assert ast.literal_eval(shown["fold"])["nextId"] == 2
-        assert shown["answer"].endswith("{'op': 'remove', 'id': 1}\nNote #7 not found. -> None")
-        assert "Annotated[Notes, fold_notes]" in shown["state"]
+        notes, removed, refused = map(
+            ast.literal_eval, book("6_your_own_tool").shown["by-hand"].splitlines()
+        )
+        assert notes == {"next": 2, "texts": {"1": "The key is under the mat"}}
+        assert removed[1] == {"op": "remove", "number": 1}
+        assert refused == ("Error: there is no note #7.", None)
+
+    def test_two_calls_of_a_turn_get_two_numbers(self, book: Callable[[str], Book]) -> None:
+        shown = book("6_your_own_tool").shown["run"]
+        assert "   │ Note #1 is saved.\n   │ Note #2 is saved.\n" in shown
 
     def test_its_notes_follow_the_branches(self, book: Callable[[str], Book]) -> None:
         """Both branches have the notes from before the fork."""
-        assert book("5_your_own_tool").shown["branch"] == lines(
-            "first branch:",
+        assert book("6_your_own_tool").shown["branch"] == lines(
+            "first branch",
             "#1: The key is under the mat",
-            "#2: The cat is called Tom",
-            "second branch:",
+            "#2: The door sticks",
+            "#3: The cat is called Tom",
+            "second branch",
             "#1: The key is under the mat",
-            "#2: The cat is called Mia",
+            "#2: The door sticks",
+            "#3: The cat is called Mia",
         )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_saved_outputs_equal_those_of_a_run(name: str) -> None:
-    """Every output is the same, except for the ids of checkpoints."""
+def test_the_saved_outputs_equal_those_of_a_run(name: str, fresh: Callable[[str], Book]) -> None:
+    """Every output is the same, except for the ids of checkpoints.
+
+    The run has the installed package alone: no checkout, and no other package that the notebook
+    does not name.
+    """
 
     def without_ids(book: Book) -> dict[str, str]:
         shown = {cell.id: json.dumps(cell.outputs, sort_keys=True) for cell in book.code}
@@ -310,6 +433,10 @@ class TestInABrowser:
         assert set(measured["bullets"]) == {"none"}
         assert [entry for entry in measured["contrasts"] if entry[1] < 4.5] == []
         assert len(measured["contrasts"]) > 30
+
+    def test_all_outputs_have_one_font(self, page: Path) -> None:
+        """What is printed and what shows itself have the same font and size."""
+        assert len(set(measure(page)["fonts"])) == 1
 
     def test_it_is_drawn_in_the_theme(self, page: Path, theme: str, tmp_path: Path) -> None:
         """The background is light or dark like the theme, and something is drawn on it."""

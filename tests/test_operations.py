@@ -88,23 +88,58 @@ def test_every_operation_yields_a_valid_list_and_leaves_the_old_one(
     assert todos == before
 
 
+class TestMerge:
+    """Two hands changed one list; `base` is what the second one saw."""
+
+    def merged(self, *, base: str, now: str, todos: str) -> str:
+        lists: list[list[TodoItem]] = [items(*texts) for texts in (now, base, todos)]
+        after = apply(lists[0], {"op": "merge", "base": lists[1], "todos": lists[2]})
+        return "".join(todo["text"] for todo in after)
+
+    def test_items_that_both_added_are_kept_in_their_places(self) -> None:
+        assert self.merged(base="ab", now="abn", todos="axyb") == "axybn"
+        assert self.merged(base="ab", now="anb", todos="abxy") == "anbxy"
+
+    def test_an_item_that_either_removed_is_gone(self) -> None:
+        assert self.merged(base="abc", now="ab", todos="bc") == "b"
+
+    def test_what_was_added_before_a_removed_item_comes_before_the_next_one(self) -> None:
+        assert self.merged(base="abc", now="ac", todos="axbc") == "axc"
+
+    def test_items_of_equal_text_are_told_apart_by_their_order(self) -> None:
+        assert self.merged(base="aaa", now="aaan", todos="aaaa") == "aaana"
+
+    def test_the_status_that_one_of_them_changed_counts(self) -> None:
+        """Where both changed it, the second one's."""
+        base = items("a", "b", "c", "d")
+        now = apply(base, complete_items(0, 2))
+        todos = apply(base, start_items(1, 2))
+        after = apply(now, {"op": "merge", "base": base, "todos": todos})
+        assert [todo["status"] for todo in after] == [
+            "completed",
+            "in_progress",
+            "in_progress",
+            "not_started",
+        ]
+
+
 class TestMaking:
     @pytest.mark.parametrize(
-        ("operation", "after"),
+        ("make", "args", "after"),
         [
-            (replace_items("x"), items("x")),
-            (replace_items(), []),
-            (append_items("x", "y"), items("a", "b", "x", "y")),
-            (insert_items(1, "x"), items("a", "x", "b")),
-            (start_items(1), [*items("a"), *items("b", status="in_progress")]),
-            (complete_items(0, 1), items("a", "b", status="completed")),
-            (abandon_items(0), [*items("a", status="abandoned"), *items("b")]),
+            (replace_items, ["x"], items("x")),
+            (replace_items, [], []),
+            (append_items, ["x", "y"], items("a", "b", "x", "y")),
+            (insert_items, [1, "x"], items("a", "x", "b")),
+            (start_items, [1], [*items("a"), *items("b", status="in_progress")]),
+            (complete_items, [0, 1], items("a", "b", status="completed")),
+            (abandon_items, [0], [*items("a", status="abandoned"), *items("b")]),
         ],
     )
     def test_each_does_what_its_name_says(
-        self, operation: Operation, after: list[TodoItem]
+        self, make: Callable[..., Operation], args: list[Any], after: list[TodoItem]
     ) -> None:
-        assert apply(items("a", "b"), operation) == after
+        assert apply(items("a", "b"), make(*args)) == after
 
     @pytest.mark.parametrize("set_status", [start_items, complete_items, abandon_items])
     def test_indices_are_checked_when_it_is_made(self, set_status: Callable[..., Any]) -> None:

@@ -68,6 +68,7 @@ def test_every_question_mark_of_unicode_ends_a_question(mark: str) -> None:
         "1. Which colour?\n   - Red\n   - Blue",
         "哪个颜色？\n1、红\n2、蓝",  # noqa: RUF001
         "Which colour?\n| name | code |\n| --- | --- |\n| red | f00 |",
+        "Which colour?: \n- Red\n- Blue",
     ],
 )
 def test_signs_and_choices_may_follow_the_mark(text: str) -> None:
@@ -84,6 +85,8 @@ def test_signs_and_choices_may_follow_the_mark(text: str) -> None:
         "x = 1;",
         "Done:\n- Red\n- Blue",
         "You asked which colour?\nIt is red.",
+        "```\nx = 1\n```",
+        "Το μήκος: x = 1;",  # noqa: RUF001  no Greek in the last word
     ],
 )
 def test_other_answers_are_not_questions(text: str) -> None:
@@ -97,6 +100,16 @@ def test_the_models_last_answer_is_the_one_that_counts() -> None:
     assert not asks_user({"messages": [asked, told]})
     assert not asks_user({"messages": [HumanMessage("Which colour?")]})
     assert not asks_user({})
+    assert not asks_user({"messages": 5})
+
+
+def test_blocks_are_read_as_one_text() -> None:
+    assert asks(["Which colour?\n-", {"type": "text", "text": " Red"}])
+
+
+def test_blanks_at_the_end_hide_no_question() -> None:
+    """Only the end of a long text is read, and it begins before them."""
+    assert asks("Which colour?" + " " * 20_000)
 
 
 @given(text=st.text(), state=json_values)

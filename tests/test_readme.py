@@ -78,6 +78,20 @@ def test_links_to_files_and_headings_exist(page: Path) -> None:
         assert not anchor or anchor in headings(file), f"{target}#{anchor}"
 
 
+def test_every_page_is_in_the_navigation_and_linked_from_another() -> None:
+    """The site also shows `SECURITY.md`."""
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")}
+    navigation = re.findall(r" (\S+\.md)$", read("mkdocs.yml"), re.MULTILINE)
+    assert sorted(navigation) == sorted({*pages, "security.md"})
+    linked = {
+        link.removeprefix("docs/")
+        for page in PAGES
+        for link in re.findall(r"\]\(([\w/-]+\.md)", page.read_text("utf-8"))
+        if link != page.name
+    }
+    assert pages <= linked
+
+
 def test_the_reference_has_every_public_module() -> None:
     assert re.findall(r"^::: (.+)$", read("docs/reference.md"), re.MULTILINE) == list(PUBLIC)
 

@@ -27,7 +27,7 @@ from todo_tools import (
     create_todo_tools,
     model_view,
 )
-from todo_tools._speaker import at_start
+from todo_tools._speaker import at_first_end, at_start, within_run
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import LoopState
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -224,6 +224,29 @@ class TestWhoHasSpoken:
         graph.invoke(Command(resume="Yes."), config)
         assert continuations(graph, config) == 2
         assert loop_of(graph, config)["outcome"] == "limit_in_turn"
+
+    def test_a_message_counts_once(self) -> None:
+        said = [HumanMessage("Begin.", id="u1"), HumanMessage("Now.", id="u2")]
+        begun = at_start({}, said)
+        assert begun == {"in_a_row": 0, "in_turn": 0, "idle": 0, "heard": ["u1", "u2"]}
+        counted: LoopState = {**begun, "in_turn": 1}
+        assert at_start(counted, said) == counted
+
+    def test_what_is_added_before_a_later_stop_is_no_message_of_the_user(self) -> None:
+        counted: LoopState = {"in_a_row": 1, "in_turn": 1, "heard": ["u1"]}
+        said = [HumanMessage("Begin.", id="u1"), HumanMessage("The time is 12:00.", id="c1")]
+        later = within_run(counted, said)
+        assert later == {**counted, "heard": ["u1", "c1"]}
+        assert at_start(later, said) == later
+
+    def test_what_a_tool_adds_is_no_message_of_the_user_in_a_later_run(self) -> None:
+        picture = HumanMessage([{"type": "image", "url": "https://a.b/c.png"}], id="p1")
+        begin = HumanMessage("Begin.", id="u1")
+        messages = [begin, turn("", made := call("look")), _result(made), picture, turn("Done.")]
+        counted: LoopState = {"in_a_row": 1, "in_turn": 1, "heard": ["u1"]}
+        later = at_first_end(counted, messages)
+        assert later == {**counted, "heard": ["u1", "p1"]}
+        assert at_start(later, messages) == later
 
     def test_an_edited_message_is_not_new(self, build: Build, config: RunnableConfig) -> None:
         said = HumanMessage("Begin.", id="u1")

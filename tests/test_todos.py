@@ -7,8 +7,8 @@ from hypothesis import given
 
 from tests.strategies import todo_lists
 from tests.support import items
-from todo_tools import TodoItem, TodoLimits
-from todo_tools._todos import incomplete, validate_todos
+from todo_tools import TodoItem, TodoLimits, TodoStatus
+from todo_tools._todos import STATUSES, incomplete, require_rows, validate_todos
 
 
 class TestLimits:
@@ -21,6 +21,17 @@ class TestLimits:
         """A tool that cannot write any item is a mistake of the developer."""
         with pytest.raises(ValueError, match=f"{name} must be 1 to 100?000, got 0"):
             TodoLimits(**{name: 0})
+
+    @pytest.mark.parametrize(
+        ("name", "highest"),
+        [("max_todos", 10_000), ("max_text_length", 100_000), ("max_indices", 10_000)],
+    )
+    def test_a_limit_may_be_as_high_as_that_of_the_application(
+        self, name: str, highest: int
+    ) -> None:
+        assert getattr(TodoLimits(**{name: highest}), name) == highest
+        with pytest.raises(ValueError, match=f"{name} must be 1 to {highest}, got {highest + 1}"):
+            TodoLimits(**{name: highest + 1})
 
     @pytest.mark.parametrize("value", ["10", 1.5, True, None])
     def test_a_limit_that_is_not_a_whole_number_is_refused(self, value: Any) -> None:
@@ -73,3 +84,14 @@ def test_incomplete_items_keep_their_index() -> None:
         *items("d"),
     ]
     assert [index for index, _ in incomplete(todos)] == [1, 3]
+
+
+class TestTables:
+    def test_a_status_without_a_row_is_refused(self) -> None:
+        rows = {name: row for name, row in STATUSES.items() if name != "abandoned"}
+        with pytest.raises(TypeError, match=r"STATUSES needs one row .*; check \['abandoned'\]"):
+            require_rows(rows, TodoStatus, "STATUSES")
+
+    def test_a_row_without_a_status_is_refused(self) -> None:
+        with pytest.raises(TypeError, match=r"check \['paused'\]"):
+            require_rows({**STATUSES, "paused": STATUSES["abandoned"]}, TodoStatus, "STATUSES")

@@ -9,6 +9,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 
 from graphs import notes, until_done
+from graphs.checked import command_passed
 from graphs.coding_agent import build_coding_agent
 from graphs.model import chat_model, is_stand_in
 from graphs.tools.background import BackgroundTasks
@@ -28,6 +29,7 @@ def open_agent(
     *,
     env: Mapping[str, str] | None = None,
     ask_plan: bool = False,
+    checked: bool = False,
 ) -> Generator[CompiledStateGraph[Any, Any, Any, Any], None, None]:
     """Build an agent; afterwards, end the commands that it left running.
 
@@ -39,6 +41,8 @@ def open_agent(
         checkpointer: Where its threads are kept.
         env: Variables to pass to its commands, besides those that are always passed.
         ask_plan: Whether a person approves each plan first; for the coding agent only.
+        checked: Whether a step is completed only if its command has succeeded; not of the notes
+            agent.
 
     Yields:
         The compiled graph.
@@ -46,6 +50,7 @@ def open_agent(
     Raises:
         ModelError: The model cannot be created.
     """
+    check = command_passed if checked else None
     if name == "coding":
         chat = chat_model(model, command_tool="execute")
         with BackgroundTasks(LocalShell(workdir, env=env)) as tasks:
@@ -57,11 +62,12 @@ def open_agent(
                 tasks=tasks,
                 checkpointer=checkpointer,
                 env=env,
+                check=check,
             )
     elif name == "notes":
         chat = notes.notes_model() if is_stand_in(model) else chat_model(model)
         yield notes.build_graph(chat, policy=policy).compile(checkpointer=checkpointer)
     else:
         tools = [shell_tool(workdir, env=env)]
-        builder = until_done.build_graph(chat_model(model), tools, policy=policy)
+        builder = until_done.build_graph(chat_model(model), tools, policy=policy, check=check)
         yield builder.compile(checkpointer=checkpointer)

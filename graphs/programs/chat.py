@@ -11,7 +11,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from graphs.model import ModelError
 from graphs.programs.claim import claimed
 from graphs.programs.conversation import Conversation
-from graphs.programs.lines import open_console, print_error, said, show, show_whole
+from graphs.programs.lines import open_console, print_error, said, show, show_costs, show_whole
 from graphs.programs.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -77,4 +77,6 @@ async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqlit
             show_whole(console, text)
         show(console, *said("/help lists the commands."))
         await Conversation(Thread(graph, session.config), waiting, console).talk()
+        if options.costs:
+            show_costs(console, (await graph.aget_state(session.config)).values)
     show_whole(console, f"resume with: {session.resume_command}")

@@ -33,6 +33,7 @@ from graphs.programs.lines import (
     print_error,
     said,
     show,
+    show_costs,
     show_whole,
 )
 from graphs.programs.options import (
@@ -139,7 +140,10 @@ async def _run(
             if error is not errors.last:
                 raise
             raise ModelError(session.model, error) from error
-    return _conclude(snapshot)
+    code = _conclude(snapshot)
+    if options.costs:
+        show_costs(open_console(), snapshot.values)
+    return code
 
 
 async def _until_it_ends(

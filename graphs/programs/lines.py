@@ -3,12 +3,15 @@
 import os
 import sqlite3
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 from typing_extensions import override
 
-from todo_tools.rendering import Line, Span, View, one_line
+from todo_tools.ledger import ledger
+from todo_tools.rendering import Line, Span, View, one_line, show_ledger
+from todo_tools.state import messages_in
 
 _WHOLE = 1_000_000
 _CLOSED = 141  # the exit code after SIGPIPE
@@ -72,6 +75,11 @@ def close_output() -> int:
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
     return _CLOSED
+
+
+def show_costs(console: Console, values: Mapping[str, Any]) -> None:
+    """Print what each item of a thread cost."""
+    show(console, Line(()), show_ledger(ledger(messages_in(values))))
 
 
 def said(text: str) -> tuple[Line, ...]:

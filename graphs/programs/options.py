@@ -59,6 +59,15 @@ class Parser(argparse.ArgumentParser):
             help="with --agent coding, ask about each plan first; the thread remembers this option",
         )
         self.add_argument(
+            "--checked",
+            action="store_true",
+            help="complete a step only if its command has ended with exit code 0, whatever the "
+            "model says; the thread remembers it",
+        )
+        self.add_argument(
+            "--costs", action="store_true", help="show at the end what each item cost"
+        )
+        self.add_argument(
             "--env",
             metavar="NAME",
             action="append",

@@ -58,6 +58,8 @@ class Session:
     env: Mapping[str, str]
     ask_plan: bool
     """Whether a person approves each plan before any work."""
+    checked: bool
+    """Whether a step is completed only if its command has succeeded."""
     endings: Path
     """The folder for the exit codes of its commands, until their results are stored."""
     resume_command: str
@@ -72,6 +74,7 @@ class Session:
             "workdir": str(self.workdir.path),
             "temporary": self.workdir.temporary,
             "ask_plan": self.ask_plan,
+            "checked": self.checked,
         }
         configurable = {"thread_id": self.thread, FOLDER: str(self.endings)}
         return {"configurable": configurable, "metadata": kept}
@@ -88,6 +91,7 @@ class Session:
             checkpointer,
             env=self.env,
             ask_plan=self.ask_plan,
+            checked=self.checked,
         )
 
     def forget_endings(self) -> None:
@@ -147,6 +151,7 @@ async def choose_session(options: Namespace, saver: BaseCheckpointSaver[Any]) ->
         _choose_workdir(options.workdir, kept, thread, create=options.create),
         env,
         _choose_ask_plan(options.ask_plan, kept, agent),
+        _choose_checked(options.checked, kept, agent),
         _endings_folder(options.db, thread),
         _resume_command(options, thread),
     )
@@ -162,6 +167,12 @@ def _choose_ask_plan(given: bool, kept: Mapping[str, Any], agent: str) -> bool: 
     if given and agent != "coding":
         raise UnusableInputError(f"--ask-plan is for --agent coding, not {agent}")
     return given or bool(kept.get("ask_plan"))
+
+
+def _choose_checked(given: bool, kept: Mapping[str, Any], agent: str) -> bool:  # noqa: FBT001
+    if given and agent == "notes":
+        raise UnusableInputError("--checked is for agents that run commands, not notes")
+    return given or bool(kept.get("checked"))
 
 
 def _read_environment(names: Sequence[str]) -> dict[str, str]:
@@ -208,8 +219,7 @@ def _resume_command(options: Namespace, thread: str) -> str:
     words += [_option("--env", name) for name in options.env]
     if options.grace != DEFAULT_GRACE:
         words.append(_option("--grace", str(options.grace)))
-    if getattr(options, "yes", False):
-        words.append("--yes")
+    words += [f"--{flag}" for flag in ("costs", "yes") if getattr(options, flag, False)]
     return " ".join([options.program, *words])
 
 

@@ -1,4 +1,4 @@
-"""Drawing as HTML that reads on light and dark pages, and that no text can act in."""
+"""Draw lines as HTML that is readable on light and dark pages; all texts are escaped."""
 
 import re
 from collections.abc import Iterable
@@ -6,10 +6,11 @@ from html import escape
 
 from todo_tools.rendering._lines import Line, Progress, Span
 
-# Text takes the colour of the page around it, so it reads on whatever that is. Icons and bars take
-# the notebook's own colours, or ones that stand out from white and from black alike; some of the
-# text's colour makes Jupyter's orange dark enough to read. The lists name their class, so that they
-# are stronger than what Jupyter says of lists in outputs.
+# Text has the colour of the page, so it is readable on every background. Icons and bars have the
+# notebook's own colours, or colours that are visible on white and on black. Some of the text's
+# colour is mixed in, to make Jupyter's orange dark enough. The selectors of lists include the class
+# `todo-tree`, so that they override Jupyter's rules for lists in outputs. The element `samp` gives
+# the font of printed text, also where a page has removed these styles.
 STYLE = """<style>
 .todo-tools { color: inherit; line-height: 1.5; overflow-wrap: anywhere; max-width: 60em;
   --todo-accent: color-mix(in srgb, currentColor 30%,
@@ -20,8 +21,10 @@ STYLE = """<style>
     var(--jp-success-color1, var(--vscode-charts-green, #2b8a3e)));
   --todo-error: color-mix(in srgb, currentColor 30%,
     var(--jp-error-color1, var(--vscode-charts-red, #dc3535))); }
-.todo-tools .todo-line { display: flex; gap: .5em; white-space: pre-wrap; }
-.todo-tools .todo-lead { flex: none; font-family: monospace; }
+.todo-tools samp { display: flex; white-space: pre-wrap;
+  font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace));
+  font-size: var(--jp-code-font-size, var(--vscode-editor-font-size, inherit)); }
+.todo-tools .todo-lead { flex: none; white-space: pre; }
 .todo-tools .todo-dim { opacity: .75; }
 .todo-tools .todo-muted { opacity: .85; }
 .todo-tools .todo-accent { color: var(--todo-accent); }
@@ -47,38 +50,39 @@ div.todo-tools ul.todo-tree, div.todo-tools ul.todo-tree ul { list-style: none; 
 
 
 def html_of(lines: Iterable[Line], progress: Progress | None = None) -> str:
-    """Lines as HTML, and a bar below them if they are a list that has items."""
+    """Draw lines as HTML, with a progress bar below if they are a list with items."""
     return framed(f"{html_of_lines(lines)}{_bar(progress)}")
 
 
 def html_of_lines(lines: Iterable[Line]) -> str:
-    """Lines as HTML, to stand in a frame."""
+    """Draw lines as HTML without the frame."""
     return f'<div role="list">{"".join(map(_line_html, lines))}</div>'
 
 
 def framed(inner: str) -> str:
-    """HTML of ours in its frame, in which no formulas are set."""
+    """Add the styles and the frame to HTML; notebooks do not render formulas in this frame."""
     ignored = "tex2jax_ignore mathjax_ignore"
     return f'{STYLE}<div class="todo-tools {ignored}">{inner}</div>'
 
 
 def escaped(text: str) -> str:
-    """A text that cannot be taken for HTML, nor for a formula.
+    """Escape a text, so that it is neither HTML nor a formula.
 
-    Notebooks set formulas in HTML too, and a formula can carry a link. A delimiter in an element
-    of its own is none.
+    Notebooks render formulas in HTML too, and a formula can contain a link. A delimiter inside its
+    own element does not start a formula.
     """
     return re.sub(r"[$\\]", r"<span>\g<0></span>", escape(text))
 
 
 def _line_html(line: Line) -> str:
     status = f" todo-{line.status}" if line.status else ""
-    lead = "".join(map(_span_html, line.lead)).rstrip()
-    before = f'<span class="todo-lead">{lead}</span> ' if lead else ""
+    # Columns and indents keep their width where the spaces of a page collapse.
+    lead = "".join(map(_span_html, line.lead)).replace("  ", "\u00a0\u00a0")
+    before = f'<span class="todo-lead">{lead}</span>' if lead else ""
     body = "".join(map(_span_html, line.body))
     return (
-        f'<div class="todo-line{status}" role="listitem">{before}'
-        f'<bdi class="todo-body">{body}</bdi></div>'
+        f'<div class="todo-line{status}" role="listitem"><samp>{before}'
+        f'<bdi class="todo-body">{body}</bdi></samp></div>'
     )
 
 

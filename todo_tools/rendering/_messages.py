@@ -1,4 +1,4 @@
-"""Messages as lines: who said what, which tools were called, and what they answered."""
+"""Draw messages as lines: texts, tool calls and tool results."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -19,13 +19,16 @@ _MARKS = {
 
 
 def message_lines(message: BaseMessage, labels: Mapping[str, str]) -> Iterator[Line]:
-    """A message: its text as one block, its calls, or what a tool answered."""
+    """Draw a message: its text and its tool calls, or a tool result."""
     if isinstance(message, ToolMessage):
         bar = Span("   │ ", "dim", plain="   | ")
         yield from (replace(line, lead=(bar, *line.lead)) for line in result_lines(message))
         return
     if is_injected(message):
-        yield Line((Span("sent back to work", "accent"),), (Span("↻  ", "accent", plain="< "),))
+        yield Line(
+            (Span("not finished: sent back to work", "accent"),),
+            (Span("↻  ", "accent", plain="< "),),
+        )
         return
     kind = "ai" if isinstance(message, AIMessage) else "human" if is_from_user(message) else "other"
     for number, line in enumerate(message.text.splitlines()):
