@@ -476,11 +476,10 @@ def watched(build: Build, script: Any, *, pauses: bool) -> Watched:
     return thread
 
 
-many = settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+slow_data = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
-@pytest.mark.slow
-@many
+@slow_data
 @given(runs)
 def test_in_a_hand_built_graph_a_prompt_begins_with_all_earlier_ones(script: Any) -> None:
     """And its text tells the list of the state, whatever the model and the application write."""
@@ -489,8 +488,7 @@ def test_in_a_hand_built_graph_a_prompt_begins_with_all_earlier_ones(script: Any
     thread.check_reader()
 
 
-@pytest.mark.slow
-@many
+@slow_data
 @given(runs)
 def test_with_the_middleware_a_prompt_begins_with_all_earlier_ones(script: Any) -> None:
     """And its text tells the list of the state, also when it is edited during a pause."""
