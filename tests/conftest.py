@@ -18,6 +18,8 @@ __all__ = ["items"]  # some test modules import it from here
 # examples.
 settings.register_profile("default", deadline=None)
 settings.register_profile("fast", deadline=None, max_examples=25)
+# The nightly workflow tries more.
+settings.register_profile("many", deadline=None, max_examples=1000)
 # `make mutants` tries the same few examples on each change and seeks no smaller one that fails. Its
 # runs share a process with an earlier one, which Hypothesis would refuse.
 settings.register_profile(

@@ -477,11 +477,10 @@ def watched(build: Build, script: Any, *, pauses: bool) -> Watched:
     return thread
 
 
-many = settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+slow_data = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
-@pytest.mark.slow
-@many
+@slow_data
 @given(runs)
 def test_in_a_hand_built_graph_a_prompt_begins_with_all_earlier_ones(script: Any) -> None:
     """The prompt also shows the list of the state, whatever the model and the application write."""
@@ -490,8 +489,7 @@ def test_in_a_hand_built_graph_a_prompt_begins_with_all_earlier_ones(script: Any
     thread.check_reader()
 
 
-@pytest.mark.slow
-@many
+@slow_data
 @given(runs)
 def test_with_the_middleware_a_prompt_begins_with_all_earlier_ones(script: Any) -> None:
     """The prompt also shows the list of the state, even if it is edited during a pause."""

@@ -61,7 +61,7 @@ def link_required(site: Path) -> None:
     An installer would fetch and compile it, which takes five times as long and a network.
     """
     (info,) = site.glob("*.dist-info")
-    left = [Distribution.at(info)]
+    left: list[Distribution] = [Distribution.at(info)]
     known = set[str]()
     while left:
         for line in left.pop().requires or ():

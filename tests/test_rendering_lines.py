@@ -23,6 +23,7 @@ from todo_tools.rendering._lines import (
     Progress,
     Span,
     encodable,
+    in_view,
     list_lines,
     progress_of,
     result_lines,
@@ -197,3 +198,10 @@ class TestTexts:
             shown = "".join(encodable(span, encoding) for span in line.spans)
             shown.encode(encoding)
             assert encoding != "utf-8" or shown == str(line)
+
+
+def test_the_end_of_a_list_fills_the_rows_that_there_are() -> None:
+    """Where the item in progress is the last one, all of them show what is above it."""
+    todos = [*items(*"abcdef", status="completed"), *items("g", status="in_progress")]
+    shown = in_view(list_lines(todos), 4)
+    assert list(map(str, shown)) == ["✓ [4] e", "✓ [5] f", "● [6] g", "(4 above)"]

@@ -126,7 +126,9 @@ class TestFollowing:
 
     def test_what_the_display_does_not_show_does_not_redraw_it(self, notebook: Any) -> None:
         """Such as an answer, piece by piece."""
-        pieces = [("messages", (AIMessageChunk(text, id="1"), {})) for text in "abc"]
+        pieces: list[Any] = [
+            ("messages", (AIMessageChunk(content=text, id="1"), {})) for text in "abc"
+        ]
         list(follow_in_notebook(iter([self.CHUNKS[0], *pieces])))
         first, final = notebook
         assert (first["update"], final["update"]) == (False, True)

@@ -1,5 +1,6 @@
 """The traces of a run for LangSmith, from LangChain's tracer and a client that records them."""
 
+import subprocess
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -13,7 +14,11 @@ from tests.support import Graph, items
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
 
-pytestmark = pytest.mark.slow  # LangSmith's client asks git and docker about the machine
+
+@pytest.fixture(autouse=True)
+def no_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LangSmith's client asks git, docker and uname about the machine; here there are none."""
+    monkeypatch.setattr(subprocess, "check_output", MagicMock(side_effect=FileNotFoundError))
 
 
 def idle() -> ScriptedChatModel:
