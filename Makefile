@@ -1,7 +1,7 @@
-# make demo, make test: each makes .venv itself and can be run again at any time.
-# make test-fast leaves out what starts a process, a server, a database, a browser or a notebook,
-# and tries fewer examples. make coverage is test-fast, and fails below 100 % of the branches.
-# make test-lowest is test-fast with the lowest versions that pyproject.toml allows.
+# make demo and make test create .venv themselves and can be run again at any time. make test-fast
+# skips tests that start a process, server, database, browser or notebook, and tries fewer
+# Hypothesis examples. make coverage is test-fast, and fails below 100 % branch coverage. make
+# test-lowest is test-fast with the lowest versions that pyproject.toml allows.
 PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest
@@ -32,7 +32,7 @@ lint: .venv/.ready
 bench: .venv/.ready-bench
 	$(BIN)/python -m benchmarks
 
-# About 20 minutes on two cores. CAMPAIGN="--seconds 60 kills" chooses; --help lists the options.
+# About 20 minutes on two cores. CAMPAIGN="--seconds 60 kills" sets options; --help lists them.
 campaign: .venv/.ready
 	$(BIN)/python -m campaigns $(CAMPAIGN)
 
@@ -43,8 +43,8 @@ mutants: .venv/.ready-mutants
 	$(BIN)/mutmut results
 	$(BIN)/mutmut results --all true | sed 's/\.x[^ ]*//' | sort | uniq -c
 
-# Builds the public interfaces into .clients and tests with them; says what it lacks and skips
-# where it cannot.
+# Builds the public interfaces into .clients and tests with them. If the machine lacks something, it
+# says so and skips.
 clients: .venv/.ready
 	-$(BIN)/python -m pip install --quiet --group clients
 	$(BIN)/python -m tests.clients
@@ -86,7 +86,7 @@ docs: .venv/.ready-docs
 release-check: | .venv/bin/python
 	$(BIN)/python .ci/release_check.py
 
-# Not the groups: of what only the tests need, the newest versions that fit.
+# The lowest versions are for requirements only: the test groups get the newest versions that fit.
 $(LOWEST)/.ready: pyproject.toml
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet "uv>=0.9"
@@ -99,7 +99,7 @@ $(LOWEST)/.ready: pyproject.toml
 picture: .venv/.ready
 	$(BIN)/python -m graphs.programs.picture
 
-# Runs the notebooks and saves them with their outputs, without machine paths and time stamps.
+# Runs the notebooks and saves them with their outputs, without machine paths or time stamps.
 notebooks: .venv/.ready
 	$(BIN)/python -m nbconvert --to notebook --execute --inplace \
 	  --ClearMetadataPreprocessor.enabled=True \

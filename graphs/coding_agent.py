@@ -32,21 +32,21 @@ CODING_PROMPT = """\
 You are a coding agent. You work in one directory of a real machine, with tools for its files and a
 shell in it. Name files relative to that directory, in file tools and in commands alike.
 
-- Plan the work as todos. Where the user gives a checklist, write each open step as one todo,
-  unchanged and in order; run the command that a step has in backticks with execute, once and
+- Plan the work as todos. If the user gives a checklist, write each open step as one todo,
+  unchanged and in order. If a step has a command in backticks, run it with execute, once and
   exactly as written.
 - Read before you edit. Change files with edit_file and write_file, not with commands.
 - Check what you did by running it. Complete an item when its check ends with exit code 0. Abandon
-  what cannot be done, and say why.
-- Start what does not end by itself, for example a server, with run_in_background.
-- A person may reject a command or a write. That is an answer: do not try the same again; find
-  another way, or abandon the item and name the reason."""
+  an item that cannot be done, and say why.
+- Use run_in_background for a command that does not end by itself, for example a server.
+- A person may reject a command or a write. Do not try the same again: find another way, or abandon
+  the item and say why."""
 
 PLANNING = "write_todos"
-"""The tool that waits for a person where the plan is to be approved."""
+"""The tool that waits for a person if plans need approval."""
 
 ASKED_ABOUT = ("write_file", "edit_file", "execute", "run_in_background")
-"""The tools that wait for a person, since they change something; the todo tools never do."""
+"""The tools that wait for a person, because they change something; the todo tools do not."""
 
 Ask = bool | Callable[[ToolCallRequest], bool]
 
@@ -61,16 +61,16 @@ _FILE_TOOLS: list[FsToolName] = [
     "execute",
 ]
 _DESCRIPTIONS = {
-    "ls": "List a directory: names sorted without regard to case, directories end with /.",
-    "glob": "Find files by a pattern such as *.py (at any depth) or src/**/*.py. Answers with "
-    f"paths relative to the working directory, {MAX_FOUND:,} at most. "
-    f"{' and '.join(sorted(EXCLUDED))} are left out unless the search begins inside.",
-    "execute": "Run a shell command in the working directory and wait for its end. Answers with "
-    "its output, the lines of stderr marked, and its exit code. A command that takes longer than "
-    "the timeout (seconds) is ended with all it started.",
+    "ls": "List a directory. Names are sorted, ignoring case; directories end with /.",
+    "glob": "Find files by a pattern such as *.py (at any depth) or src/**/*.py. Returns at most "
+    f"{MAX_FOUND:,} paths, relative to the working directory. "
+    f"{' and '.join(sorted(EXCLUDED))} are skipped unless the search begins inside them.",
+    "execute": "Run a shell command in the working directory and wait until it ends. Returns its "
+    "output, with the lines of stderr marked, and its exit code. A command that takes longer than "
+    "the timeout (seconds) is killed with every process it started.",
 }
-# deepagents moves longer results into files in the user's directory. A command's output is cut at a
-# limit of its own, so it must stay below. Four characters count as a token there.
+# deepagents moves longer results into files in the user's directory, counting four characters as
+# one token. This limit is above that of a command's output, so no output is moved.
 _TOKENS_OF_A_RESULT = (MAX_OUTPUT_BYTES + 4_000) // 4
 
 

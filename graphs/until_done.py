@@ -25,10 +25,10 @@ from todo_tools import (
 )
 
 CHECKLIST_PROMPT = (
-    "You work through checklists. Each open step is one todo, unchanged and in order; write the "
-    "steps that the list does not have. If a step has a command in backticks, run it once, exactly "
-    "as written. Complete a step whose command ends with exit code 0. Abandon a step that fails or "
-    "that you have no tool for, name the exit code or the reason, and continue with the next one."
+    "You work through checklists. Each open step is one todo, unchanged and in order; add the "
+    "steps that the list lacks. If a step has a command in backticks, run it once, exactly "
+    "as written. Complete a step if its command ends with exit code 0. Abandon a step that fails "
+    "or that you have no tool for, say why or name the exit code, and go on to the next one."
 )
 
 

@@ -25,18 +25,18 @@ from todo_tools.state import todos_in
 from todo_tools.transcript import is_from_user, last_user_message
 
 PLANNER_PROMPT = (
-    "You plan, others do the work. Write a todo list for the user's request with write_todos: one "
+    "You plan; workers do the work. Write a todo list for the user's request with write_todos: one "
     "item for each part that one worker can do alone, with all that the worker must know. Workers "
     "do all open items at the same time, so no item may need the result of another one. When the "
-    "list is written, answer with one sentence. You are then sent the workers' reports: append "
-    "items if the request needs more work, otherwise answer the user."
+    "list is written, answer with one sentence. You then get the workers' reports: append items "
+    "if the request needs more work, otherwise answer the user."
 )
 WORKER_PROMPT = (
     "You do one part of a larger task; others do the rest. Do only your part, and report its "
     "result in a few sentences. If you cannot do it, answer with 'Failed:' and the reason."
 )
 FAILED = "Failed:"
-"""What an answer of a worker that could not do its part begins with."""
+"""How a worker's answer begins if it could not do its part."""
 
 MAX_ROUNDS = 3
 """How often the planner can have open items done for one message of the user."""

@@ -62,7 +62,7 @@ class TestProgram:
         assert list((tmp_path / "work").iterdir()) == []
         shown = capsys.readouterr().out
         assert "nobody could be asked: there is no terminal, and --yes was not given" in shown
-        assert "Step [0] was not carried out; I abandon it." in shown
+        assert "Step [0] was not run; I abandon it." in shown
 
     @pytest.mark.slow
     def test_a_thread_remembers_its_agent(self, capsys: pytest.CaptureFixture[str]) -> None:

@@ -235,3 +235,10 @@ class TestPolicy:
         for wrong in (stop, Stop(), "never"):
             with pytest.raises(TypeError, match="stop_when must be a plain function"):
                 AutoContinue(stop_when=wrong)  # type: ignore[arg-type]  # the mistake under test
+
+    def test_a_prompt_must_be_a_text(self) -> None:
+        """A blank one would tell the model nothing."""
+        with pytest.raises(TypeError, match="prompt must be a string, got 5"):
+            AutoContinue(prompt=5)  # type: ignore[arg-type]  # the mistake under test
+        with pytest.raises(ValueError, match="prompt must not be blank"):
+            AutoContinue(prompt=" \n")

@@ -17,7 +17,7 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow
 
-LOST = "[The command had ended when the program that ran it was killed."
+LOST = "[The command ended before the program that ran it was killed."
 
 
 class KilledError(Exception):

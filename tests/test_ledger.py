@@ -253,5 +253,5 @@ def test_it_is_shown_as_a_table() -> None:
         "   0%                            [1] Re␊port",
         "  70%      2  2,080   20      2  no item",
         " 100%      3  2,970   30      4  all",
-        "   3%      1     90   10         bookkeeping (in the lines above)",
+        "   3%      1     90   10         bookkeeping (included above)",
     ]

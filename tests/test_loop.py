@@ -124,6 +124,13 @@ class TestRouting:
         with pytest.raises(TypeError, match="policy must be an AutoContinue"):
             add_auto_continue(StateGraph(TodoState), policy=AutoContinue)  # type: ignore[arg-type]
 
+    @pytest.mark.parametrize("parameter", ["agent", "tools", "node", "end"])
+    def test_a_node_is_given_by_its_name(self, parameter: str) -> None:
+        """The function of the node is easily given instead."""
+        given: Any = {parameter: len}
+        with pytest.raises(TypeError, match=f"{parameter} must be the name of a node"):
+            add_auto_continue(StateGraph(TodoState), **given)
+
 
 class TestLimits:
     def test_twenty_continuations_happen_and_the_next_is_refused(

@@ -1,7 +1,10 @@
 """The pack in LangChain's `create_agent`, beside other middleware."""
 
 import copy
+import importlib
 import itertools
+import re
+import sys
 from itertools import pairwise
 from typing import Any
 from uuid import uuid4
@@ -269,22 +272,45 @@ class TestHooks:
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_a_subclass_keeps_its_hooks(self, form: str) -> None:
         """It may call those of the pack through `super()`, whether these are used or not."""
-        ended: list[Any] = []
+        told: list[Any] = []
 
         class Telling(TodoMiddleware):
             def __init__(self) -> None:
-                super().__init__(policy=None)
+                super().__init__(policy=None, view=None, system_prompt=None)
+
+            def before_agent(self, state: Any, runtime: Any) -> None:
+                told.append(super().before_agent(state, runtime))
+
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                response = super().wrap_model_call(request, handler)
+                told.append(response.model_response.result[0].text)
+                return response
+
+            async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+                response = await super().awrap_model_call(request, handler)
+                told.append(response.model_response.result[0].text)
+                return response
+
+            def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+                told.append("sync")
+                return super().wrap_tool_call(request, handler)
+
+            async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+                told.append("async")
+                return await super().awrap_tool_call(request, handler)
 
             def after_agent(self, state: Any, runtime: Any) -> None:
-                ended.append(super().after_agent(state, runtime))
+                told.append(super().after_agent(state, runtime))
 
             async def aafter_agent(self, state: Any, runtime: Any) -> None:
-                ended.append(await super().aafter_agent(state, runtime))
+                told.append(await super().aafter_agent(state, runtime))
 
-        graph: Any = create_agent(scripted("Hi."), middleware=[Telling()])
-        assert set(graph.get_graph().nodes) == {*NODES, "TodoListMiddleware.after_agent"}
-        _ = graph.invoke(BEGIN) if form == "sync" else await graph.ainvoke(BEGIN)
-        assert ended == [None]
+        graph: Any = create_agent(scripted(PLAN, "Planned."), middleware=[Telling()])
+        hooks = {f"TodoListMiddleware.{name}_agent" for name in ("before", "after")}
+        assert set(graph.get_graph().nodes) == {*NODES, *hooks}
+        final = graph.invoke(BEGIN) if form == "sync" else await graph.ainvoke(BEGIN)
+        assert final["todos"]
+        assert told == [None, "", form, "Planned.", None]
 
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
     def test_it_looks_like_what_it_is(self, copied: Any) -> None:
@@ -299,6 +325,14 @@ class TestHooks:
             assert repr(middleware).startswith(f"<{cls.__module__}.{cls.__qualname__} object at ")
             assert middleware.name == "TodoListMiddleware"
             assert type(middleware).after_agent is AgentMiddleware.after_agent
+
+
+def test_without_langchain_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of the package does not need it."""
+    monkeypatch.delitem(sys.modules, "todo_tools.middleware")
+    monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
+    with pytest.raises(ImportError, match=re.escape("'langgraph-todo-tools[langchain]'")):
+        importlib.import_module("todo_tools.middleware")
 
 
 class TestGate:

@@ -197,6 +197,15 @@ class TestBlocks:
         prompt = model_view({"messages": [summary], "todos": items("a")})
         assert read_list(prompt) == [("a", "not_started")]
 
+    def test_where_nobody_has_spoken_it_is_appended_to_the_newest_result(self) -> None:
+        """An answer of the model after it stays as it was."""
+        history = History(turn("Let me look.")).turn(WORK)
+        history.messages.append(AIMessage("I have looked."))
+        history.todos = items("a")
+        _, _, result, answer = history.view()
+        assert result.text == "Worked.\n\n[Automatic note: the todo list]\n– [0] a"  # noqa: RUF001
+        assert answer.text == "I have looked."
+
 
 class TestReminders:
     @staticmethod

@@ -262,7 +262,7 @@ class TestLoop:
         """The answer that came too early is before it, the next call after it."""
         assert book("2_the_loop").shown["sent-back"] == lines(
             "💬 3 of 5 steps are finished so far.",
-            "↻  sent back to work",
+            "↻  not finished: sent back to work",
             "→  shell sleep 1; grep Bonjour site/index.html",
             "   │ exit code 1",
         )
@@ -320,7 +320,7 @@ class TestCreateAgent:
         shown = book("4_create_agent").shown
         early, sent_back, finished = (
             shown["agent"].index(text)
-            for text in ("💬 1 of 2 steps", "↻  sent back to work", "💬 2 of 2 steps")
+            for text in ("💬 1 of 2 steps", "↻  not finished: sent back to work", "💬 2 of 2 steps")
         )
         assert early < sent_back < finished
         assert shown["state"] == "✓ [0] Find a nail\n✓ [1] Hit it"

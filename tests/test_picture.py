@@ -1,7 +1,10 @@
 """The demonstration, and its recording as a picture that moves."""
 
 import re
+import runpy
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,8 +13,9 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from graphs.programs.animation import animate
-from graphs.programs.picture import DEMO, draw_demo
+from graphs.programs.picture import BRANCHES, DEMO, record_demo
 from graphs.programs.recording import Frame, Row, record
+from todo_tools import demo
 from todo_tools.demo import build_demo
 from todo_tools.transcript import is_injected
 
@@ -73,9 +77,57 @@ class TestRecording:
         styled = record(["printf", r"\033[2;9mgone\033[0m"], columns=20, rows=2)
         assert styled[-1].rows[0] == ((("brightblack", False, True), "gone"),)
 
+    def test_what_a_person_types_is_typed(self) -> None:
+        """Each text after its time."""
+        command = [sys.executable, "-c", "print(input() + input())"]
+        frames = record(command, columns=20, rows=5, typed=[(0.2, "one\n"), (0.2, "two\n")])
+        assert "onetwo" in str(frames[-1])
+
     def test_a_program_that_fails_is_an_error(self) -> None:
         with pytest.raises(Exception, match="returned non-zero exit status 3"):
             record(["sh", "-c", "exit 3"], columns=20, rows=2)
+
+
+def run_tests(command: list[str], *, cwd: Path, **_: Any) -> subprocess.CompletedProcess[str]:
+    """What the demonstration's command would do, without a process: the test wants lower case."""
+    passes = "lower" in (cwd / "slugify.py").read_text(encoding="utf-8")
+    error = "" if passes else "Traceback ...\nAssertionError: 'Hello-World' != 'hello-world'\n"
+    return subprocess.CompletedProcess(command, 0 if passes else 1, "", error)
+
+
+class TestProgram:
+    @pytest.fixture
+    def shown(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+        """What `python -m todo_tools.demo` prints where no time passes."""
+        monkeypatch.setattr(subprocess, "run", run_tests)
+        monkeypatch.setattr(time, "sleep", lambda _: None)
+        with pytest.raises(SystemExit, match="0"):
+            runpy.run_path(demo.__file__, run_name="__main__")
+        return capsys.readouterr().out
+
+    def test_it_shows_what_the_agent_says_and_does(self, shown: str) -> None:
+        """It says too early that it is done, is sent back, and finishes."""
+        story = [
+            "The model is a script.",
+            "Write a function slugify and test it.",
+            "write_file slugify.py",
+            "AssertionError: ",
+            "exit code 1",
+            "All done! ",
+            "sent back to work",
+            "Two items are open: a test failed.",
+            "exit code 0",
+            "The function is written, and its test passes.",
+            "middleware=[TodoMiddleware()]",
+        ]
+        places = [shown.index(line) for line in story]
+        assert places == sorted(places)
+
+    def test_it_shows_neither_the_todo_tools_nor_the_text_of_files(self, shown: str) -> None:
+        """The list says the first; the second is long."""
+        assert "edit_todos" not in shown
+        assert "write_file" in shown
+        assert "def slugify" not in shown
 
 
 @pytest.mark.slow
@@ -90,9 +142,34 @@ class TestDemo:
         assert [text.splitlines()[-1] for text in results] == ["exit code 1", "exit code 0"]
         assert final["todo_loop"]["outcome"] == "finished"
 
-    def test_the_picture_of_the_readme_shows_it(self) -> None:
-        """The stored picture ends as a run does today; it is small and fetches nothing."""
+    def test_the_picture_of_the_readme_is_such_a_run(self) -> None:
+        """The stored picture ends as a run does today; no frame shows a status going back.
+
+        It is small and fetches nothing.
+        """
+        frames = record_demo()
         kept = DEMO.read_text(encoding="utf-8")
-        assert still(kept) == still(draw_demo())
+        assert still(kept) == still(animate(frames, title=""))
         assert len(kept) < 60_000
         assert "url(" not in kept
+
+        ranks = {"–": 0, "●": 1, "✓": 2}  # noqa: RUF001  the sign of an open item
+        seen: dict[str, list[int]] = {}
+        for each in frames:
+            for icon, index in re.findall(r"^(\S) \[(\d)\]", str(each), re.MULTILINE):
+                seen.setdefault(index, []).append(ranks[icon])
+        assert sorted(seen) == list("01234")
+        for statuses in seen.values():
+            assert statuses == sorted(statuses)
+            assert statuses[-1] == 2
+
+
+def test_the_picture_of_the_chat_shows_both_branches_with_their_lists() -> None:
+    kept = BRANCHES.read_text(encoding="utf-8")
+    shown = [re.sub(r"\s+", "", row) for row in still(kept)]  # blanks are places, not texts
+    at = shown.index(">/branches")
+    first, its_list, second, second_list = shown[at + 1 : at + 5]
+    assert (first[0], its_list) == ("1", "✓[0]InviteAnn")
+    assert (second[:2], second_list) == ("▸2", "✓[0]InviteBob")
+    assert len(kept) < 60_000
+    assert "url(" not in kept

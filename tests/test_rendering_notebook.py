@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessageChunk, ToolMessage
 
 from tests.pages import ELEMENTS, page
 from tests.shelf import FINAL
@@ -123,6 +123,13 @@ class TestFollowing:
 
         assert [chunk async for chunk in follow_in_notebook(stream())] == self.CHUNKS
         assert "✓ Done" in notebook[-1]["data"]["text/plain"]
+
+    def test_what_the_display_does_not_show_does_not_redraw_it(self, notebook: Any) -> None:
+        """Such as an answer, piece by piece."""
+        pieces = [("messages", (AIMessageChunk(text, id="1"), {})) for text in "abc"]
+        list(follow_in_notebook(iter([self.CHUNKS[0], *pieces])))
+        first, final = notebook
+        assert (first["update"], final["update"]) == (False, True)
 
     def test_without_a_list_nothing_is_displayed(self, notebook: Any) -> None:
         list(follow_in_notebook(iter([("updates", {})])))

@@ -218,8 +218,14 @@ class TestSubgraphs:
         known = after(("custom", todos_event(A)), (("worker:1",), "custom", todos_event(A)))
         assert list(map(str, list_part(known))) == ["– [0] a"]  # noqa: RUF001
 
+    def test_a_list_can_be_below_a_graph_without_one(self) -> None:
+        known = after((("worker:1", "helper:2"), "custom", todos_event(A)))
+        assert list(map(str, list_part(known)))[-1].endswith("– [0] a")  # noqa: RUF001
+
     def test_changes_of_a_subgraph_are_printed_after_its_name(self) -> None:
-        before = after((("worker:1",), "custom", todos_event(B)))
+        """The lists of the others are not printed again."""
+        lists = [((f"{name}:1",), "custom", todos_event(B)) for name in ("reader", "worker")]
+        before = after(*lists)
         now = advance(before, (("worker:1",), "custom", todos_event(done(1)[:2])))
         assert list(map(str, changes(before, now))) == ["worker: ✓ [0] a", "worker: 📋 1/2"]
 
@@ -298,6 +304,21 @@ class TestActivity:
         assert ended.outputs == ()
         assert [call for call, _ in ended.open] == ["second"]
 
+    @pytest.mark.parametrize(
+        ("event", "call"), [({"command": "ls"}, "2"), ({"command": "rm"}, None), ({}, None)]
+    )
+    def test_output_without_an_id_belongs_to_the_call_of_its_command(
+        self, event: dict[str, str], call: str | None
+    ) -> None:
+        """Output of another command is not shown."""
+        running = {
+            number: {"name": "shell", "args": {"command": command}, "id": number}
+            for number, command in (("1", "make"), ("2", "ls"))
+        }
+        calls = ("updates", {"agent": {"messages": [turn("", *running.values())]}})
+        known = after(calls, ("custom", {"type": "tool_output", "text": "a", **event}))
+        assert known.outputs == (((call, "a"),) if call else ())
+
 
 class TestLive:
     def lines(self, live: LiveLines, **settings: Any) -> list[str]:
@@ -322,6 +343,13 @@ class TestLive:
         live.see(after(("updates", {"agent": {"messages": [call]}}), ("custom", event)))
         now[0] = 12.5
         assert self.lines(live) == ["  │ one", "  │ tw␛[2Jo", "⠋ 12s shell make"]
+
+    def test_output_that_comes_after_the_result_is_not_shown(self) -> None:
+        live = LiveLines(lambda: 0.0)
+        event = {"type": "tool_output", "tool_call_id": "first", "text": "late\n"}
+        calls = ("updates", {"agent": {"messages": [PLANNED]}})
+        live.see(after(calls, ("updates", result("first", A)), ("custom", event)))
+        assert not any("late" in line for line in self.lines(live))
 
 
 LISTED = ["– [0] a", "– [1] b", "📋 0/2  ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌"]  # noqa: RUF001

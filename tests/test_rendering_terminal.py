@@ -24,6 +24,7 @@ from todo_tools import TodoItem, format_todos
 from todo_tools.events import countdown_event, todos_event
 from todo_tools.rendering import (
     View,
+    _terminal,
     follow_in_terminal,
     show_call,
     show_result,
@@ -267,6 +268,26 @@ class TestFollowing:
                 break
         assert closed
 
+    async def test_an_asynchronous_stream_need_not_be_a_generator(self) -> None:
+        """It then has nothing to close."""
+
+        class Once:
+            chunks = iter([todos_event(MIXED)])
+
+            def __aiter__(self) -> "Once":
+                return self
+
+            async def __anext__(self) -> Any:
+                try:
+                    return next(self.chunks)
+                except StopIteration:
+                    raise StopAsyncIteration from None
+
+        console = RecordingConsole()
+        chunks = [chunk async for chunk in follow_in_terminal(Once(), console=console)]
+        assert chunks == [todos_event(MIXED)]
+        assert "\x1b[?25h" in console.written
+
     async def test_a_cancelled_run_ends_the_view(self) -> None:
         """The cursor is shown again."""
 
@@ -348,3 +369,30 @@ class TestClipping:
             console = RecordingConsole(width=12, encoding=encoding, color_system=None)
             console.print(show_todos(items("abcdefghijk")), no_wrap=True)
             assert console.written == f"{shown}\n"
+
+    def test_a_line_that_fits_is_whole(self) -> None:
+        assert drawn(show_todos(items("abcdef")), width=12, color_system=None) == "– [0] abcdef\n"  # noqa: RUF001
+
+    def test_where_the_reader_scrolls_every_line_is_whole(self) -> None:
+        """rich calls this soft wrap."""
+        console = RecordingConsole(width=12, color_system=None)
+        console.print(show_todos(items("abcdefghijk")), soft_wrap=True)
+        assert console.written == "– [0] abcdefghijk\n"  # noqa: RUF001
+
+
+class TestPrint:
+    def test_where_standard_output_has_colours_they_are_shown(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        monkeypatch.setenv("TERM", "xterm-256color")
+        print(show_status(items("a")))
+        assert capsys.readouterr().out == "\x1b[2m📋 0/1\x1b[0m\n"
+
+    def test_without_rich_it_is_plain_text(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        monkeypatch.setattr(_terminal, "find_spec", lambda _: None)
+        print(show_status(items("a")))
+        assert capsys.readouterr().out == "📋 0/1\n"

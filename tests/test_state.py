@@ -94,10 +94,16 @@ class TestFold:
         self, garbage: Any, place: str
     ) -> None:
         """The error names the place, the value and the way out, and stays short."""
-        with pytest.raises(ValueError, match="pass what get_state returned") as refused:
+        with pytest.raises(ValueError, match="pass the value from get_state") as refused:
             merge_loop({"in_turn": 5}, garbage)
         assert str(refused.value).startswith(f"todo_loop{place}")
         assert len(str(refused.value)) < 400
+
+    def test_a_block_that_was_recorded_stays(self) -> None:
+        """The prompt that showed it was sent."""
+        blocks = merge_blocks({"first": items("a")}, {"first": items("b"), "second": items("c")})
+        assert blocks == {"first": items("a"), "second": items("c")}
+        assert merge_blocks(blocks, None) == blocks
 
     @pytest.mark.parametrize("garbage", ["x", [1], {1: []}, {"id": 5}, {"id": ["a"]}])
     def test_blocks_that_the_view_did_not_record_are_refused(self, garbage: Any) -> None:
@@ -139,7 +145,7 @@ class TestChannel:
         """A client of a server can write to every channel; the thread stays as it was."""
         graph, config = graph_of(state), _config()
         graph.invoke({"todo_loop": {"in_turn": 2}}, config)
-        with pytest.raises(ValueError, match="todo_loop is not what the loop writes"):
+        with pytest.raises(ValueError, match="todo_loop is invalid"):
             graph.invoke({"todo_loop": "garbage"}, config)
         with pytest.raises(ValueError, match="todo_blocks must be a dict from message ids"):
             graph.update_state(config, {"todo_blocks": ["garbage"]})

@@ -26,6 +26,7 @@ from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
 from tests.support import BEGIN, Graph, edit, items, loop_of
 from todo_tools import AutoContinue, TodoItem, TodoState, add_auto_continue, create_todo_tools
+from todo_tools._steps import measured
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import ClientTodoState, DeltaTodoState, LoopState, fold_todos, merge_loop
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -165,6 +166,11 @@ class TestAnswersThatStay:
         graph: Graph = create_agent(restless(), middleware=[middleware])
         with pytest.raises(GraphRecursionError):
             graph.invoke(given, limited(config, 10))
+
+
+def test_without_the_steps_that_are_left_nothing_is_noted() -> None:
+    """Middleware may hand on a state without them."""
+    assert measured({"messages": []}) == {}
 
 
 def test_a_state_of_the_pack_may_be_an_output_schema() -> None:

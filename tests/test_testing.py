@@ -96,8 +96,14 @@ class TestChecklistModel:
             ("edit_todos", {"action": "start", "indices": [0]}),
         ]
 
-    def test_without_a_checklist_it_says_what_it_is(self) -> None:
-        assert "stand-in" in checklist_model().invoke("Hello.").text
+    @pytest.mark.parametrize("prompt", ["Hello.", []])
+    def test_without_a_checklist_it_says_what_it_is(self, prompt: Any) -> None:
+        assert "stand-in" in checklist_model().invoke(prompt).text
+
+    def test_it_stops_where_its_plan_is_refused(self) -> None:
+        """It would only make the same plan again."""
+        refused = ToolMessage("Error: no", name="write_todos", tool_call_id="1", status="error")
+        assert self.next_calls(HumanMessage("- [ ] One"), refused) == []
 
     def test_it_runs_the_command_of_the_item_in_progress(self) -> None:
         assert self.next_calls(

@@ -323,8 +323,24 @@ class TestMisuse:
         with pytest.raises(TypeError, match="limits must be a TodoLimits, got 100"):
             create_todo_tools(100)  # type: ignore[arg-type]  # the mistake under test
 
+    def test_descriptions_are_texts_by_the_name_of_a_tool(self) -> None:
+        """A misspelt name would leave the tool as it is."""
+        with pytest.raises(ValueError, match="names 'read'; the tools are write_todos, list_todos"):
+            create_todo_tools(descriptions={"read": "Read."})
+        with pytest.raises(
+            TypeError, match=r"descriptions\['list_todos'\] must be a string, got 5"
+        ):
+            create_todo_tools(descriptions={"list_todos": 5})  # type: ignore[dict-item]
+
 
 class TestMetadata:
+    def test_a_description_can_be_replaced(self) -> None:
+        """The other tools keep theirs."""
+        write, listing, edit = create_todo_tools(descriptions={"list_todos": "Show the plan."})
+        assert listing.description == "Show the plan."
+        kept = [tool.description for tool in create_todo_tools()]
+        assert [write.description, edit.description] == [kept[0], kept[2]]
+
     def test_label_snippet_and_guidelines_are_the_specifications(self) -> None:
         """Interfaces show the label, and prompts quote the other two."""
         write, listing, edit = create_todo_tools()

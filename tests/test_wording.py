@@ -33,7 +33,7 @@ class TestDescriptions:
         assert model.tools[1]["function"]["description"] == "Look."
 
     def test_an_unknown_tool_is_refused(self) -> None:
-        with pytest.raises(ValueError, match=r"names 'edit'; the tools are write_todos"):
+        with pytest.raises(ValueError, match=r"unknown tool 'edit'; the tools are write_todos"):
             create_todo_tools(descriptions={"edit": "Tick."})
 
     def test_what_is_no_text_is_refused(self) -> None:

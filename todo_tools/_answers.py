@@ -1,4 +1,4 @@
-"""What a tool answers to a call, and how a call is named for people."""
+"""Answer a todo tool call, and format a call for people to read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from todo_tools.arguments import CallError
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool answers: its text, its details, the change, and the list afterwards."""
+    """The answer of a tool: its text, its details, the operation, and the list after it."""
 
     content: str
     details: TodoDetails
     todos: list[TodoItem]
     operation: Operation | None = None
     check_failed: bool = False
-    """Whether the application's check refused the call."""
+    """Whether the `check` function of the application refused the call."""
 
     @property
     def failed(self) -> bool:
@@ -31,16 +31,16 @@ class Answer:
 def answer_call(
     name: str, args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimits
 ) -> Answer:
-    """Answer one call against a list.
+    """Validate one call and compute its answer.
 
     Args:
-        name: The tool called, one of `TOOLS`.
-        args: The arguments as the model wrote them, of any shape.
+        name: The tool to call, one of `TOOLS`.
+        args: The arguments as the model wrote them; they may have any shape.
         todos: The list before the call.
         limits: How much the model may write.
 
     Returns:
-        The answer; for a refused call its `todos` are those given and its `operation` is `None`.
+        The answer. If the call is refused, `todos` is the given list and `operation` is `None`.
     """
     tool = TOOLS[name]
     try:
@@ -55,13 +55,13 @@ def answer_call(
 
 
 def refuse_call(name: str, error: CallError, todos: list[TodoItem]) -> Answer:
-    """The answer to a call that changes nothing."""
+    """Return the error answer to a call; the list stays unchanged."""
     details: TodoDetails = {"action": TOOLS[name].action, "todos": [], "error": error.short}
     return Answer(f"Error: {error.message}", details, todos)
 
 
 def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:
-    """A tool call in up to three parts, each with its colour: tool, action, what it acts on."""
+    """Split a tool call into tool, action and target, each with its colour."""
     own = TOOLS[name].shown(args) if name in TOOLS else None
     title: Shown = [(name, "toolTitle")]
     others: Shown = [(" ".join(map(str, args.values())), "muted")]
@@ -81,16 +81,16 @@ def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:
 
 
 def format_call(name: str, args: Mapping[str, Any]) -> str:
-    """Name a tool call on one line, for people to read.
+    """Format a tool call as one line, for people to read.
 
     Args:
-        name: The tool called; the three todo tools have a form of their own.
-        args: Its arguments, of any shape.
+        name: The name of the tool. The three todo tools have a special form.
+        args: The arguments of the call; they may have any shape.
 
     Returns:
         `write_todos append (2 items)`, `write_todos insert (2 items @1)`, `list_todos`,
-        `edit_todos start [0, 1]`; for other tools the name and the arguments. At most 200
-        characters; a longer call ends in an ellipsis.
+        `edit_todos start [0, 1]`; for other tools the name and the arguments. A line of more than
+        200 characters is cut and ends in an ellipsis.
     """
     return " ".join(text for text, _ in call_parts(name, args))
 

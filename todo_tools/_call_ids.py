@@ -1,4 +1,4 @@
-"""Ids for tool calls that a model server gave none."""
+"""Add ids to tool calls that a model server sent without one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import NAMESPACE_OID, uuid5
@@ -9,10 +9,10 @@ from todo_tools._ids import stable_ids
 
 
 def with_call_ids(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
-    """Give the messages, with an id for each call, and in its result.
+    """Yield the messages; every tool call and its result get an id if they have none.
 
-    A call without an id is stored with a result that names none, and providers refuse such a pair
-    on every later call of the model. A result of no call is left out, since it is refused too.
+    If a call has no id, its stored result has none either. Providers reject such a pair in every
+    later prompt. They also reject a result without a call, so such a result is left out.
     """
     made: list[str] = []
     for message, place in zip(messages, stable_ids(messages), strict=True):
@@ -21,7 +21,7 @@ def with_call_ids(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
             yield _with_ids(message, made) if made else message
         elif not isinstance(message, ToolMessage) or message.tool_call_id:
             yield message
-        elif made:  # results are stored in the order of the calls
+        elif made:  # results are stored in call order
             yield message.model_copy(update={"tool_call_id": made.pop(0)})
 
 

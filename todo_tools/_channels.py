@@ -1,8 +1,9 @@
-"""The `todos` channel: whole lists that parallel nodes return are merged.
+"""The `todos` channel, which merges whole lists that parallel nodes return.
 
-A subgraph returns the whole list of its state. Where several of them share a step, the reducer
-would take the last list and lose what the others did. All updates of a step start from the same
-list, which only the channel knows, so the channel turns lists into the changes made to it.
+A subgraph returns the whole list of its state. If several subgraphs run in one step, the reducer
+alone would keep only the last list and lose the changes of the others. All updates of a step start
+from the same list, and only the channel knows that list. So the channel compares each whole list
+with it and applies the differences.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from todo_tools.clients import from_client_todos
 
 
 class TodosChannel(BinaryOperatorAggregate[Any]):
-    """LangGraph's reducer channel, with the whole lists of a step merged."""
+    """LangGraph's reducer channel, extended to merge the whole lists of a step."""
 
     @override
     def update(self, values: Sequence[Any]) -> bool:
@@ -25,20 +26,20 @@ class TodosChannel(BinaryOperatorAggregate[Any]):
 
 
 class DeltaTodosChannel(DeltaChannel[Any]):
-    """LangGraph's `DeltaChannel`, with the whole lists of a step merged."""
+    """LangGraph's `DeltaChannel`, extended to merge the whole lists of a step."""
 
     @override
     def update(self, values: Sequence[Any]) -> bool:
         writes = _with_merges(self.value, values)
         if writes is not values:
-            # The checkpointer keeps the writes as they came, without the limits of their steps. A
-            # replay could not merge them, so it must begin at the list that is stored after them.
+            # The checkpointer stores the original writes but not which step each belongs to. A
+            # replay could not merge them, so store a snapshot that replays start from.
             self.snapshot_frequency = 1
         return super().update(writes)
 
 
 def _with_merges(stored: Any, updates: Sequence[Any]) -> Sequence[Any]:
-    """The updates of a step; a whole list after the first update as the changes that it makes."""
+    """Return the updates of a step, with whole lists after the first update as `Merge`."""
     if not any(map(is_list, updates[1:])):
         return updates
     base = from_client_todos(stored if is_list(stored) else [])

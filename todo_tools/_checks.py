@@ -1,4 +1,4 @@
-"""The application's check of an item before it is completed, run for sync and async callers."""
+"""Run the application's check before an item is completed, in sync and async code."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Generator
@@ -16,22 +16,22 @@ from todo_tools.arguments import CallError
 T = TypeVar("T")
 
 Check = Callable[[TodoItem, Any], str | Awaitable[str | None] | None]
-"""From an item and the graph state to `None`, or to the reason why the item is not done."""
+"""Takes an item and the graph state; returns `None`, or the reason why the item is not done."""
 Steps = Generator[TodoItem, str | None, T]
-"""Yields an item to check, is sent the reason, and returns a result."""
+"""A generator that yields an item to check, receives the reason, and returns a result."""
 
 _REASON_CHARACTERS = 180
 
 
 class TodoStructuredTool(StructuredTool):
-    """A todo tool that says how it was set up, so that the gate beside it sees the same list."""
+    """A todo tool that exposes its settings, so that the gate computes the same list."""
 
     limits: SkipValidation[TodoLimits]
     check: SkipValidation[Check | None] = Field(None, exclude=True, repr=False)
 
 
 def to_check(operation: Operation | None, todos: list[TodoItem]) -> list[int]:
-    """The items that an operation would complete and that are not completed yet."""
+    """Return the indices of the items that an operation would newly complete."""
     if operation is None or operation["op"] != "set_status" or operation["status"] != "completed":
         return []
     indices = dict.fromkeys(operation["indices"])
@@ -39,7 +39,7 @@ def to_check(operation: Operation | None, todos: list[TodoItem]) -> list[int]:
 
 
 def not_done(index: int, reason: str) -> CallError:
-    """The refusal to complete an item whose check gave a reason."""
+    """Return the error for an item that the check does not accept as done."""
     shown = one_line(reason)
     if len(shown) > _REASON_CHARACTERS:
         shown = f"{shown[: _REASON_CHARACTERS - 1]}…"
@@ -51,10 +51,10 @@ def not_done(index: int, reason: str) -> CallError:
 
 
 def require_check(check: object) -> None:
-    """Refuse a check that cannot be called.
+    """Raise an error if a check cannot be called.
 
     Raises:
-        TypeError: It is neither a function nor `None`.
+        TypeError: `check` is neither a function nor `None`.
     """
     if check is not None and not callable(check):
         raise TypeError(
@@ -63,7 +63,7 @@ def require_check(check: object) -> None:
 
 
 def run_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
-    """Answer each item that `steps` yields with what its check says."""
+    """Run the generator: check each item that it yields and send the reason back."""
     reason: str | None = None
     while True:
         try:
@@ -79,16 +79,14 @@ def run_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
 
 
 async def arun_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
-    """The same as `run_steps`; a check that blocks runs in a thread."""
+    """Do the same as `run_steps`; a sync check runs in a thread."""
     reason: str | None = None
     while True:
         try:
             item = steps.send(reason)
         except StopIteration as done:
             return cast("T", done.value)
-        verdict: Any = None
-        if check:
-            verdict = await run_in_executor(None, check, item, state)
+        verdict = await run_in_executor(None, check, item, state) if check else None
         reason = _reason(await verdict if inspect.isawaitable(verdict) else verdict)
 
 

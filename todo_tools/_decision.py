@@ -1,7 +1,7 @@
-"""Whether an agent that stopped calling tools is sent back to work: one pure decision.
+"""Decide whether an agent that stopped calling tools is sent back to work.
 
-The order of the checks and the three limits are defined here and nowhere else; the conditional edge
-and the middleware only carry the decision out.
+The decision has no side effects. Only this module defines the order of the checks and the three
+limits; the conditional edge and the middleware carry the decision out.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from todo_tools.state import LoopState, loop_in, messages_in, todos_in
 from todo_tools.transcript import is_injected
 
 PROGRESS: LoopState = {"in_a_row": 0, "outcome": None, "refused": None}
-"""What a change of the list writes: it is progress, so it resets the limit in a row."""
+"""The `todo_loop` update of a tool that changed the list; it resets the count in a row."""
 
 _Limit = Literal["out_of_steps", "limit_in_turn", "limit_in_a_row", "stalled"]
 
@@ -32,41 +32,39 @@ _Limit = Literal["out_of_steps", "limit_in_turn", "limit_in_a_row", "stalled"]
 class AutoContinue:
     """When and how an agent with incomplete todos is sent back to work.
 
-    The loop ends for every model: it sends the agent back at most `max_in_turn` times for a message
-    of the user. Only a message that is there when a run begins counts as one; what tools,
-    middleware or a summarizer of your own add during a run resets nothing, and neither does the
-    removal of messages.
+    The loop always ends: it sends the agent back at most `max_in_turn` times per user message.
+    Only a message that is in the state when a run begins counts as a user message. Messages that
+    tools or middleware add during a run do not reset the limits. Removing messages does not
+    either.
 
-    This bounds continuations, not tool calls. A model that calls tools without end is stopped by
-    LangGraph's `recursion_limit`, or by LangChain's `ModelCallLimitMiddleware` and
-    `ToolCallLimitMiddleware`. The loop does not begin a continuation that the recursion limit would
-    cut off; it stops with the outcome `out_of_steps`.
+    The limits count continuations, not tool calls. If a model never stops calling tools,
+    LangGraph's `recursion_limit` ends the run; LangChain's `ModelCallLimitMiddleware` and
+    `ToolCallLimitMiddleware` can end it earlier. If too few steps are left for a continuation, the
+    loop stops with the outcome `out_of_steps`.
 
     Args:
-        max_in_a_row: Continuations without a successful `write_todos` or `edit_todos` call or a
-            message from the user in between; 0 never continues.
-        max_in_turn: Continuations since the user's last message, whatever the list does; 0 never
-            continues. This limit makes the loop end for every model.
-        max_idle: Continuations since the model last called any tool. An agent that was sent back so
-            often and only talks needs the user; 0 never continues, `None` sets no such limit.
-        grace_seconds: Whole seconds to wait before a continuation, each announced by a
-            `CountdownEvent`, so that the user can step in. If the run is cancelled meanwhile, the
-            thread stays where the agent's last answer left it.
+        max_in_a_row: The most continuations in a row. A successful `write_todos` or `edit_todos`
+            call or a user message resets the count; with 0 the loop never continues.
+        max_in_turn: The most continuations after one user message. Only a new user message resets
+            the count; with 0 the loop never continues.
+        max_idle: The most continuations in a row without any tool call; an agent that only talks
+            probably needs the user. With 0 the loop never continues; `None` sets no limit.
+        grace_seconds: Whole seconds to wait before a continuation, so that the user can step in.
+            Each second is announced by a `CountdownEvent`. If the run is cancelled meanwhile, the
+            thread stays as the agent's last answer left it.
         ask: Ask a person with `interrupt()` before each continuation instead of waiting; needs a
             checkpointer. Resume with `True` or `"yes"`, with `False` or `"no"`, or with any other
             text, which becomes the user's next message. The `decisions` of LangChain's
-            human-in-the-loop form, which interfaces send, are read too. On anything else the
-            question is repeated.
-        store: Keep each continuation in the history, as a message that the interfaces of people
-            should hide: agent-chat-ui does. `False` keeps it out of the history, for interfaces
-            that hide nothing, such as deep-agents-ui; the model then reads it only through
-            `model_view` or `TodoMiddleware`.
-        explain: Say below the last answer why the loop stopped, where a limit was reached or the
-            provider refused the answer. People read it in any interface; the view leaves it out.
-        stop_when: Your own stop condition: a function of the state, true to stop the loop, such as
-            `asks_user`.
-        prompt: The instruction that a continuation message begins with. The incomplete items and
-            the suggested call follow it.
+            human-in-the-loop middleware also work. After any other value the question is repeated.
+        store: Whether to store each continuation in the history. It is tagged so that interfaces
+            can hide it, as agent-chat-ui does. Use `False` for interfaces that hide nothing, such
+            as deep-agents-ui; the model then reads it only through `model_view` or
+            `TodoMiddleware`.
+        explain: Whether to append a notice to the last answer if a limit was reached or the
+            provider refused the answer. People see it in any interface; `model_view` removes it.
+        stop_when: A function of the state that returns true to stop the loop, such as `asks_user`.
+        prompt: The instruction at the beginning of a continuation message. The incomplete items
+            and the suggested call follow it.
 
     Raises:
         TypeError: A count is not a whole number, `stop_when` is not a plain function, or `prompt`
@@ -107,7 +105,7 @@ class AutoContinue:
         if not isinstance(self.prompt, str):
             raise TypeError(f"prompt must be a string, got {self.prompt!r}")
         if not self.prompt.strip():
-            raise ValueError("prompt must not be blank; it tells the model to go on working")
+            raise ValueError("prompt must not be blank; it tells the model to keep working")
 
 
 def _is_plain_function(value: object) -> bool:
@@ -118,19 +116,19 @@ def _is_plain_function(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What happens after an answer without a tool call."""
+    """The result of `decide`: stop the loop, or send the agent back to work."""
 
     loop: LoopState
     """The counters before this decision, reset if the user has spoken."""
     outcome: Outcome | None = None
     """Why the loop stops; `None` sends the agent back to work."""
     prompt: str = ""
-    """The continuation message, when the agent is sent back to work; empty where the answers to its
-    broken tool calls say enough."""
+    """The continuation message. Empty if the loop stops, or if the model only needs to read the
+    errors for its invalid tool calls."""
     lines: str = ""
-    """The part of it that lists the incomplete items."""
+    """The part of `prompt` that lists the incomplete items."""
     notice: str = ""
-    """What a person is told about the end of the loop; empty where it explains itself."""
+    """A notice for the user about the end of the loop; empty if none is needed."""
 
     @property
     def next_loop(self) -> LoopState:
@@ -161,13 +159,13 @@ class Decision:
 def decide(
     state: Any, policy: AutoContinue, *, own_answer: bool = True, in_run: bool = False
 ) -> Decision:
-    """Decide after an answer without a tool call; changes nothing.
+    """Decide what happens after an answer without a tool call; changes nothing.
 
     Args:
         state: The graph state with `messages`, `todos` and `todo_loop`.
         policy: The limits and the application's own stop condition.
-        own_answer: Whether the run ends because of the model's own answer.
-        in_run: Whether it is known already who has spoken in this run.
+        own_answer: Whether the model's own answer ends the run.
+        in_run: Whether this run has already been checked for new user messages.
 
     Returns:
         The decision.
@@ -176,7 +174,7 @@ def decide(
     look = within_run if in_run else at_first_end
     loop = _after_work(look(loop_in(state), messages_in(state)), history)
     answers = _last_answers(history)
-    # Where it is not the model's own, the model's is one of those before it.
+    # If middleware added the last answer, the model's answer is one of those before it.
     reason = _broken_off(answers[:1] if own_answer else answers)
     retries = reason is None and any(map(only_broken_calls, answers[:1]))
     if not todos and not retries:
@@ -196,16 +194,16 @@ def decide(
 def _stop_outside(
     state: Any, policy: AutoContinue, *, own_answer: bool
 ) -> Literal["ended_elsewhere", "stop_condition"] | None:
-    """Why somebody else stops the loop: another middleware or the application."""
+    """Return the outcome if another middleware or the application stops the loop."""
     if not own_answer:
         return "ended_elsewhere"
     return "stop_condition" if policy.stop_when and policy.stop_when(state) else None
 
 
 def _last_answers(messages: Sequence[BaseMessage]) -> list[AIMessage]:
-    """The last answer, with those directly before it, newest first.
+    """Return the last answer and the answers directly before it, newest first.
 
-    A middleware may have added a message of any kind after it.
+    Middleware may have added a message of any kind after the model's answer.
     """
     answers: list[AIMessage] = []
     for message in reversed(messages):
@@ -224,12 +222,12 @@ def _broken_off(answers: Sequence[AIMessage]) -> Literal["aborted", "refused"] |
 
 
 def _after_work(loop: LoopState, messages: Sequence[BaseMessage]) -> LoopState:
-    """The counters, with the idle one at zero if the model has called a tool since it stopped."""
+    """Reset the idle counter if the model has called a tool since it last stopped."""
     return {**loop, "idle": 0} if _has_worked(messages) else loop
 
 
 def _has_worked(messages: Sequence[BaseMessage]) -> bool:
-    """Whether the answer before the last one called a tool, and nobody was sent back since."""
+    """Whether the model called a tool after the last continuation and before its last answer."""
     newest = reversed(messages)
     next((message for message in newest if isinstance(message, AIMessage)), None)
     for message in newest:
@@ -253,7 +251,7 @@ def _limit_reached(state: Any, loop: LoopState, policy: AutoContinue) -> _Limit 
 
 
 def _notice(outcome: Outcome, todos: list[TodoItem], loop: LoopState) -> str:
-    """What a person is told; nothing where the user or the application stopped the loop."""
+    """Return the notice for the user; empty if the user or the application stopped the loop."""
     reached = {
         "out_of_steps": "before the recursion limit of this run",
         "limit_in_turn": f"after {_continuations(loop.get('in_turn', 0))} for one message",
@@ -275,7 +273,7 @@ def _continuations(number: int) -> str:
 
 
 def _prompt(todos: list[TodoItem], lines: str, instruction: str) -> str:
-    """The continuation message, with the call that its most urgent item suggests."""
+    """Build the continuation message; it suggests a call for the most urgent item."""
     index, item = min(incomplete(todos), key=lambda entry: STATUSES[entry[1]["status"]].precedence)
     action = STATUSES[item["status"]].next_action
     return prompts.continuation(instruction, lines, action, index)

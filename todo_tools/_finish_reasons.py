@@ -1,4 +1,4 @@
-"""How an answer ended: cut off, refused, or with tool calls that cannot be read."""
+"""Detect answers that were cut off or refused, or whose tool calls are invalid."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 
 from todo_tools._todos import is_mapping
 
-# All in lower case, as they are compared.
+# Lower case, because reasons are converted to lower case before the comparison.
 _ABORTED = {"abort", "aborted", "cancelled", "canceled", "interrupted"}
 _REFUSED = {
     "blocklist",
@@ -34,7 +34,7 @@ _REASON_KEYS = (
 
 
 def broken_off(answer: AIMessage) -> Literal["aborted", "refused"] | None:
-    """Whether an answer was cut off by the user, or refused or filtered by the provider."""
+    """Return `aborted` if the user cut the answer off, `refused` if the provider blocked it."""
     reasons = set(_reasons(answer.response_metadata))
     if reasons & _ABORTED:
         return "aborted"
@@ -42,15 +42,15 @@ def broken_off(answer: AIMessage) -> Literal["aborted", "refused"] | None:
 
 
 def only_broken_calls(answer: AIMessage) -> bool:
-    """Whether an answer called tools, but none with arguments that are valid JSON.
+    """Whether the answer has tool calls, and the arguments of all of them are invalid JSON.
 
-    A call without an id cannot be answered, so it does not count.
+    A call without an id does not count, because no result can refer to it.
     """
     return not answer.tool_calls and any(call["id"] for call in answer.invalid_tool_calls)
 
 
 def _reasons(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Why an answer ended, in lower case, in each form that providers use."""
+    """Yield the finish reasons of an answer in lower case, from every key that providers use."""
     details = metadata.get("incomplete_details")  # OpenAI's responses
     feedback = metadata.get("prompt_feedback")  # Gemini, when the prompt itself is blocked
     for reason in (
@@ -65,7 +65,7 @@ def _is_refusal(answer: AIMessage) -> bool:
     """Whether the message itself is marked as a refusal, as OpenAI does."""
     if answer.additional_kwargs.get("refusal"):
         return True
-    # A string has no blocks; walking over its characters would take seconds for a long answer.
+    # A string has no blocks; a loop over its characters takes seconds for a long answer.
     if isinstance(answer.content, str):
         return False
     blocks = [block for block in answer.content if is_mapping(block)]
@@ -73,6 +73,6 @@ def _is_refusal(answer: AIMessage) -> bool:
 
 
 def _original(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a standard content block was made from."""
+    """Return the provider's own block inside a standard content block, or an empty dict."""
     value = block.get("value")
     return value if is_mapping(value) else {}

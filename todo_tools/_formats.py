@@ -1,7 +1,7 @@
 """The two formats of a list: this library's, and the one that LangChain's clients read.
 
-Inside the library a list has the library's format. Lists of either format are read; a list leaves
-the library, in events, artifacts and questions, through `in_format`.
+Inside the library, a list always has the library's format. Input may have either format.
+`in_format` converts the lists in events, artifacts and questions.
 """
 
 from typing import Any, Literal, NotRequired, Self, cast, get_args
@@ -18,7 +18,7 @@ TodosFormat = Literal["todo_tools", "langchain"]
 
 
 class _LangChain(str):
-    """A string that is `langchain` without arguments, since a channel begins with such a value."""
+    """A string that defaults to `langchain`, because channels call the type without arguments."""
 
     __slots__ = ()
 
@@ -31,22 +31,22 @@ def _constant(value: _LangChain, _: _LangChain) -> _LangChain:
 
 
 LANGCHAIN_FORMAT = BinaryOperatorAggregate(_LangChain, _constant)
-"""A channel that tells the tools and the loop the format of a state; its value never changes."""
+"""A channel that marks a state as being in LangChain's format; its value never changes."""
 
 
 class ClientTodo(TypedDict):
-    """An item as LangChain's clients read it."""
+    """An item in the format of LangChain's clients."""
 
     content: str
-    """The text; of an abandoned item followed by `(abandoned)`."""
+    """The text; ` (abandoned)` is appended if the item is abandoned."""
     status: ClientStatus
-    """How far it is; `completed` for an abandoned item."""
+    """The status; `completed` if the item is abandoned."""
     abandoned: NotRequired[bool]
-    """True for an abandoned item, a status that these clients do not have."""
+    """True if the item is abandoned; these clients have no such status."""
 
 
 def require_format(value: object) -> None:
-    """Refuse a setting that is not the name of a format.
+    """Raise an error if a setting is not the name of a format.
 
     Raises:
         TypeError: `value` is not a string.
@@ -60,9 +60,10 @@ def require_format(value: object) -> None:
 
 
 def in_format(todos: list[TodoItem], todos_format: TodosFormat) -> list[TodoItem]:
-    """The list as it leaves the library.
+    """Convert a list to the format that the application reads.
 
-    Typed in the library's own format, so that the many who use that one can read it without a cast.
+    The return type names the library's own format, because most applications use that one and then
+    need no cast.
     """
     if todos_format == "todo_tools":
         return todos
@@ -73,12 +74,12 @@ def to_client(todo: TodoItem) -> ClientTodo:
     """Convert one item to the format of LangChain's clients."""
     row = STATUSES[todo["status"]]
     item = {"content": todo["text"] + row.client_suffix, "status": row.client}
-    # A key of its own name marks a status that these clients do not have.
+    # The status name as a key marks a status that these clients do not have.
     return cast("ClientTodo", {**item, todo["status"]: True} if row.client_suffix else item)
 
 
 def from_client(item: Any) -> Any:
-    """Convert one item; anything else is returned unchanged, for the validation to reject."""
+    """Convert one item; return anything else unchanged, so that the validation rejects it."""
     if not is_mapping(item) or not isinstance(item.get("content"), str):
         return item
     content, status = item["content"], str(item.get("status"))
@@ -91,13 +92,13 @@ def from_client(item: Any) -> Any:
 
 
 def read_todo(item: object) -> TodoItem | None:
-    """An item of either format in the library's own; `None` for anything else."""
+    """Convert an item of either format to the library's own; return `None` for anything else."""
     todo = item if is_todo(item) else from_client(item)
     return todo if is_todo(todo) else None
 
 
 def _status_of(client_status: str) -> TodoStatus | str:
-    """The status that these clients call `client_status`; itself where there is none."""
+    """Return the status for a client status; return an unknown one unchanged."""
     for name, row in STATUSES.items():
         if row.client == client_status and not row.client_suffix:
             return name

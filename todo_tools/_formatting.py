@@ -1,12 +1,12 @@
-"""The one place that turns todos into text and back: list lines, status, items in progress."""
+"""Turn todos into text and back: list lines, status line, items in progress."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from todo_tools._todos import STATUSES, TodoItem, TodoStatus, incomplete
 
-# Characters without a look of their own: Unicode's format characters and those that it lets a font
-# leave out, and the two that are a blank. A reader would not see what a model reads there.
+# Invisible characters: Unicode's format characters, those that a font may leave out, and two
+# blanks. A person would not see them, but a model reads them.
 _HIDDEN = (
     *(0xAD, 0x34F, *range(0x600, 0x606), 0x61C, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x115F, 0x1160),
     *(0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x200B, 0x200E, 0x200F, *range(0x2028, 0x202F)),
@@ -21,7 +21,7 @@ def _mark(code: int) -> str:
 
 
 def _visible_marks() -> dict[int, str]:
-    """What stands for each character that could break a line or hide what follows it."""
+    """Map each character that could break a line or hide text to a visible mark."""
     marks = {code: chr(0x2400 + code) for code in range(0x20)}
     marks[0x7F] = "␡"
     others = [*range(0x80, 0xA0), *range(0xD800, 0xE000), *_HIDDEN]
@@ -30,9 +30,9 @@ def _visible_marks() -> dict[int, str]:
 
 _MARKS = _visible_marks()
 
-# Joiners and the choice between emoji and text are hidden as well, but belong to ordinary text in
-# these places: after a picture, in a keycap, and within words of Arabic and Indic scripts. No
-# character of the two sets is ever marked, so what was kept once is kept again.
+# Joiners and variation selectors are invisible too. They belong to ordinary text in three places:
+# after a picture, in a keycap, and within words of Arabic and Indic scripts. No character of the
+# two sets below is ever marked, so a second pass over the text keeps the same joiners.
 _PICTURE = "[©®‼⁉\u2100-\u27ff\u2900-\u2bff〰〽㊗㊙\U0001f000-\U0001faff]"
 _LETTER = "[\u0620-\u06d3\u0750-\u077f\u0900-\u0dff]"
 _JOINERS = re.compile("[\u200c\u200d\ufe0e\ufe0f]")
@@ -48,11 +48,11 @@ def _shown_joiner(found: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Show a text on one line, with everything that could act or hide made visible.
+    """Put a text on one line and make its control and invisible characters visible.
 
-    Line breaks and control characters become their pictures (`␊`, `␛`); bidirectional overrides,
-    line separators, lone surrogates and characters that nobody sees become `<U+202E>` and the like.
-    Without this, a text could pass for another list line, or say something to the model alone.
+    Line breaks and control characters become symbols such as `␊` and `␛`. Bidirectional overrides,
+    line separators, lone surrogates and invisible characters become marks such as `<U+202E>`.
+    Without this, a text could imitate another list line, or hide a message to the model.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -60,7 +60,7 @@ def one_line(text: str) -> str:
 
 
 def format_line(index: int, todo: TodoItem) -> str:
-    """One list line: `icon [index] text`."""
+    """Format one list line: `icon [index] text`."""
     return f"{STATUSES[todo['status']].icon} [{index}] {one_line(todo['text'])}"
 
 
@@ -68,7 +68,7 @@ _LINE = re.compile(r"(\S) \[(\d+)\] (.+)")
 
 
 def read_lines(text: str) -> Iterator[tuple[int, TodoItem] | None]:
-    """Read what `format_line` wrote, line by line: index and item, `None` for any other line."""
+    """Parse the output of `format_line`: index and item of each line, `None` for other lines."""
     status_of: dict[str, TodoStatus] = {row.icon: status for status, row in STATUSES.items()}
     for line in text.split("\n"):
         found = _LINE.fullmatch(line)
@@ -80,7 +80,7 @@ def read_lines(text: str) -> Iterator[tuple[int, TodoItem] | None]:
 
 
 def format_change(label: str, indices: Sequence[int]) -> str:
-    """The first line of the result of a status change, such as `Started [0, 1]`."""
+    """Format the first line of the result of a status change, such as `Started [0, 1]`."""
     return f"{label} {list(indices)}"
 
 
@@ -88,7 +88,7 @@ _CHANGE = re.compile(r"(\w+) \[(\d+(?:, \d+)*)\]")
 
 
 def read_change(line: str) -> tuple[TodoStatus, set[int]] | None:
-    """Read what `format_change` wrote: the new status, and the items that have it."""
+    """Parse the output of `format_change`: the new status and the indices that have it."""
     status_of: dict[str, TodoStatus] = {row.done_label: name for name, row in STATUSES.items()}
     found = _CHANGE.fullmatch(line)
     status = status_of.get(found[1]) if found else None
@@ -96,7 +96,7 @@ def read_change(line: str) -> tuple[TodoStatus, set[int]] | None:
 
 
 def format_todos(todos: Sequence[TodoItem]) -> str:
-    """Show a list as the tools show it to the model.
+    """Format a list in the same way as the tools do for the model.
 
     Args:
         todos: The items in order.
@@ -114,19 +114,19 @@ def format_todos(todos: Sequence[TodoItem]) -> str:
 
 
 def format_incomplete(todos: Sequence[TodoItem]) -> str:
-    """The list lines of the items that are neither completed nor abandoned."""
+    """Format the list lines of the items that are neither completed nor abandoned."""
     return "\n".join(format_line(*entry) for entry in incomplete(todos))
 
 
 def format_status(todos: Sequence[TodoItem]) -> str:
-    """Say in a few characters how far a list is.
+    """Format the progress of a list in a few characters.
 
     Args:
         todos: The items in order.
 
     Returns:
-        `📋 2/5` (finished of all; abandoned items count as finished), `✓ Done (5 items)` when
-        nothing remains, and an empty string without todos.
+        `📋 2/5` if 2 of 5 items are finished (abandoned items count as finished),
+        `✓ Done (5 items)` if all are finished, and an empty string if there are no todos.
 
     Example:
         ```python
@@ -142,7 +142,7 @@ def format_status(todos: Sequence[TodoItem]) -> str:
 
 
 def format_in_progress(todos: Sequence[TodoItem]) -> list[str]:
-    """The items in progress, one `[index] text` each, for the line beside the status."""
+    """Format each item in progress as `[index] text`, to show next to the status line."""
     return [
         f"[{index}] {one_line(todo['text'])}"
         for index, todo in enumerate(todos)

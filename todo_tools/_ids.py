@@ -1,8 +1,8 @@
-"""Ids for messages that have none, the same every time a thread is read.
+"""Compute ids for messages without one; they are the same every time a thread is read.
 
-LangGraph gives message objects and dicts their ids before they are stored. Where a `DeltaChannel`
-holds the messages, a `("user", "hi")` or a bare string is stored without one. So its id must follow
-from what is stored: from the text, and from the message before it.
+LangGraph adds ids to message objects and dicts before it stores them. But a `DeltaChannel` stores a
+tuple such as `("user", "hi")` or a bare string without an id. So the id is computed from the text
+and from the id of the message before it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,11 +12,11 @@ from langchain_core.messages import BaseMessage
 
 
 def stable_ids(messages: Sequence[BaseMessage], before: str = "") -> Iterator[str]:
-    """The id of each message, its own or one that follows from what is stored.
+    """Yield the id of each message: its own id, or one computed from the stored messages.
 
     Args:
         messages: Messages of a history.
-        before: The id of the message before them.
+        before: The id of the message before the first of them.
     """
     for message in messages:
         before = message.id or str(uuid5(NAMESPACE_OID, f"{before}/{message.type}/{message.text}"))

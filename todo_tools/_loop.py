@@ -1,6 +1,6 @@
-"""The loop, carried out: waiting or asking, the events, the update, and the edge that adds it.
+"""Run the loop: wait or ask, send events, build the state update, and add the node to a graph.
 
-`todo_tools._decision` decides. The conditional edge of a hand-built graph and the hook of the
+`todo_tools._decision` makes the decision. The node of a hand-built graph and the hook of the
 middleware both call `end_answer`.
 """
 
@@ -31,33 +31,32 @@ from todo_tools.events import continue_question, countdown_event
 from todo_tools.state import format_in, loop_in, messages_in, run_in, todos_in
 from todo_tools.transcript import continuation_message
 
-# How often a drain request is noticed during the grace period.
+# How often the grace period looks for a drain request.
 _TICKS_PER_SECOND = 10
 
 
 class Ending(NamedTuple):
-    """What happens after an answer without a tool call."""
+    """The result of `end_answer`: the next step and the state update."""
 
     continues: bool
-    """Whether the model is to be called again."""
+    """Whether to call the model again."""
     update: dict[str, Any]
-    """What to write to the state."""
+    """The state update."""
 
 
 def end_answer(
     state: Any, policy: AutoContinue, *, own_answer: bool = True, in_run: bool
 ) -> Ending:
-    """Carry out what follows an answer without a tool call. Call it inside a node.
+    """Continue or stop the loop after an answer without a tool call. Call it inside a node.
 
     Args:
         state: The graph state.
-        policy: Limits, grace period, asking, the application's stop condition.
-        own_answer: Whether the run ends because of the model's own answer, and not because of
-            another limit.
-        in_run: Whether it is known already who has spoken in this run.
+        policy: The settings of the loop.
+        own_answer: Whether the model's own answer ends the run, and not another middleware.
+        in_run: Whether this run has already been checked for new user messages.
 
     Returns:
-        Whether the agent goes on, and the state update.
+        Whether to call the model again, and the state update.
 
     Raises:
         GraphDrained: The run was asked to drain during the grace period.
@@ -74,7 +73,7 @@ def end_answer(
 async def aend_answer(
     state: Any, policy: AutoContinue, *, own_answer: bool = True, in_run: bool
 ) -> Ending:
-    """The same as `end_answer`, without blocking the event loop."""
+    """Do the same as `end_answer` without blocking the event loop."""
     steps = _steps(decide(state, policy, own_answer=own_answer, in_run=in_run), state, policy)
     while True:
         try:
@@ -85,8 +84,8 @@ async def aend_answer(
 
 
 def _steps(decision: Decision, state: Any, policy: AutoContinue) -> Generator[float, None, Ending]:
-    """Both forms in one: yields the seconds to sleep, returns the ending."""
-    # Without a prompt the model only gets the answers to its broken calls, as after any tool call.
+    """Run the steps shared by the sync and async form; yield the seconds to sleep."""
+    # No prompt: the model only reads the errors for its invalid calls, as after any tool call.
     if decision.outcome or not decision.prompt:
         return _carry_out(decision, state, policy)
     if policy.ask:
@@ -96,10 +95,10 @@ def _steps(decision: Decision, state: Any, policy: AutoContinue) -> Generator[fl
 
 
 def _grace_period(seconds: int) -> Generator[float, None, None]:
-    """Count down, each second an event.
+    """Count down and send an event each second.
 
-    A drain request is answered here rather than at the end of the step, so that no prompt is sent
-    and the thread stays where the agent's answer left it.
+    A drain request stops the run here and not at the end of the step. So no continuation is sent,
+    and the thread stays as the agent's answer left it.
     """
     runtime = get_runtime()
     for second in range(seconds, 0, -1):
@@ -113,7 +112,7 @@ def _grace_period(seconds: int) -> Generator[float, None, None]:
 def _ask(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
     todos = todos_in(state)
     reply, problem = None, ""
-    # Asked again rather than refused: an error would leave the thread with the wrong answer.
+    # Repeat the question instead of raising: after an error, the thread would keep the bad reply.
     while reply is None:
         try:
             question = continue_question(todos, problem=problem, todos_format=format_in(state))
@@ -127,7 +126,7 @@ def _ask(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
 
 
 def _heard(decision: Decision, words: str, todos: list[TodoItem]) -> Ending:
-    """Take the person's own message into the history; after a no, it is read in the next run."""
+    """Add the person's message to the history; after a no, the next run reads it."""
     if decision.outcome:
         _report(decision, todos)
     message_id = str(uuid4())
@@ -150,7 +149,7 @@ def _carry_out(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
 
 
 def _report(decision: Decision, todos: list[TodoItem]) -> None:
-    """Tell the stream what was decided, and LangSmith, so that runs can be searched for it."""
+    """Send the decision to the stream, and to LangSmith so that runs can be filtered by it."""
     get_runtime().stream_writer(decision.event)
     if run := get_current_run_tree():
         finished = len(todos) - len(incomplete(todos))
@@ -160,10 +159,10 @@ def _report(decision: Decision, todos: list[TodoItem]) -> None:
 
 
 def _explained(decision: Decision, state: Any) -> list[BaseMessage]:
-    """The last answer with the notice for people; none where there is nothing to say."""
+    """Return the last answer with the notice appended; nothing if there is no notice."""
     answers = (each for each in reversed(messages_in(state)) if isinstance(each, AIMessage))
     answer = next(answers, None)
-    # Without an id it would be added once more instead of replacing itself.
+    # Without an id, the changed answer would be added to the history and not replace the old one.
     if not decision.notice or answer is None or answer.id is None:
         return []
     return [with_notice(answer, decision.event)]
@@ -178,20 +177,20 @@ def add_auto_continue(
     node: str = "auto_continue",
     end: str = END,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """Keep an agent going until every todo is finished.
+    """Add the loop to a graph: the agent works until every todo is finished.
 
-    Adds a conditional edge from the agent. While the model calls tools, it leads to the tools.
-    Otherwise it leads to a node that sends the agent back to work while items are incomplete, and
-    ends the run when none is. The reason is in `state["todo_loop"]["outcome"]` and is sent as a
-    `LoopEvent`.
+    Adds a node and a conditional edge from the agent. While the model calls tools, the edge leads
+    to the tools. Otherwise it leads to the node. The node sends the agent back to work while items
+    are incomplete, and then ends the run. The reason is in `state["todo_loop"]["outcome"]` and is
+    sent as a `LoopEvent`.
 
-    The edge from the tools back to the agent is yours to add.
+    You must add the edge from the tools back to the agent yourself.
 
     Args:
         builder: A graph whose state is `TodoState` or derived from it.
         agent: The name of the node that calls the model.
         tools: The name of the node that runs its tool calls.
-        policy: Limits, grace period, asking, your own stop condition.
+        policy: The settings of the loop.
         node: The name of the node to add.
         end: The name of the node to go to when the loop stops.
 
@@ -200,7 +199,7 @@ def add_auto_continue(
 
     Raises:
         TypeError: `policy` is not an `AutoContinue`, or a node is not given by its name.
-        ValueError: The state of the graph lacks a channel that the loop needs.
+        ValueError: The state of the graph lacks a channel or a reducer that the loop needs.
 
     Example:
         ```python
@@ -227,13 +226,13 @@ def add_auto_continue(
     plain = [name for name in folded if isinstance(builder.channels[name], LastValue)]
     if plain:
         raise ValueError(
-            f"this graph's state has no reducer for {' and '.join(plain)}, so what the tools write "
-            "cannot be folded; derive the state from TodoState"
+            f"the state of this graph has no reducer for {' and '.join(plain)}, so it cannot apply "
+            "the updates of the todo tools; derive the state from TodoState"
         )
     runnable = RunnableLambda(_node(policy), _async_node(policy), name=node)
     builder.add_node(node, runnable, input_schema=with_steps(builder.state_schema))
     builder.add_conditional_edges(agent, _route, {_CALLS: tools, _STOPS: node})
-    # An edge and not a Command: whoever edits the state right after this node is routed as well.
+    # An edge and not a Command, so that routing also works after update_state(as_node=node).
     builder.add_conditional_edges(node, _route_on, {_CONTINUES: agent, _ENDS: end})
     return builder
 
@@ -253,12 +252,12 @@ def _async_node(policy: AutoContinue) -> Callable[[Any], Awaitable[dict[str, Any
 
 
 def _update(state: Any, ending: Ending) -> dict[str, Any]:
-    # False at the end, since callers without a checkpointer hand a result in again.
+    # False at the end, because callers without a checkpointer pass a result in as the next input.
     return {**ending.update, **_record(state), "todo_run": ending.continues}
 
 
 def _record(state: Any) -> dict[str, Any]:
-    """Record the block that the last prompt showed, so that the next one shows it again."""
+    """Record the list block of the last prompt, so that the next prompt shows it again."""
     return record_block(state, len(messages_in(state)) - 1)
 
 

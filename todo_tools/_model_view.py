@@ -1,8 +1,8 @@
-"""What the model is sent: an append-only view of the history.
+"""Build the messages that the model reads: an append-only view of the history.
 
-What was sent once is sent again, byte for byte, on every later call; new text comes only after it.
-So a provider's cache of the history holds, wherever its mark is, and a model's reasoning stays
-bound to the text before it. The view is made for one call and never stored.
+Every prompt repeats the earlier prompts byte for byte, and new text comes only after them. So the
+provider's prompt cache stays valid, wherever its breakpoints are. Models that bind their reasoning
+to the exact text before it keep working. The view is built for each call and never stored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,32 +30,31 @@ from todo_tools.transcript import continuation_lines
 
 Message = TypeVar("Message", bound=BaseMessage)
 ModelView = Callable[[Any], Sequence[BaseMessage]]
-"""A function from the state to the messages that the model is sent."""
+"""A function from the state to the messages for the model."""
 
 
 def model_view(state: Any, *, remind_every: int = 10) -> list[AnyMessage]:
-    """Give the messages to send to the model.
+    """Return the messages to send to the model.
 
-    No message is added, except results for tool calls that will never have one, and what the loop
-    said where it is kept out of the history (`AutoContinue(store=False)`). A notice that the loop
-    appended to an answer for people is left out. What there is to say about the list is appended to
-    messages:
+    Only two kinds of messages are added: an error for each tool call that never got a result, and
+    continuations that are kept out of the history (`AutoContinue(store=False)`). Notices that the
+    loop appended to answers are removed. Information about the list is added to existing messages:
 
-    - A result of `write_todos` or `edit_todos` is whole when it tells something that its first line
-      does not; otherwise it is its first line, with one line of progress on the last one of a turn.
-    - Where the results do not add up to the list of the state, because it was seeded, edited or
-      summarized away, the whole list is appended to the newest message.
-    - After many calls of the model without a todo call, the progress is appended to a tool result.
+    - A result of `write_todos` or `edit_todos` is cut to its first line if the model can infer the
+      new list from that line. The last such result of a turn also gets a line of progress.
+    - If the results do not show the current list, the whole list is appended to the newest message.
+      This happens when the list was seeded or edited, or when results were summarized away.
+    - After many model calls without a todo call, the progress is appended to a tool result.
 
     Args:
         state: The graph state, with `messages` and `todos`. It is not changed.
-        remind_every: Calls of the model without a todo call after which the progress is shown
-            again, 1 or more.
+        remind_every: The progress is shown again after this number of model calls in a row without
+            a todo call; at least 1.
 
     Returns:
-        The messages. Those of an earlier call for the same thread are their beginning. In a graph
-        without `TodoMiddleware` there is one exception: the list was changed from outside between
-        two calls of the model in one run.
+        The messages. They begin with all messages of earlier prompts in the same thread. Without
+        `TodoMiddleware` there is one exception: other code changed the list between two model calls
+        of one run.
 
     Raises:
         TypeError: `remind_every` is not a whole number.
@@ -77,7 +76,7 @@ def model_view(state: Any, *, remind_every: int = 10) -> list[AnyMessage]:
 def _viewed(
     messages: Sequence[AnyMessage], blocks: TodoBlocks, remind_every: int
 ) -> Iterator[AnyMessage]:
-    """Each message as the model reads it; it follows from the messages up to it."""
+    """Yield each message as the model reads it; it depends only on the messages up to it."""
     known: list[TodoItem] = []
     reminders = _reminder_places(messages, remind_every)
     changed = [changed_list(message) for message in messages]
@@ -100,18 +99,18 @@ def _viewed(
 def _known_after(
     known: list[TodoItem], message: BaseMessage, shown: list[TodoItem] | None
 ) -> list[TodoItem]:
-    """The list that the model knows after a message, which shows one or may be a listing."""
+    """Return the list that the model knows after it has read a message."""
     if shown is not None:
         return shown
     listed = listed_list(message)
-    # A listing has control characters made visible; the known list has the texts themselves.
+    # A listing shows marks instead of control characters, so prefer the known list's exact texts.
     return known if listed is None or same_list(known, listed) else listed
 
 
 def _shortened(
     message: Message, todos: list[TodoItem], known: list[TodoItem], *, closes_turn: bool
 ) -> Message:
-    """A result that changed the list, without what the model has read before."""
+    """Shorten the result of a list change to what the model does not know yet."""
     text = message.text
     summary = text.partition("\n")[0]
     is_told = _after_summary(known, summary) == todos
@@ -123,12 +122,12 @@ def _shortened(
 
 
 def _after_summary(known: list[TodoItem], summary: str) -> list[TodoItem] | None:
-    """The list that a reader of the first line of a result knows; `None` if it does not tell."""
+    """Infer the new list from the first line of a result; `None` if that is not possible."""
     if summary.startswith("Wrote"):
         return [{"text": todo["text"], "status": "not_started"} for todo in known]
     change = read_change(summary)
     if change is None:
-        return known  # an insertion; whether of nothing, the comparison shows
+        return known  # correct only if no item was inserted; the caller compares the lists
     status, indices = change
     return [
         {"text": todo["text"], "status": status} if index in indices else todo
@@ -137,7 +136,7 @@ def _after_summary(known: list[TodoItem], summary: str) -> list[TodoItem] | None
 
 
 def _without_list(message: Message, known: list[TodoItem]) -> Message:
-    """A continuation message without its list, where the model knows these items."""
+    """Remove the list from a continuation message if the model already knows these items."""
     lines = continuation_lines(message)
     if not lines or lines != format_incomplete(known):
         return message
@@ -145,7 +144,7 @@ def _without_list(message: Message, known: list[TodoItem]) -> Message:
 
 
 def _extended(message: Message, text: str) -> Message:
-    """A message with a text after what it says, as a block of its own if it has blocks."""
+    """Append a text to a message; as a separate block if its content is a list of blocks."""
     if isinstance(message.content, str):
         content: Any = f"{message.content}\n\n{text}" if message.content else text
     else:
@@ -156,7 +155,7 @@ def _extended(message: Message, text: str) -> Message:
 def _closing_places(
     messages: Sequence[BaseMessage], changed: Sequence[list[TodoItem] | None]
 ) -> set[int]:
-    """The last result of each turn that changed the list."""
+    """Return the indices of the last list-changing result of each turn."""
     places: set[int] = set()
     for _, results in turns(messages):
         changes = [at for at in results if changed[at] is not None]
@@ -165,7 +164,7 @@ def _closing_places(
 
 
 def _reminder_places(messages: Sequence[BaseMessage], every: int) -> set[int]:
-    """The last tool result of each turn that is the `every`th in a row without a todo call."""
+    """Return the indices of the results with a reminder: one after `every` turns without todos."""
     places: set[int] = set()
     calls = 0
     for answer, results in turns(messages):
@@ -177,11 +176,11 @@ def _reminder_places(messages: Sequence[BaseMessage], every: int) -> set[int]:
 
 
 def _answered(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
-    """The messages, with a result for each call that will never have one.
+    """Yield the messages and add an error result for each tool call without a result.
 
-    That is a call whose arguments were no JSON, and one of a run that was cancelled or failed while
-    a tool worked. Providers refuse a history with such a call. A result belongs to the turn that it
-    follows: some model servers use the same ids in every turn.
+    A call gets no result if its arguments are not valid JSON, or if the run was cancelled or failed
+    while the tool ran. Providers reject a history with such a call. Only results in the same turn
+    count, because some model servers use the same ids in every turn.
     """
     missing: list[ToolMessage] = []
     for at, message in enumerate(messages):
@@ -197,7 +196,7 @@ def _answered(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
 
 
 def _answered_ids(following: Sequence[AnyMessage]) -> set[str]:
-    """The ids of the results before the next answer of the model."""
+    """Return the call ids of the results before the model's next answer."""
     turn = takewhile(lambda message: not isinstance(message, AIMessage), following)
     return {message.tool_call_id for message in turn if isinstance(message, ToolMessage)}
 

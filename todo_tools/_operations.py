@@ -1,7 +1,7 @@
-"""Operations on a list, and how they are applied: the rules of the `todos` channel.
+"""Define the operations on a list and apply them; the `todos` channel uses these rules.
 
-What is stored for a step is its operation, not the list after it. Operations are plain dicts, so
-that every checkpointer can keep them; their key `op` keeps them apart from LangGraph's own forms.
+A step writes an operation, not the whole new list. Operations are plain dicts, so that every
+checkpointer can store them. The key `op` distinguishes them from LangGraph's own dicts.
 """
 
 from collections import Counter, defaultdict
@@ -36,7 +36,7 @@ class Insert(TypedDict):
 
 
 class SetStatus(TypedDict):
-    """Give the items at `indices` a status, whatever it was before."""
+    """Set the status of the items at `indices`; any earlier status is allowed."""
 
     op: Literal["set_status"]
     status: TodoStatus
@@ -44,7 +44,7 @@ class SetStatus(TypedDict):
 
 
 class Merge(TypedDict):
-    """Make the changes that turned `base` into `todos`; the channel makes it of whole lists."""
+    """Apply the differences between `base` and `todos`; only the channel creates this operation."""
 
     op: Literal["merge"]
     base: list[TodoItem]
@@ -55,11 +55,11 @@ Operation = Replace | Append | Insert | SetStatus | Merge
 
 
 def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]:
-    """The list after an operation; the given list is not changed.
+    """Return the list after an operation; the given list is not changed.
 
-    An operation was checked against the list that the model saw. If the application changed the
-    list in the same step, parts that no longer apply are ignored: an index past the end inserts at
-    the end, and sets no status. So no interleaving can break a thread.
+    The tools checked the operation against the list that the model saw. If the application changed
+    the list in the same step, an index may be past the end. An insertion then goes to the end, and
+    a status change skips the index. So updates in the same step never raise an error.
 
     Args:
         todos: The list before.
@@ -102,10 +102,10 @@ def _new_items(texts: Sequence[str]) -> list[TodoItem]:
 
 
 def _merge(todos: list[TodoItem], base: list[TodoItem], changed: list[TodoItem]) -> list[TodoItem]:
-    """A list after the changes that turned `base` into `changed`; other changes to it survive.
+    """Apply the differences between `base` and `changed` to a list; keep its other changes.
 
-    An item is known by its text, and by its place among those of equal text. A status counts as
-    changed only where it differs; an added item comes before the item that it was added before.
+    Items are matched by their text, and items of equal text by their order. A status is set only if
+    it differs from `base`. An added item is put before the same item as in `changed`.
     """
     if todos == base:
         return changed

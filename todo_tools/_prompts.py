@@ -1,8 +1,8 @@
-"""All wording that a model reads, except what the tools answer and say of their arguments.
+"""The texts that models read, except the tools' answers and parameter descriptions.
 
-The snippet and the eight guidelines are the tools' specification, to the letter.
-No function here puts the text of a todo into an instruction: it is only in list lines and in the
-line of progress, on which it cannot pass for another line.
+The snippet and the eight guidelines are copied exactly from the tools' specification. No function
+here puts the text of a todo into an instruction. Such a text occurs only in list lines and in the
+line of progress, where it cannot imitate another line.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ PROMPT_GUIDELINES = (
     "`'complete'` when done.",
 )
 
-# A todo call in a turn of its own costs ten times what it costs beside a call of the work.
+# A todo call in a separate turn costs ten times as much as one in a turn with other tool calls.
 _TOGETHER = (
     "Call the todo tools in one turn with the tools of the work: complete an item, start the next "
     "one and begin on it."
@@ -52,10 +52,10 @@ TODO_LIGHT_PROMPT = (
     "items with `edit_todos`. Make these calls in the same turn as calls of the work. A simple "
     "request needs no list."
 )
-"""A shorter system prompt that leaves more to the model, for models that plan well by themselves.
+"""A shorter system prompt for models that plan well by themselves.
 
-With strong models much of what a list costs is turns that only keep the list. This prompt does not
-ask for a status change at every step. The loop works with it as with the longer one.
+With strong models, turns that only update the list cause much of its cost. This prompt does not
+ask for a status change at every step. The loop works with both prompts.
 """
 
 WRITE_DESCRIPTION = (
@@ -72,24 +72,24 @@ OUTSIDE_GRAPH = (
     "Error: the todo tools work only inside a LangGraph graph whose state has the 'todos' channel "
     "of todo_tools.TodoState; nothing was changed. Run this tool in a ToolNode of such a graph."
 )
-"""What a tool answers where there is no list that it could work on."""
+"""The answer of a tool that is called outside a graph with a todo list."""
 
 CUT_OFF = "Error: the run ended before this tool answered; it may have done part of its work."
 NO_JSON = "Error: the arguments of this call were not valid JSON, so the tool was not run."
-"""What the model is shown for a call without a result."""
+"""The results that the model reads for calls that have none."""
 
 
 NOTE = "[Automatic note: the todo list]"
-"""What a text about the list begins with where it is appended to a message of someone else."""
+"""The beginning of each text about the list that is appended to an existing message."""
 
 
 def list_block(lines: str) -> str:
-    """The whole list, for a place where the results of the tools do not show it."""
+    """Format the whole list, to append it where the tool results do not show it."""
     return f"{NOTE}\n{lines}"
 
 
 def progress(todos: Sequence[TodoItem]) -> str:
-    """How far a list is, on one line: the items in progress, or the next one."""
+    """Format the progress on one line: the count and the items in progress, or the next item."""
     open_items = incomplete(todos)
     if not open_items:
         return "Every item is finished. Now answer the user."
@@ -103,7 +103,7 @@ def progress(todos: Sequence[TodoItem]) -> str:
 
 
 def reminder(todos: Sequence[TodoItem]) -> str:
-    """The progress, for a place long after the list was touched."""
+    """Format the progress as a reminder, for when the list was not used for many calls."""
     return f"{NOTE} {progress(todos)}"
 
 
@@ -114,7 +114,7 @@ def _brief(index: int, todo: TodoItem) -> str:
 
 
 _SHOWN_ITEMS = 3
-# The whole text is in the list that the model was shown; this is enough to know the item by.
+# Enough to recognise an item: the model has read its whole text in the list.
 _SHOWN_CHARACTERS = 40
 
 
@@ -126,17 +126,17 @@ CONTINUE = (
 
 
 def continuation(instruction: str, lines: str, action: str | None, index: int) -> str:
-    """The message that sends the agent back to work: instruction, incomplete items, next call."""
+    """Build the continuation message: instruction, incomplete items, next call."""
     following = f"\n\nNext: call edit_todos with action '{action}' on [{index}]." if action else ""
     return f"{instruction}\n\n{lines}{following}"
 
 
 OUT_OF_STEPS = "[Automatic note] No more tools were called: this run is near its recursion limit."
-"""The end of an answer whose tool calls were dropped; the user reads it, and later the model."""
+"""Appended to an answer whose tool calls were dropped; the user and the model read it."""
 
 
 def gate_refusal(*, has_todos: bool) -> str:
-    """What a tool answers that is called before an item is in progress."""
+    """Return the error for a tool call that the gate refuses: no item is in progress."""
     first = "" if has_todos else "write your plan with write_todos, then "
     return (
         "Error: no todo is in progress, so this tool was not run; "

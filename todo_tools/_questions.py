@@ -1,4 +1,4 @@
-"""Whether an answer ends in a question to the user."""
+"""Detect whether an answer ends in a question to the user."""
 
 import re
 from collections.abc import Sequence
@@ -10,30 +10,30 @@ from langchain_core.messages import AIMessage
 from todo_tools._todos import is_list, is_mapping
 from todo_tools.state import messages_in
 
-# Every question mark of Unicode that ends a sentence, by itself or in a pair, and the ornaments.
+# Every Unicode question mark that ends a sentence, including double and ornamental ones.
 _MARKS = frozenset(
     "?\u037e\u061f\u1367\u1945\u203d\u2047\u2048\u2049\u2753\u2754\u2cfa\u2cfb\u2e2e\u2e54\ua60f"
     "\ua6f7\ufe16\ufe56\uff1f\U00011143\U0001f679\U0001f67a\U0001f67b\U0001fbc4"
 )
-# What may follow a mark: blanks, closing quotes and brackets, invisible characters, symbols.
+# Characters that may follow a mark: blanks, closing quotes and brackets, invisible ones, symbols.
 _CLOSING = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Pe", "Pf", "Pi", "Mn", "Me", "Sk", "So"})
 _ALSO_CLOSING = frozenset("\"'*_~`|\\<>!\uff01\u0021\u2026\u201e\u201a\u301d")
 _ARMENIAN_MARK, _ARMENIAN_STOP = "\u055e", "\u0589"
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]")
-# The sign of an item, and lines that belong to the item above them.
+# The beginning of a list item: a bullet, a table row, or a number or letter.
 _CHOICE = re.compile(
     r"[-*+\u2013\u2014\u00b7]\s|[\u2022\u2023\u25e6\u25aa\u25cf\u25cb|]"
     r"|[*_]{0,3}[(\[\uff08]?\w{1,3}[.):\]\uff09\u3001\uff0e\uff1a]"
     r"|[\u2460-\u24ff\u2776-\u2793]|\d\ufe0f?\u20e3"
 )
-# Longer lists of choices are no choices.
+# A list longer than this is not a list of choices.
 _SEEN_CHARACTERS = 10_000
 
 
 def asks_user(state: Any) -> bool:
-    r"""Whether the last answer of the model ends in a question, in any script.
+    r"""Return whether the last answer of the model ends in a question, in any script.
 
-    For `AutoContinue(stop_when=asks_user)`. Quotes, brackets, emphasis, symbols or a list of
+    Use it as `AutoContinue(stop_when=asks_user)`. Quotes, brackets, emphasis, symbols or a list of
     choices may follow the question mark.
 
     Args:
@@ -53,7 +53,7 @@ def asks_user(state: Any) -> bool:
 
 
 def _text(content: object) -> str:
-    """The text of an answer; blocks of any other kind have none."""
+    """Return the text of an answer; blocks of other types are ignored."""
     if isinstance(content, str):
         return content
     blocks = content if is_list(content) else []
@@ -62,7 +62,7 @@ def _text(content: object) -> str:
 
 
 def _ends_in_question(text: str) -> bool:
-    """Whether the last line is a question, or the last one before the choices at the end."""
+    """Whether the last line is a question; a list of choices may follow it."""
     lines = reversed(text.rstrip()[-_SEEN_CHARACTERS:].splitlines())
     for line in lines:
         if _is_question(line):
@@ -73,7 +73,7 @@ def _ends_in_question(text: str) -> bool:
 
 
 def _is_in_choices(line: str) -> bool:
-    """Whether a line is an item of a list, a part of one, or empty."""
+    """Whether a line belongs to a list of choices, or is empty."""
     return not line.strip() or line[0] in " \t" or _CHOICE.match(line) is not None
 
 
@@ -84,7 +84,7 @@ def _is_question(line: str) -> bool:
         end -= 1
     if not end:
         return False
-    if line[end - 1] == ";":  # how Greek is typed; elsewhere it ends no sentence
+    if line[end - 1] == ";":  # a Greek question mark; other scripts do not end a sentence with it
         return _GREEK.search(line[:end].rpartition(" ")[2]) is not None
     return line[end - 1] in _MARKS or _is_armenian_question(line[:end])
 
@@ -96,6 +96,6 @@ def _closes(character: str) -> bool:
 
 
 def _is_armenian_question(line: str) -> bool:
-    """Armenian puts its mark above the word that is asked for, anywhere in the sentence."""
+    """Whether a sentence contains the Armenian question mark, which can be inside any word."""
     sentence = line.rstrip(_ARMENIAN_STOP + ":").rpartition(_ARMENIAN_STOP)[2]
     return _ARMENIAN_MARK in sentence

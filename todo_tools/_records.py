@@ -1,7 +1,7 @@
-"""The three tools as data: one record each.
+"""Define the three tools as data, one record for each.
 
-A new tool takes one name in `ToolName` and one record in `TOOLS`; every other module reads the
-record. Order of the checks and every string are the tools' specification.
+To add a tool, add its name to `ToolName` and a record to `TOOLS`; the other modules read the
+record. The specification of the tools fixes the order of the checks and every string.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,9 +25,9 @@ from todo_tools.arguments import CallError, read_choice, read_index, read_indice
 
 ToolName = Literal["write_todos", "list_todos", "edit_todos"]
 Checked = tuple[Operation | None, str]
-"""The change that a call makes, `None` for a listing; and the text of its result."""
+"""The operation of a call (`None` for `list_todos`), and the first line or text of its result."""
 Shown = list[tuple[Any, Token]]
-"""What a person is shown of a call, each part with its colour."""
+"""The parts of a call that people see, each with its colour."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,16 +40,16 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TodoTool:
-    """All that the pack knows about one tool. No field has a default, so none can be forgotten.
+    """The complete definition of one tool. No field has a default, so none can be forgotten.
 
     Args:
-        label: Its name for people.
-        action: Its name in `TodoDetails`.
-        description: What the model is told about it.
-        guidelines: When the model should use it.
-        parameters: Its parameters under the given limits.
-        check: What a call means for a list; raises `CallError` for a call that is refused.
-        shown: What a person is shown of the arguments; `None` if they make no sense.
+        label: The name that people see.
+        action: The name of the tool in `TodoDetails`.
+        description: The description that the model reads.
+        guidelines: Advice for the model on when to use the tool.
+        parameters: Returns the parameters of the tool for the given limits.
+        check: Validates a call and returns its operation; raises `CallError` to refuse it.
+        shown: Returns the arguments as people see them; `None` if the arguments are invalid.
     """
 
     label: str
@@ -179,7 +179,7 @@ def _edit_parameters(limits: TodoLimits) -> dict[str, Parameter]:
 
 
 def _actions() -> dict[str, TodoStatus]:
-    """The actions of `edit_todos`, each with the status that it sets."""
+    """Map each action of `edit_todos` to the status that it sets."""
     return {row.action: status for status, row in STATUSES.items() if row.action}
 
 
@@ -211,7 +211,7 @@ def _brief_list(indices: list[int]) -> str:
     return shown if len(shown) <= _SHOWN_LIST else f"{indices[:5]} and {len(indices) - 5} more"
 
 
-# Fifty indices of three digits; with the rest of the text an error stays below 300 characters.
+# Room for fifty indices of three digits; the whole error stays below 300 characters.
 _SHOWN_LIST = 250
 
 

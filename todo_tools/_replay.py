@@ -1,4 +1,4 @@
-"""The calls of one AI message, executed one after the other although they run at the same time."""
+"""Make the parallel todo calls of one AI message behave as if they ran one after the other."""
 
 import asyncio
 import threading
@@ -20,10 +20,11 @@ from todo_tools.transcript import turn_calls
 
 
 class Turn:
-    """The calls of one AI message that have no result yet, each executed once.
+    """The calls of one AI message that have no result yet; each is executed once.
 
-    The state is from before the whole message, so a call acts on the list that the calls before it
-    leave; the channel folds their operations in the same order. Hold a lock while steps run.
+    Every call receives the state from before the message. So each call first computes the list that
+    the earlier calls produce; the channel applies their operations in the same order. Hold one of
+    the locks while the steps run.
     """
 
     def __init__(
@@ -35,9 +36,9 @@ class Turn:
         self.async_lock = asyncio.Lock()
         self._limits = limits
         self._has_check = check is not None
-        # The list before each call, as far as they are executed.
+        # The list before each call, up to the first call that was not executed yet.
         self._lists = [todos]
-        # What the check said, by place of the call and index of the item.
+        # The results of the check, by the position of the call and the index of the item.
         self._reasons: dict[tuple[int, int], str | None] = {}
         self._answered: set[str | None] = set()
         self._same_id: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
@@ -45,7 +46,7 @@ class Turn:
             self._same_id[call["id"]].append(call)
 
     def todos_at(self, call_id: str | None) -> Steps[list[TodoItem]]:
-        """The list that a call acts on."""
+        """Compute the list before a call."""
         at = self._place(call_id)
         while len(self._lists) <= at:
             before = len(self._lists) - 1
@@ -58,14 +59,14 @@ class Turn:
         return self._lists[at]
 
     def answer(self, call_id: str | None, name: str, args: Mapping[str, Any]) -> Steps[Answer]:
-        """What a todo tool answers to its call."""
+        """Compute the answer of a todo tool to its call."""
         self._answered.add(call_id)
         yield from self.todos_at(call_id)
         return (yield from self._executed(self._place(call_id), call_id, name, args))
 
     def serves(self, calls: list[ToolCall], settings: object, call_id: str | None) -> bool:
-        """Whether this is the turn of a call; a call that runs again is checked again."""
-        # By identity: arguments that are equal may differ in meaning, as `1` and `True` do.
+        """Whether a call belongs to this turn; a call that runs again needs a new turn."""
+        # Compare by identity: equal arguments such as `1` and `True` may differ in meaning.
         same = len(calls) == len(self.calls) and all(map(is_, calls, self.calls))
         return same and settings == self._settings and call_id not in self._answered
 
@@ -91,7 +92,7 @@ class Turn:
         return answer
 
 
-# The latest turns: without them, each call would execute all calls before it, and check them again.
+# The latest turns. Without this cache, each call would execute and check all calls before it again.
 _latest: deque[Turn] = deque(maxlen=64)
 _latest_lock = threading.Lock()
 
@@ -99,7 +100,7 @@ _latest_lock = threading.Lock()
 def turn_of(
     state: object, call_id: str | None, limits: TodoLimits, check: Check | None = None
 ) -> Turn:
-    """The turn of a call; the same one for all calls of an AI message."""
+    """Return the turn of a call; all calls of an AI message share one turn."""
     calls = turn_calls(state, call_id)
     settings = (todos_in(state), limits, check)
     with _latest_lock:
@@ -114,7 +115,7 @@ def turn_of(
 def _check_id(
     call_id: str | None, name: str, args: Mapping[str, Any], same_id: Sequence[ToolCall]
 ) -> None:
-    """Refuse a todo call that has no id, or the id of an earlier call of its AI message.
+    """Raise an error if a todo call has no id, or the id of another call of its AI message.
 
     Raises:
         CallError: The call must not change the list.
@@ -129,16 +130,16 @@ def _check_id(
 
 
 def _acts(meaning: object, same_id: Sequence[ToolCall]) -> bool:
-    """Whether a call acts: of several with one id the first, unless another says the same.
+    """Whether a call with a repeated id is the first one with it, and no other call is equal to it.
 
-    A tool is told the id and the arguments of its call but not its place, so it could not tell
-    which of the two it answers.
+    A tool receives the id and the arguments of its call but not its position. So it cannot
+    distinguish two equal calls with the same id.
     """
     meanings = [_meaning(call["name"], call["args"]) for call in same_id]
     return meaning == meanings[0] and meanings.count(meaning) == 1
 
 
 def _meaning(name: str, args: Mapping[str, Any]) -> object:
-    """What a call says, as far as its tool is told: without arguments that it does not have."""
+    """Return the name of a call and the arguments that its tool receives, for a comparison."""
     known = TOOLS[name].parameters(DEFAULT_LIMITS) if name in TOOLS else args
     return name, [args.get(key) for key in known]

@@ -1,6 +1,6 @@
-"""What a person replied to the question whether to continue: a word, a text, or a decision.
+"""Read a person's reply to the question whether to continue: a word, a text, or a decision.
 
-Decisions have the form of LangChain's human-in-the-loop middleware, which interfaces such as
+Decisions have the format of LangChain's human-in-the-loop middleware, which interfaces such as
 agent-chat-ui send.
 """
 
@@ -18,24 +18,24 @@ _ALLOWED = (
 
 
 class Reply(NamedTuple):
-    """A reply that could be read."""
+    """A valid reply."""
 
     continues: bool
-    """Whether the agent is to go on."""
+    """Whether the agent should continue."""
     words: str = ""
-    """The person's own message, if there is one; it takes the place of the continuation."""
+    """The person's own message, if there is one; it replaces the continuation message."""
 
 
 def read_reply(reply: object) -> Reply:
-    """Read a reply.
+    """Parse a reply.
 
     Args:
-        reply: `True`, `False`, a text, or a dict with one decision: `approve`; `reject`, with a
-            `message` or without; `respond` with a `message`; or `edit`, whose
-            `edited_action["args"]["message"]` is the person's message.
+        reply: `True`, `False`, a text, or a dict with one decision. The decision is `approve`;
+            `reject`, with or without a `message`; `respond` with a `message`; or `edit` with the
+            person's message in `edited_action["args"]["message"]`.
 
     Raises:
-        ValueError: It is none of these; says what was given and what is allowed.
+        ValueError: `reply` has another form; the error names the allowed ones.
     """
     if isinstance(reply, bool):
         return Reply(reply)
@@ -44,7 +44,7 @@ def read_reply(reply: object) -> Reply:
         return Reply(continues=True, words=reply) if word is None else Reply(word)
     if is_mapping(reply) and "decisions" in reply:
         return _decided(reply["decisions"])
-    raise _unreadable(f"{brief(reply)} is no answer")
+    raise _unreadable(f"{brief(reply)} is not an answer")
 
 
 def _decided(decisions: object) -> Reply:
@@ -63,14 +63,14 @@ def _decided(decisions: object) -> Reply:
             args = action.get("args") if is_mapping(action) else None
             if not is_mapping(args):
                 raise _unreadable("edited_action must have args with a message")
-            # Saved without a change.
+            # The message is empty if the person saved the form unchanged.
             return Reply(continues=True, words=_text(args, "message", required=False))
         case other:
-            raise _unreadable(f"{brief(other)} is no type of a decision")
+            raise _unreadable(f"{brief(other)} is not a decision type")
 
 
 def _text(holder: Mapping[str, Any], key: str, *, required: bool = True) -> str:
-    """The text under a key; empty where it is blank and not required."""
+    """Return the text under a key; empty if it is blank and not required."""
     text = holder.get(key) or ""
     if not isinstance(text, str) or (required and not text.strip()):
         raise _unreadable(f"{key} must be a text, got {brief(holder.get(key))}")

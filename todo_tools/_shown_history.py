@@ -1,7 +1,7 @@
-"""The history as the model reads it, which is not always what people are to see in it.
+"""Build the history that the model reads, which differs from the one that people see.
 
-What is shown after a message follows from what was recorded under its id, so the view stays
-append-only.
+A continuation that is not stored in the history is recorded under the id of the message before it.
+So the model always reads it in the same place, and the view stays append-only.
 """
 
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ _GAP = "\n\n"
 
 
 def shown_history(state: object) -> list[AnyMessage]:
-    """Give the messages of a state, with the continuations that are kept out of the history."""
+    """Return the messages of a state, with the continuations that are not in the history."""
     messages = list(with_call_ids(messages_in(state)))
     kept = loop_in(state).get("continuations", {})
     shown: list[AnyMessage] = []
@@ -35,17 +35,17 @@ def shown_history(state: object) -> list[AnyMessage]:
 
 
 def with_continuation(loop: LoopState, state: object, text: str, lines: str) -> LoopState:
-    """Record a continuation after the newest message; forget those whose message is gone."""
+    """Record a continuation after the newest message; drop those whose message was removed."""
     places = list(stable_ids(messages_in(state)))
     kept = {**loop.get("continuations", {}), places[-1]: {"text": text, "lines": lines}}
     return {**loop, "continuations": {place: kept[place] for place in places if place in kept}}
 
 
 def with_notice(answer: AIMessage, event: LoopEvent) -> AIMessage:
-    """An answer of the model, followed by what a person is told about the end of the loop.
+    """Append the notice about the end of the loop to an answer of the model.
 
-    A message of its own would be taken for the agent's answer, and some providers refuse two
-    answers in a row.
+    A separate message would look like the agent's answer, and some providers reject two answers in
+    a row.
     """
     said = without_notice(answer)
     text = f"{_GAP if said.content else ''}{event['text']}"
@@ -59,7 +59,7 @@ def with_notice(answer: AIMessage, event: LoopEvent) -> AIMessage:
 
 
 def without_notice(message: Message) -> Message:
-    """What the model said, to the letter; any other message as it is."""
+    """Remove the notice, so that the model reads its exact answer; keep other messages."""
     event = message.response_metadata.get(_EVENT_KEY)
     text = event.get("text") if is_mapping(event) else None
     if not isinstance(text, str) or not text:

@@ -1,8 +1,9 @@
-"""What a prompt shows of the list, and the blocks that it needs besides the results of the tools.
+"""Compute which list a prompt shows, and add the whole list as a block if it is outdated.
 
-Pure: messages and recorded blocks give the list that their reader knows. Where that is not the list
-of the state, a block with the whole list is due; it is recorded under the id of the message that it
-is appended to, so that every later prompt shows it again in the same place.
+The model knows the list from the tool results and from the blocks of earlier prompts. If that list
+differs from the state, the next prompt needs a block with the whole list. The block is recorded
+under the id of the message that it is appended to. So every later prompt repeats it in the same
+place. The functions here have no side effects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ from todo_tools.transcript import details_of, last_user_message, list_after
 
 
 def known_list(messages: Sequence[BaseMessage], blocks: TodoBlocks) -> list[TodoItem]:
-    """The list that a reader of these messages knows: the one that was shown last."""
+    """Return the list that these messages show last."""
     places = list(stable_ids(messages))
     for at in reversed(range(len(messages))):
         shown = shown_list(messages[at], blocks.get(places[at]))
@@ -36,7 +37,7 @@ def known_list(messages: Sequence[BaseMessage], blocks: TodoBlocks) -> list[Todo
 
 
 def shown_list(message: BaseMessage, block: list[TodoItem] | None) -> list[TodoItem] | None:
-    """The list that a message or the block appended to it shows; `None` for most messages."""
+    """Return the list that a message or its block shows; `None` for most messages."""
     if block is not None:
         return block
     changed = changed_list(message)
@@ -44,19 +45,19 @@ def shown_list(message: BaseMessage, block: list[TodoItem] | None) -> list[TodoI
 
 
 def changed_list(message: BaseMessage) -> list[TodoItem] | None:
-    """The list that a result of `write_todos` or `edit_todos` shows; `None` for other messages.
+    """Return the list in a `write_todos` or `edit_todos` result; `None` for other messages.
 
-    Also `None` where a middleware has replaced the text, for example to save tokens.
+    Also return `None` if middleware replaced the text, for example to save tokens.
     """
     todos = list_after(message)
     if todos is None or not isinstance(message.content, str):
         return None
-    # One line a todo, below the summary and an empty line.
+    # One line for each todo, after the summary and an empty line.
     return todos if message.content.count("\n") == max(len(todos), 1) + 1 else None
 
 
 def listed_list(message: BaseMessage) -> list[TodoItem] | None:
-    """The list that a `list_todos` result shows."""
+    """Return the list in a `list_todos` result; `None` for other messages."""
     details = details_of(message)
     if details is None or "error" in details or details["action"] != "list":
         return None
@@ -67,17 +68,17 @@ def listed_list(message: BaseMessage) -> list[TodoItem] | None:
 
 
 def due_block(state: object, *, at_newest: bool) -> TodoBlocks:
-    """The block that the prompt for a state needs and that is not recorded yet.
+    """Return the block that the next prompt needs and that is not recorded yet.
 
     Args:
-        state: The graph state, or one with the messages of a single request.
-        at_newest: Append it to the newest message: right where each call of the model is seen and
-            the block is recorded at once. Otherwise it goes where it was at every call of the model
-            since the list changed: to the newest message of the user, or to the last tool result of
-            the newest turn that showed the list, whichever is later.
+        state: The graph state, or a copy with the messages of one request.
+        at_newest: Append the block to the newest message. Use this only if every model call is
+            intercepted and the block is recorded at once. Otherwise every call must compute the
+            same place: the user's newest message, or the last tool result of the newest turn that
+            showed the list. The later of the two is used.
 
     Returns:
-        The list under the id of a message; empty where no block is needed, or none can be.
+        The list under the id of a message; empty if no block is needed or possible.
     """
     messages = shown_history(state)
     if not has_todos(state):
@@ -90,17 +91,17 @@ def due_block(state: object, *, at_newest: bool) -> TodoBlocks:
 
 
 def record_block(state: object, answer_at: int) -> dict[str, TodoBlocks]:
-    """What to write to the state so that later prompts show the block of an earlier one.
+    """Build the state update that records the block of an earlier prompt for later ones.
 
-    A view cannot write. In a graph without `TodoMiddleware` the tools and the loop record it, as
-    soon as they run.
+    `model_view` cannot write to the state. In a graph without `TodoMiddleware`, the tools and the
+    loop record the block when they run next.
 
     Args:
         state: The graph state.
-        answer_at: The index of the answer that the model gave to that prompt.
+        answer_at: The index of the model's answer to that prompt.
 
     Returns:
-        The update; empty where nothing is due, or the graph has no channel for it.
+        The update; empty if there is no block to record, or the graph has no channel for it.
     """
     if not has_blocks(state):
         return {}
@@ -115,7 +116,7 @@ def record_block(state: object, answer_at: int) -> dict[str, TodoBlocks]:
 
 
 def same_list(known: list[TodoItem], todos: list[TodoItem]) -> bool:
-    """Whether a reader knows the list, as far as characters can be shown."""
+    """Whether two lists look the same to a reader, who sees marks for invisible characters."""
     if known == todos:
         return True
     return [_as_read(todo) for todo in known] == [_as_read(todo) for todo in todos]
@@ -126,14 +127,14 @@ def _as_read(todo: TodoItem) -> tuple[str, str]:
 
 
 def _is_over(todos: list[TodoItem], messages: Sequence[BaseMessage]) -> bool:
-    """Whether the list was finished before the user's last message: it is of no use any more."""
+    """Whether the list was finished before the user's last message, so no prompt needs it."""
     since = messages[last_user_message(messages) or 0 :]
     finished = bool(todos) and not incomplete(todos)
     return finished and all(changed_list(message) is None for message in since)
 
 
 def _newest(messages: Sequence[AnyMessage]) -> int | None:
-    """The newest message that a block can be appended to."""
+    """Return the index of the newest message that a block can be appended to."""
     for at in reversed(range(len(messages))):
         if isinstance(messages[at], HumanMessage | ToolMessage):
             return at
@@ -151,7 +152,7 @@ def _stable_place(messages: Sequence[AnyMessage]) -> int | None:
 
 
 def turns(messages: Sequence[BaseMessage]) -> Iterator[tuple[AIMessage | None, list[int]]]:
-    """Each answer of the model with the indices of the tool results after it."""
+    """Yield each answer of the model with the indices of the tool results after it."""
     answer: AIMessage | None = None
     results: list[int] = []
     for at, message in enumerate(messages):

@@ -1,7 +1,7 @@
-"""Whether the user has spoken since the loop last looked: a pure comparison of messages.
+"""Detect new user messages and reset the counters of the loop; no function has side effects.
 
-The user speaks by a message that is in the state when a run begins. What a tool or a middleware
-adds during a run is only remembered, so that no later run takes it for the user's.
+A user message is one that is in the state when a run begins. The ids of messages that tools or
+middleware add during a run are also remembered, so that no later run counts them as the user's.
 """
 
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ from todo_tools._ids import stable_ids
 from todo_tools.state import LoopState
 from todo_tools.transcript import is_from_user, last_user_message
 
-# Several, since the newest ones may be removed; few, since they are in every checkpoint.
+# More than one, because the newest messages may be removed; few, because every checkpoint has them.
 _REMEMBERED = 20
 
 
 def at_start(loop: LoopState, messages: Sequence[BaseMessage]) -> LoopState:
-    """The counters when a run begins: zero if there is a new message."""
+    """Return the counters at the beginning of a run; a new user message resets them."""
     new = _new_ids(loop, messages)
     return after_message(loop, *new) if new else loop
 
 
 def at_first_end(loop: LoopState, messages: Sequence[BaseMessage]) -> LoopState:
-    """The counters when the agent stops for the first time in a run.
+    """Return the counters when the agent stops for the first time in a run.
 
-    A tool may have added messages by then; those do not count (`last_user_message`).
+    Tools may have added human messages before that; those do not count (`last_user_message`).
     """
     new = _new_ids(loop, messages)
     at = last_user_message(messages)
@@ -35,12 +35,12 @@ def at_first_end(loop: LoopState, messages: Sequence[BaseMessage]) -> LoopState:
 
 
 def within_run(loop: LoopState, messages: Sequence[BaseMessage]) -> LoopState:
-    """The counters when the agent stops again in the same run: the user cannot have spoken."""
+    """Return the counters when the agent stops again in a run; they are not reset."""
     return _remembering(loop, _new_ids(loop, messages))
 
 
 def after_message(loop: LoopState, *message_ids: str) -> LoopState:
-    """The counters after the user's message: all at zero."""
+    """Return the counters after a user message: all are zero."""
     return {**_remembering(loop, message_ids), "in_a_row": 0, "in_turn": 0, "idle": 0}
 
 
@@ -51,16 +51,16 @@ def _remembering(loop: LoopState, message_ids: Sequence[str]) -> LoopState:
 
 
 def _heard(loop: LoopState) -> list[str]:
-    """The messages remembered; a thread of an older version names only the newest one."""
+    """Return the remembered ids; threads of version 0.1.0 store only the newest one."""
     older = [loop["user_message"]] if "user_message" in loop else []
     return loop.get("heard", older)
 
 
 def _new_ids(loop: LoopState, messages: Sequence[BaseMessage]) -> list[str]:
-    """The messages of people after the last one that is remembered.
+    """Return the ids of user messages after the last remembered one.
 
-    One that was edited keeps its id and is not new; neither is an older one that becomes the last
-    because others were removed.
+    An edited message keeps its id, so it is not new. An older message is not new either when it
+    becomes the last one because others were removed.
     """
     heard = set(_heard(loop))
     new: list[str] = []

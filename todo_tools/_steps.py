@@ -1,4 +1,4 @@
-"""The steps that a run has left before LangGraph ends it with an error (`recursion_limit`)."""
+"""Estimate whether a run has enough steps left before it reaches the `recursion_limit`."""
 
 from typing import Any, get_type_hints
 
@@ -10,11 +10,11 @@ from todo_tools import _prompts as prompts
 from todo_tools._todos import is_mapping
 from todo_tools.state import LoopState, loop_in
 
-# A round is a model call with all nodes up to the next one. It takes 2 steps where an agent has no
-# node but its tools; each `before_model` and `after_model` hook of a middleware adds one.
+# A round is a model call and all nodes before the next call. It takes 2 steps in an agent with only
+# a tool node. Each `before_model` and `after_model` hook of a middleware adds one.
 _ROUND = 3
 _LONGEST_ROUND = 8
-# What may follow the last answer besides the nodes of a round: the ends of other middleware.
+# Extra steps after the last answer, for the `after_agent` hooks of other middleware.
 _END = 2
 
 
@@ -24,12 +24,12 @@ def may_continue(state: object) -> bool:
 
 
 def may_run_tools(state: object) -> bool:
-    """Whether enough steps are left to run the calls of an answer and to answer after them."""
+    """Whether enough steps are left to run the tool calls and to answer after them."""
     return _rounds_are_left(state, 2)
 
 
 def _steps_left(state: object) -> int | None:
-    """The steps left, where a state has LangGraph's `remaining_steps`."""
+    """Return the number of steps left; `None` if the state has no `remaining_steps`."""
     key = "remaining_steps"
     left = state.get(key) if is_mapping(state) else getattr(state, key, None)
     return left if isinstance(left, int) else None
@@ -41,27 +41,28 @@ def _rounds_are_left(state: object, rounds: int) -> bool:
 
 
 def measured(state: object) -> LoopState:
-    """What to note at a model call, so that the steps of a round are known at the next."""
+    """Return the `todo_loop` update of a model call; the next call computes the round from it."""
     left = _steps_left(state)
     if left is None:
         return {}
     taken = loop_in(state).get("steps_left", 0) - left
-    # Less than one in a new run. Bounded, since that run may also have a lower limit.
+    # Not positive at the start of a run. Bounded, because a new run may have a lower limit.
     known: LoopState = {"round_steps": min(taken, _LONGEST_ROUND)} if taken > 0 else {}
     return {**known, "steps_left": left}
 
 
 def last_words(answer: AIMessage) -> AIMessage:
-    """An answer without its tool calls, which says why they were not run."""
+    """Replace the tool calls of an answer by a note that says why they were not run."""
     text = "\n\n".join(part for part in (answer.text, prompts.OUT_OF_STEPS) if part)
     return AIMessage(text, id=answer.id, name=answer.name, usage_metadata=answer.usage_metadata)
 
 
 def with_steps(schema: type[Any]) -> type[Any]:
-    """A state schema with LangGraph's `remaining_steps`, for a node that reads it.
+    """Add LangGraph's `remaining_steps` to a state schema, for a node that reads it.
 
-    It is not a part of `TodoState`, since LangGraph allows it in no input or output schema.
-    A state that is no `TypedDict` stays as it is; it can have the field itself.
+    `TodoState` does not have this field, because LangGraph does not allow it in input and output
+    schemas. A schema that is not a `TypedDict` is returned unchanged; it can define the field
+    itself.
     """
     if not is_typeddict(schema):
         return schema

@@ -1,7 +1,7 @@
-"""The todo, its statuses and its limits: plain data and its validation.
+"""Define todos, their statuses and limits, and validate them.
 
-Nothing here knows LangChain. A new status takes one name in `TodoStatus` and one row in `STATUSES`;
-every other module reads the row.
+This module does not import LangChain. To add a status, add its name to `TodoStatus` and a row to
+`STATUSES`; the other modules read the row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,30 +14,30 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 TodoStatus = Literal["not_started", "in_progress", "completed", "abandoned"]
-"""What a todo can be: `not_started` and `in_progress` are incomplete, the other two finished."""
+"""The status of a todo. `not_started` and `in_progress` are incomplete, the others finished."""
 
 ClientStatus = Literal["pending", "in_progress", "completed"]
-"""What a todo can be for LangChain's clients."""
+"""The status of a todo in LangChain's clients."""
 
 Token = Literal["toolTitle", "text", "dim", "muted", "accent", "warning", "success", "error"]
-"""The colours of the tools' specification, each by its role."""
+"""The roles that the specification of the tools gives colours to."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Status:
-    """All that the pack knows about one status. No field has a default, so none can be forgotten.
+    """The complete definition of one status. No field has a default, so none can be forgotten.
 
     Args:
-        icon: The sign in a list line; one character.
-        plain_icon: The sign where the icon cannot be shown.
+        icon: The icon in a list line; one character.
+        plain_icon: A replacement for terminals that cannot show the icon.
         color: The colour of the icon.
-        finished: Whether nothing is left to do about such an item.
+        finished: Whether an item with this status is finished.
         action: The action of `edit_todos` that sets this status; `None` if no action does.
         done_label: The first word of the result of that action, such as `Started`.
         next_action: The action that the loop suggests for such an item; `None` for no suggestion.
-        precedence: Which incomplete items the loop names first: those with the lowest number.
-        client: The status that LangChain's clients are shown.
-        client_suffix: What follows the text there, if they do not know this status.
+        precedence: The loop suggests the incomplete item with the lowest number.
+        client: The status that LangChain's clients show.
+        client_suffix: A suffix for the text if these clients do not have this status.
     """
 
     icon: str
@@ -105,7 +105,7 @@ STATUSES: dict[TodoStatus, Status] = {
 
 
 def require_rows(table: Mapping[Any, object], names: object, what: str) -> None:
-    """Check at import that a table has exactly one row for each name of a `Literal`.
+    """Check that a table has exactly one row for each name of a `Literal`.
 
     Raises:
         TypeError: A name has no row, or a row has no name.
@@ -119,31 +119,31 @@ require_rows(STATUSES, TodoStatus, "STATUSES")
 
 @with_config(ConfigDict(use_attribute_docstrings=True))
 class TodoItem(TypedDict):
-    """One item of the list, as it is stored in the state."""
+    """One item of the list in the state."""
 
     text: str
-    """What is to be done: not empty, and not only white space."""
+    """The task; not empty, and not only white space."""
     status: TodoStatus
-    """How far it is."""
+    """The status of the task."""
 
 
 LIST = Field(description="The todo list. A whole list replaces it; leave it out to keep it.")
-"""What servers publish about the `todos` channel."""
+"""The description of the `todos` channel in the schemas that servers publish."""
 
 
 class TodoDetails(TypedDict):
-    """What a tool result carries besides its text, in `ToolMessage.artifact`."""
+    """The structured part of a tool result, in `ToolMessage.artifact`."""
 
     action: Literal["write", "list", "edit"]
-    """Which of the three tools answered."""
+    """The tool that answered."""
     todos: list[TodoItem]
     """The whole list after a change, in the agent's `todos_format`; empty for `list` and for
     errors, which change nothing."""
     error: NotRequired[str]
-    """Short form of the error, only when the call was refused."""
+    """A short form of the error; present only if the call was refused."""
 
 
-# No list of a person or of an application is longer; larger input is a mistake or an attack.
+# Limits for lists from the application; larger input is a mistake or an attack.
 MAX_ITEMS = 10_000
 MAX_CHARACTERS = 100_000
 
@@ -151,7 +151,7 @@ MAX_CHARACTERS = 100_000
 def require_whole_number(
     name: str, value: object, *, minimum: int, maximum: int | None = None
 ) -> None:
-    """Refuse a setting that is not a whole number from `minimum` to `maximum`.
+    """Raise an error if a setting is not a whole number from `minimum` to `maximum`.
 
     Raises:
         TypeError: `value` is not an `int`.
@@ -166,12 +166,12 @@ def require_whole_number(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TodoLimits:
-    """How much a model may write. Lists that the application writes are not limited by it.
+    """Limits for lists that a model writes. They do not apply to lists from the application.
 
     Args:
-        max_todos: Items in a list, 1 to 10,000.
-        max_text_length: Characters in the text of an item, 1 to 100,000.
-        max_indices: Indices in one `edit_todos` call, 1 to 10,000.
+        max_todos: The most items in a list, 1 to 10,000.
+        max_text_length: The most characters in the text of an item, 1 to 100,000.
+        max_indices: The most indices in one `edit_todos` call, 1 to 10,000.
 
     Raises:
         TypeError: A limit is not a whole number.
@@ -192,24 +192,24 @@ DEFAULT_LIMITS = TodoLimits()
 
 
 def incomplete(todos: Sequence[TodoItem]) -> list[tuple[int, TodoItem]]:
-    """The items that are neither completed nor abandoned, each with its index."""
+    """Return the items that are neither completed nor abandoned, each with its index."""
     return [
         (index, todo) for index, todo in enumerate(todos) if not STATUSES[todo["status"]].finished
     ]
 
 
 def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a value is a dict of some kind, for values that anyone may have made."""
+    """Whether a value of unknown origin is a mapping."""
     return isinstance(value, Mapping)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether a value is a list, for values that anyone may have made."""
+    """Whether a value of unknown origin is a list."""
     return isinstance(value, list)
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text says nothing: the one rule that tools and state share about texts."""
+    """Whether a text is empty or only white space."""
     return not text.strip()
 
 
@@ -219,8 +219,8 @@ def is_status(value: object) -> TypeGuard[TodoStatus]:
 
 
 def is_todo(item: object) -> TypeGuard[TodoItem]:
-    """Whether a value is a todo item, with nothing besides."""
-    # On the hot path: for each item of each result in the history, at every call of the model.
+    """Whether a value is a todo item without extra keys."""
+    # Keep this fast: every model call checks each item of each result in the history.
     return (
         isinstance(item, dict)
         and len(item := cast("dict[str, object]", item)) == len(TodoItem.__annotations__)
@@ -230,17 +230,17 @@ def is_todo(item: object) -> TypeGuard[TodoItem]:
 
 
 def validate_todos(value: object) -> list[TodoItem]:
-    """Check a whole list that comes from the application and return a copy of it.
+    """Check a whole list from the application and return a copy of it.
 
     Args:
         value: A list of `TodoItem`: at most 10,000 items, each text 1 to 100,000 characters and
-            not only white space. `TodoLimits` does not apply; it limits what a model may write.
+            not only white space. `TodoLimits` does not apply; it limits only the model.
 
     Returns:
-        New dicts in a new list, so that no caller can change the state afterwards.
+        New dicts in a new list, so that the caller cannot change the state through the old ones.
 
     Raises:
-        ValueError: `value` is not such a list; says which item, what is wrong, what is allowed.
+        ValueError: `value` is not such a list; the error names the item and the allowed values.
     """
     if not is_list(value):
         raise ValueError(f"todos must be a list of todo items, got {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""The three tools: thin StructuredTools around `answer_call`."""
+"""Create the three tools, which are thin wrappers around `answer_call`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -29,7 +29,7 @@ _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """How the three tools were set up."""
+    """The settings that the three tools share."""
 
     limits: TodoLimits
     check: Check | None
@@ -44,32 +44,32 @@ def create_todo_tools(
     check: Check | None = None,
     todos_format: TodosFormat | None = None,
 ) -> list[StructuredTool]:
-    """Make the tools `write_todos`, `list_todos` and `edit_todos`.
+    """Create the tools `write_todos`, `list_todos` and `edit_todos`.
 
-    They read and write the `todos` channel of the graph that calls them, which must be that of
-    `TodoState`. Give them to the model and to a `ToolNode`. Several calls in one AI message act in
-    call order. A refused call answers with a `ToolMessage(status="error")` and changes nothing. A
-    call outside a graph also changes nothing and answers with an error.
+    The tools read and write the `todos` channel of `TodoState` in the graph that calls them. Give
+    them to the model and to a `ToolNode`. Several calls in one AI message take effect in call
+    order. A refused call returns a `ToolMessage(status="error")` and changes nothing. A call
+    outside a graph also returns an error.
 
     Args:
-        limits: How much the model may write.
+        limits: The limits for lists that the model writes.
         descriptions: Other descriptions for the model, by tool name. Tools that are not named
-            keep theirs.
-        check: A function, sync or async, of an item and the graph state. It answers `None`, or why
-            the item is not done. `edit_todos` then refuses to complete it, with that reason. It
-            runs once for each item of a call, before the list changes.
-        todos_format: The format of the lists in events and artifacts. By default that of the
-            graph's state: `"langchain"` for `ClientTodoState`, otherwise `"todo_tools"`. Needed
-            only with a state of your own around `fold_client_todos`.
+            keep their description.
+        check: A sync or async function of an item and the graph state. It returns `None`, or the
+            reason why the item is not done; `edit_todos` then refuses to complete the item. The
+            function runs once for each item of a call, before the list changes.
+        todos_format: The format of the lists in events and artifacts. The default is the format of
+            the graph's state: `"langchain"` for `ClientTodoState`, otherwise `"todo_tools"`. Set it
+            only if you define a state around `fold_client_todos` yourself.
 
     Returns:
-        The three tools, in that order. `metadata` holds each one's `label`, `prompt_snippet`,
-        `prompt_guidelines` and `limits`.
+        The three tools, in that order. The `metadata` of each tool holds its `label`,
+        `prompt_snippet`, `prompt_guidelines` and `limits`.
 
     Raises:
         TypeError: `limits` is not a `TodoLimits`, a description or `todos_format` is not a string,
             or `check` is not a function.
-        ValueError: `descriptions` names another tool, or `todos_format` no format.
+        ValueError: `descriptions` names an unknown tool, or `todos_format` an unknown format.
 
     Example:
         ```python
@@ -88,7 +88,7 @@ def build_tools(
     *,
     records_blocks: bool,
 ) -> list[StructuredTool]:
-    """Make the tools; `records_blocks` where no middleware records what prompts show."""
+    """Create the tools; set `records_blocks` if no middleware records the list blocks."""
     if not isinstance(limits, TodoLimits):
         raise TypeError(f"limits must be a TodoLimits, got {limits!r}")
     require_check(check)
@@ -106,10 +106,12 @@ def build_tools(
 
 
 def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
-    """Refuse descriptions of other tools, and what is no text."""
+    """Raise an error for descriptions of unknown tools and for values that are not strings."""
     for name, description in descriptions.items():
         if name not in TOOLS:
-            raise ValueError(f"descriptions names {name!r}; the tools are {', '.join(TOOLS)}")
+            raise ValueError(
+                f"descriptions has an unknown tool {name!r}; the tools are {', '.join(TOOLS)}"
+            )
         if not isinstance(description, str):
             raise TypeError(f"descriptions[{name!r}] must be a string, got {description!r}")
     return descriptions
@@ -160,7 +162,7 @@ def _turn(
     runtime: ToolRuntime[Any, Any] | None, settings: _Settings
 ) -> tuple[ToolRuntime[Any, Any], Turn]:
     if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
-        # Not a ToolMessage made here: outside a graph there may be no call id to answer to.
+        # Raise instead of returning a ToolMessage: outside a graph there may be no call id.
         raise ToolException(prompts.OUTSIDE_GRAPH)
     turn = turn_of(runtime.state, runtime.tool_call_id, settings.limits, settings.check)
     return runtime, turn
@@ -181,7 +183,7 @@ def _respond(
     at, position = find_call(messages, runtime.tool_call_id) or (None, 0)
     update: dict[str, Any] = {}
     if at is not None and settings.records_blocks:
-        update |= record_block(runtime.state, at)  # the block that the prompt before it showed
+        update |= record_block(runtime.state, at)  # the block of the prompt before this call
     if answer.operation is not None:
         turn_id = None if at is None else messages[at].id
         runtime.stream_writer(todos_event(answer.todos, position, shown_format, turn=turn_id))

@@ -1,8 +1,13 @@
-"""Reading tool arguments that a model wrote: lenient where the meaning is plain, short otherwise.
+"""Parse the arguments that a model wrote for a tool call.
 
-Understood beside the exact form: a list as a JSON string, a todo as a bare string or with its text
-in `content`, a whole number as a numeric string, one index without a list. Everything else is a
-`CallError`, which never echoes a long argument.
+Besides the exact form, these are accepted:
+
+- a list as a JSON string;
+- a todo as a bare string, or with its text in `content`;
+- a whole number as a numeric string;
+- one index without a list.
+
+Anything else raises a `CallError`, whose message never repeats a long argument.
 """
 
 import json
@@ -13,13 +18,13 @@ from todo_tools._todos import is_list, is_mapping
 
 __all__ = ["CallError", "brief", "read_choice", "read_index", "read_indices", "read_texts"]
 
-# No list is that long, so a larger number can only be a mistake, and would flood the answer.
+# No list is that long: a larger number is a mistake, and its digits would fill the error message.
 _LARGEST_INDEX = 10**9
 _SHOWN_CHARACTERS = 40
 
 
 class CallError(Exception):
-    """A call that is refused: what the model reads, and the short form for the details."""
+    """The error for a refused call: a message for the model and a short form for the details."""
 
     def __init__(self, message: str, short: str | None = None) -> None:
         super().__init__(message)
@@ -28,7 +33,7 @@ class CallError(Exception):
 
 
 def read_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """A string that must be one of `choices`."""
+    """Read a string that must be one of `choices`."""
     allowed = f"{', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
     if value is None:
         raise CallError(f"'{name}' is required: {allowed}", f"{name} required")
@@ -38,7 +43,7 @@ def read_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 
 def read_texts(value: object) -> list[str]:
-    """The texts of the `todos` argument."""
+    """Read the texts from the `todos` argument."""
     form = 'a list of {"text": "..."} objects'
     if value is None:
         raise CallError(f"'todos' is required: {form}", "todos required")
@@ -49,7 +54,7 @@ def read_texts(value: object) -> list[str]:
 
 
 def read_indices(value: object) -> list[int]:
-    """The `indices` argument: empty where the model gave none."""
+    """Read the `indices` argument; empty if the model gave none."""
     if value is None:
         return []
     items = _unwrap_json(value)
@@ -64,7 +69,7 @@ def read_indices(value: object) -> list[int]:
 
 
 def read_index(name: str, value: object) -> int:
-    """A whole number, also as `2.0` or `"2"`."""
+    """Read a whole number; `2.0` and `"2"` are accepted."""
     number = _as_whole_number(value)
     if number is None or abs(number) > _LARGEST_INDEX:
         raise CallError(
@@ -75,13 +80,13 @@ def read_index(name: str, value: object) -> int:
 
 
 def brief(value: object) -> str:
-    """Name an argument in an error without echoing it whole."""
+    """Describe an argument for an error message, without repeating all of it."""
     if is_list(value):
         return f"a list of {len(value)}"
     if is_mapping(value):
         return "an object"
     if isinstance(value, int) and abs(value) > _LARGEST_INDEX:
-        return "a very large number"  # its digits could be thousands
+        return "a very large number"  # it may have thousands of digits
     if isinstance(value, str):
         return _brief_text(value)
     if value is None or isinstance(value, bool):
@@ -95,7 +100,7 @@ def brief(value: object) -> str:
 def _brief_text(text: str) -> str:
     shown = text[:_SHOWN_CHARACTERS]
     if len(repr(shown)) > 2 * _SHOWN_CHARACTERS:
-        shown = shown[:8]  # an escape is up to ten characters
+        shown = shown[:8]  # each character may become an escape of up to ten characters
     return repr(text) if shown == text else f"{shown!r}… ({len(text)} characters)"
 
 
@@ -116,7 +121,7 @@ def _unwrap_json(value: object) -> object:
         return value
     try:
         return json.loads(value)
-    except (ValueError, RecursionError):  # deep nesting is as unusable as broken JSON
+    except (ValueError, RecursionError):  # JSON that is nested too deeply
         return value
 
 

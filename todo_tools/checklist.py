@@ -1,4 +1,4 @@
-"""Markdown checklists: plans that people write by hand, read as the texts of todos."""
+"""Read Markdown checklists that people write, to turn their steps into todos."""
 
 import re
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ def read_checklist(markdown: str) -> list[str]:
     r"""Read the open steps of a checklist.
 
     Args:
-        markdown: Any Markdown; lines such as `- [ ] Build the site` or `1. [ ] ...` are its steps.
-            Code blocks and comments are passed over.
+        markdown: Any Markdown. Lines such as `- [ ] Build the site` or `1. [ ] ...` are steps.
+            Code blocks and comments are ignored.
 
     Returns:
-        The text of each step that is not ticked, in order; empty if there is none.
+        The text of each step that is not checked off, in order.
 
     Example:
         ```python
@@ -32,7 +32,7 @@ def read_checklist(markdown: str) -> list[str]:
 
 
 def command_in(step: str) -> str | None:
-    """The command that a step carries in backticks, `None` without one."""
+    """Return the command that a step has in backticks; `None` if it has none."""
     found = _CODE.search(step)
     return found[2].strip() if found else None
 

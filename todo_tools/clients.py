@@ -1,9 +1,9 @@
-"""The list in the format that LangChain's clients read.
+"""Convert lists to and from the format of LangChain's clients.
 
 Interfaces made for LangChain's own todo middleware, such as deep-agents-ui, read `todos` as items
-with `content` and one of three statuses. An agent whose lists have this format is shown right by
-them: `TodoMiddleware(todos_format="langchain")`, or a graph whose state is `ClientTodoState`. The
-library reads either format.
+with `content` and one of three statuses. They can show an agent's list if the agent stores it in
+this format. To do so, use `TodoMiddleware(todos_format="langchain")`, or a graph whose state is
+`ClientTodoState`. The library reads both formats.
 """
 
 from todo_tools._formats import ClientTodo, TodosFormat, from_client, to_client
@@ -25,16 +25,16 @@ def to_client_todos(todos: list[TodoItem]) -> list[ClientTodo]:
 
 
 def from_client_todos(todos: object) -> list[TodoItem]:
-    """Read a list in the format of LangChain's clients, in the pack's own, or in both.
+    """Convert todos from the format of LangChain's clients; items in this library's format stay.
 
     Args:
-        todos: The value of a `todos` channel, an event or an artifact, or what a client sends.
+        todos: A list from a `todos` channel, an event, an artifact or a client.
 
     Returns:
-        A copy in the pack's own format.
+        A copy in this library's format.
 
     Raises:
-        ValueError: It is neither; says which item, what was given, what is allowed.
+        ValueError: `todos` is not such a list; the error names the item and the allowed values.
 
     Example:
         ```python

@@ -1,7 +1,8 @@
-"""`python -m todo_tools.demo`: an agent stops too early, is sent back, and finishes its list.
+"""Run a demonstration: an agent stops too early, is sent back, and finishes its list.
 
-The model is a script, since no key is needed to see this. Everything else is real: the graph, the
-tools, the files that are written and the tests that run, in a directory that is removed at the end.
+Start it with `python -m todo_tools.demo`. The model is a script, so no API key is needed.
+Everything else is real: the graph, the tools, the files that are written and the tests that run.
+The files are in a temporary directory that is removed at the end.
 """
 
 import subprocess
@@ -78,7 +79,7 @@ def _edit(action: str, index: int) -> ToolCall:
 
 
 class _PacedModel(ScriptedChatModel):
-    """A script that takes a moment for each answer, so that people can read along."""
+    """A scripted model that waits before each answer, so that people can follow the run."""
 
     pause: float
 
@@ -92,8 +93,8 @@ def build_demo(workdir: Path, *, pause: float = 0.0) -> CompiledStateGraph[Any, 
     """Build the agent of the demonstration.
 
     Args:
-        workdir: Where it writes its files.
-        pause: Seconds that the model takes for each answer.
+        workdir: The directory for the agent's files.
+        pause: The seconds that the model waits before each answer.
 
     Returns:
         The compiled graph, for one run.
@@ -107,7 +108,7 @@ def build_demo(workdir: Path, *, pause: float = 0.0) -> CompiledStateGraph[Any, 
     def run(command: str) -> str:
         """Run a command."""
         program, *args = command.replace("python", sys.executable, 1).split()
-        done = subprocess.run(  # noqa: S603  from the script above
+        done = subprocess.run(  # noqa: S603  the command is from the script above
             [program, *args],
             cwd=workdir,
             capture_output=True,
@@ -136,7 +137,7 @@ def main() -> int:
     """Run the demonstration in the terminal.
 
     Returns:
-        0; what goes wrong raises.
+        The exit code, always 0; errors are raised.
     """
     print("The model is a script. All else is real.\n")
     with tempfile.TemporaryDirectory() as workdir:
@@ -154,7 +155,7 @@ def main() -> int:
 
 
 def _without_list(message: AnyMessage) -> AnyMessage | None:
-    """A message without what the list shows anyway; `None` if nothing is left of it."""
+    """Remove todo calls from a message, as the list shows them; `None` if nothing is left."""
     if isinstance(message, AIMessage):
         calls = [_short(made) for made in message.tool_calls if made["name"] not in TOOLS]
         left = message.model_copy(update={"tool_calls": calls})
@@ -163,7 +164,7 @@ def _without_list(message: AnyMessage) -> AnyMessage | None:
 
 
 def _short(made: ToolCall) -> ToolCall:
-    """A call without the text of a file."""
+    """Return a call without the argument that holds the text of a file."""
     return {**made, "args": {name: value for name, value in made["args"].items() if name != "text"}}
 
 

@@ -1,4 +1,4 @@
-"""What the tools and the loop write to the custom stream (`stream_mode="custom"`)."""
+"""Define the events that the tools and the loop send to the stream (`stream_mode="custom"`)."""
 
 from typing import Any, Literal
 
@@ -32,12 +32,16 @@ Outcome = Literal[
     "out_of_steps",
     "declined",
 ]
-"""Why the loop stopped.
+"""The reason why the loop stopped.
 
-`ended_elsewhere`: another middleware ended the run, for example a limit on model calls; `stalled`:
-the agent was sent back several times and called no tool; `out_of_steps`: the run came near
-LangGraph's `recursion_limit`; `declined`: a person answered no when
-asked whether to continue.
+- `no_todos`, `finished`: there is no list, or every item is finished.
+- `aborted`, `refused`: the user cut the last answer off, or the provider refused or filtered it.
+- `ended_elsewhere`: another middleware ended the run, for example a limit on model calls.
+- `stop_condition`: `AutoContinue.stop_when` returned true.
+- `limit_in_a_row`, `limit_in_turn`: a limit of `AutoContinue` was reached.
+- `stalled`: the agent was sent back several times and called no tool.
+- `out_of_steps`: the run is close to LangGraph's `recursion_limit`.
+- `declined`: a person answered no when asked whether to continue.
 """
 
 
@@ -46,45 +50,45 @@ _DECISIONS = ("approve", "edit", "reject", "respond")
 
 
 class TodosEvent(TypedDict):
-    """The list has changed."""
+    """A tool has changed the list."""
 
     type: Literal["todos"]
     todos: list[TodoItem]
     """The whole list after the change, in the agent's `todos_format`."""
     status: str
-    """The status line, such as `📋 2/5`; empty without todos."""
+    """The status line, such as `📋 2/5`; empty if there are no todos."""
     in_progress: list[str]
     """The items in progress, each as `[index] text`."""
     position: int
-    """The place of the call in the model's turn, from 0. LangGraph runs the calls of a turn at the
-    same time, so events may overtake each other: the one with the highest position is the last."""
+    """The position of the call in its AI message, from 0. LangGraph runs these calls in parallel,
+    so events may arrive out of order. The event with the highest position has the final list."""
     turn: str | None
-    """The id of the AI message with the call, which says which events are of one turn."""
+    """The id of the AI message with the call; events of one turn have the same id."""
 
 
 class CountdownEvent(TypedDict):
-    """A second of the grace period before a continuation begins."""
+    """One second of the grace period before a continuation begins."""
 
     type: Literal["todo_countdown"]
     seconds: int
-    """Seconds left, counted down to 1."""
+    """The seconds left; the last event has 1."""
     text: str
-    """The countdown as a line for the user, without what the user can do about it: that depends on
-    where it is shown."""
+    """The countdown as a line for the user. It does not say how to stop the countdown, because that
+    depends on the interface."""
 
 
 class LoopEvent(TypedDict):
-    """The loop has decided, after an answer without a tool call."""
+    """The loop has decided whether to continue after an answer without a tool call."""
 
     type: Literal["todo_loop"]
     outcome: Outcome | None
-    """Why the loop stopped; `None` when the agent is sent back to work."""
+    """The reason why the loop stopped; `None` if the agent is sent back to work."""
     in_a_row: int
     """Continuations since the list last changed or the user last spoke."""
     in_turn: int
     """Continuations since the user's last message."""
     text: str
-    """A notice for the user when a limit was reached or the provider refused the answer; otherwise
+    """A notice for the user if a limit was reached or the provider refused the answer; otherwise
     empty."""
 
 
@@ -93,17 +97,17 @@ class ContinueQuestion(TypedDict):
 
     type: Literal["todo_continue"]
     question: str
-    """What the person is asked, and how to answer."""
+    """The question to the person, and the possible answers."""
     todos: list[TodoItem]
     """The whole list, in the agent's `todos_format`."""
     status: str
     """The status line."""
     action_requests: list[dict[str, Any]]
-    """The question in the form of LangChain's human-in-the-loop middleware (`HITLRequest`), which
-    interfaces such as agent-chat-ui show with buttons: one action, with an empty `message` for the
-    person to fill in."""
+    """The question in the format of LangChain's human-in-the-loop middleware (`HITLRequest`), which
+    interfaces such as agent-chat-ui show with buttons. It has one action, with an empty `message`
+    that the person can fill in."""
     review_configs: list[dict[str, Any]]
-    """The decisions that this form allows."""
+    """The decisions that the person can choose from, in the same format."""
 
 
 def todos_event(
@@ -113,7 +117,7 @@ def todos_event(
     *,
     turn: str | None = None,
 ) -> TodosEvent:
-    """Describe a changed list."""
+    """Create the event for a changed list."""
     return {
         "type": "todos",
         "todos": in_format(todos, todos_format),
@@ -125,7 +129,7 @@ def todos_event(
 
 
 def countdown_event(seconds: int) -> CountdownEvent:
-    """Describe a second of the grace period."""
+    """Create the event for one second of the grace period."""
     text = f"⏳ Auto-continuing in {seconds}s..."
     return {"type": "todo_countdown", "seconds": seconds, "text": text}
 
@@ -133,11 +137,11 @@ def countdown_event(seconds: int) -> CountdownEvent:
 def continue_question(
     todos: list[TodoItem], *, problem: str = "", todos_format: TodosFormat = "todo_tools"
 ) -> ContinueQuestion:
-    """Ask whether to continue.
+    """Create the question whether to continue.
 
     Args:
         todos: The whole list.
-        problem: Why the answer before could not be read, where the question is repeated.
+        problem: The reason why the last answer was invalid, if the question is repeated.
         todos_format: The format of the list in the question.
     """
     question = "Items remain. Continue? Answer yes, no, or with a message of your own."

@@ -1,4 +1,4 @@
-"""A gate before other tools: first a plan with an item in progress, then the work."""
+"""Refuse calls of other tools until the list has an item in progress."""
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ _Result = ToolMessage | Command[Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TodoGate:
-    """Refuse other tools until there is a list with an item in progress.
+    """Refuse calls of other tools until the list has an item in progress.
 
-    A refused call is answered with an error that says what to do, and is not run. If an AI message
+    A refused call does not run; the model reads an error that says what to do. If an AI message
     starts an item and then calls a tool, the tool runs. The todo tools are never refused.
 
     Args:
-        exempt: Names of tools that always pass, such as tools that only read.
+        exempt: The names of tools that are never refused, such as tools that only read.
 
     Raises:
         TypeError: `exempt` is a single string.
@@ -50,11 +50,11 @@ class TodoGate:
             raise TypeError(f"exempt must be a collection of tool names, got {self.exempt!r}")
 
     def refusal(self, name: str, todos: list[TodoItem]) -> str | None:
-        """Say why a tool may not run now; `None` if it may.
+        """Return the error for a tool that must not run now; `None` if it may run.
 
         Args:
-            name: The tool called.
-            todos: The list at that call.
+            name: The name of the tool.
+            todos: The list before the call.
         """
         if name in TOOLS or name in self.exempt:
             return None
@@ -65,7 +65,7 @@ class TodoGate:
     def wrap_tool_call(
         self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], _Result]
     ) -> _Result:
-        """Run a tool call or refuse it, as `ToolNode(wrap_tool_call=...)` takes it."""
+        """Run or refuse a tool call; pass this method as `ToolNode(wrap_tool_call=...)`."""
         turn, check = _turn(request)
         with turn.lock:
             todos = run_steps(turn.todos_at(request.tool_call["id"]), check, request.state)
@@ -74,7 +74,7 @@ class TodoGate:
     async def awrap_tool_call(
         self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[_Result]]
     ) -> _Result:
-        """Run a tool call or refuse it, as `ToolNode(awrap_tool_call=...)` takes it."""
+        """Run or refuse a tool call; pass this method as `ToolNode(awrap_tool_call=...)`."""
         turn, check = _turn(request)
         async with turn.async_lock:
             todos = await arun_steps(turn.todos_at(request.tool_call["id"]), check, request.state)
@@ -89,7 +89,7 @@ class TodoGate:
 
 
 def _turn(request: ToolCallRequest) -> tuple[Turn, Check | None]:
-    """The turn of a call, under the limits and the check of the todo tools beside it."""
+    """Return the turn of a call and the check, with the settings of the todo tools in the node."""
     limits, check = DEFAULT_LIMITS, None
     for tool in request.runtime.tools:
         if isinstance(tool, TodoStructuredTool):

@@ -1,4 +1,4 @@
-"""What each item of a list cost, read from a history alone: no state, nothing to switch on."""
+"""Compute the cost of each item from a message history; no other data is needed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,19 +21,19 @@ __all__ = ["Cost", "ItemCost", "Ledger", "ledger"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a part of a run cost. `+` adds two parts."""
+    """The cost of a part of a run. `+` adds two costs."""
 
     calls: int = 0
-    """Calls of the model."""
+    """The number of model calls."""
     usage: UsageMetadata = field(default_factory=lambda: add_usage(None, None))
-    """Tokens as LangChain counts them; read from the cache are
+    """The tokens as LangChain counts them. Tokens from the provider's cache are in
     `usage["input_token_details"]["cache_read"]`."""
     tools: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Calls of each tool, by name."""
+    """The number of calls of each tool, by name."""
     errors: int = 0
-    """Tool calls that failed or could not be read."""
+    """The number of tool calls that failed or had invalid arguments."""
     seconds: float = 0.0
-    """Time between answers of the model; zero where the provider does not date its answers."""
+    """The time between answers of the model; zero if the provider adds no time to its answers."""
 
     def __add__(self, other: "Cost") -> "Cost":
         names = {**self.tools, **other.tools}
@@ -48,51 +48,51 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ItemCost:
-    """An item as it was last seen, and what it cost."""
+    """The last known form of an item, and its cost."""
 
     index: int | None
-    """Its place in the list; `None` if it was removed."""
+    """The index in the list; `None` if the item was removed."""
     todo: TodoItem
     cost: Cost
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What a history cost: `items` and `other` are its parts, `bookkeeping` is in both."""
+    """The cost of a history. `items` and `other` add up to the total."""
 
     items: tuple[ItemCost, ...]
-    """The items of the list in order, then those that were removed from it."""
+    """The items of the list in order, then the items that were removed from it."""
     other: Cost
-    """What belonged to no item: planning, answers between items, the final answer."""
+    """The cost outside items: planning, answers between items, the final answer."""
     bookkeeping: Cost
-    """Turns of the model that called todo tools and no other tool."""
+    """The cost of turns that called only todo tools. `items` and `other` include it."""
 
     @property
     def total(self) -> Cost:
-        """The sum of all parts: exactly the usage that the messages report."""
+        """The total cost; its usage is exactly the sum of what the messages report."""
         return sum((item.cost for item in self.items), self.other)
 
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """An item while the history is read."""
+    """An item and its cost so far."""
 
     todo: TodoItem
     cost: Cost = field(default_factory=Cost)
 
 
 def ledger(messages: Sequence[AnyMessage]) -> Ledger:
-    """Add up what each item cost between its start and its completion.
+    """Add up the cost of each item between its start and its completion.
 
-    A model call or a tool call belongs to the item in progress when it was made; to the first one,
-    if several are. An item is the same one as long as its text is. Threads of LangChain's
-    `TodoListMiddleware` are read from the arguments of its `write_todos`.
+    The cost of each model call and tool call goes to the item in progress at that time. If several
+    items are in progress, the first one gets it. Items are matched by their text. Threads of
+    LangChain's `TodoListMiddleware` also work; their lists are in the arguments of `write_todos`.
 
     Args:
-        messages: A history, oldest first. What was removed from it is not counted.
+        messages: A history, oldest first. Messages that were removed from it are not counted.
 
     Returns:
-        The cost of each item, of what belonged to none, and of bookkeeping.
+        The cost of each item, the cost outside items, and the cost of bookkeeping.
 
     Example:
         ```python
@@ -125,9 +125,10 @@ def ledger(messages: Sequence[AnyMessage]) -> Ledger:
 def _turns(
     messages: Sequence[AnyMessage],
 ) -> Iterator[tuple[AIMessage, float, dict[str, ToolMessage]]]:
-    """Each answer of the model, the seconds since the one before it, and the results it got.
+    """Yield each answer of the model, the seconds since the last one, and its tool results.
 
-    A person's pause does not count. Ids of calls may be the same in every turn.
+    Time before a user message does not count. Results are grouped by turn, because some model
+    servers use the same call ids in every turn.
     """
     last: float | None = None
     starts = [at for at, message in enumerate(messages) if isinstance(message, AIMessage)]
@@ -152,7 +153,7 @@ def _model_call(message: AIMessage, seconds: float) -> Cost:
 
 
 def _list_after(call: ToolCall, result: ToolMessage | None) -> list[TodoItem] | None:
-    """The list after a call that changed it: this pack's artifact, or LangChain's arguments."""
+    """Return the list after a call, from this library's artifact or LangChain's arguments."""
     if result is None or result.status == "error":
         return None
     if call["name"] != "write_todos" or "mode" in call["args"]:
@@ -164,7 +165,7 @@ def _list_after(call: ToolCall, result: ToolMessage | None) -> list[TodoItem] | 
 
 
 def _carried_on(entries: list[_Entry], todos: list[TodoItem]) -> list[_Entry]:
-    """The entries of a new list; an item whose text stayed keeps its costs."""
+    """Return the entries of a new list; an item with the same text keeps its cost."""
     before = [entry.todo["text"] for entry in entries]
     after = [todo["text"] for todo in todos]
     kept = [_Entry(todo) for todo in todos]
@@ -176,7 +177,7 @@ def _carried_on(entries: list[_Entry], todos: list[TodoItem]) -> list[_Entry]:
 
 
 def _made_at(message: AnyMessage) -> float | None:
-    """When a provider says that it made an answer, as OpenAI and Ollama do."""
+    """Return the time of an answer, if the provider reports it as OpenAI and Ollama do."""
     stamp: object = message.response_metadata.get("created_at")
     if isinstance(stamp, str):
         try:

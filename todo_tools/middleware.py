@@ -1,4 +1,4 @@
-"""The whole pack as one middleware for LangChain's `create_agent`, and for deepagents."""
+"""Use the whole library as one middleware for LangChain's `create_agent` or deepagents."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
@@ -54,30 +54,30 @@ except ImportError as error:
 __all__ = ["ClientTodoAgentState", "ModelView", "TodoAgentState", "TodoMiddleware"]
 
 
-# deepagents sets it in the state of a subagent with `"mode": "fork"`, which starts with a copy of
-# its parent's state. `tests/test_deepagents.py` runs one.
+# deepagents sets this key in the state of a subagent with `"mode": "fork"`, which starts with a
+# copy of its parent's state. `tests/test_deepagents.py` runs such a subagent.
 _FORKED = "_deepagents_forked_context"
 
 
 class TodoAgentState(AgentState[Any]):
-    """The channels of `TodoState` in LangChain's agent state.
+    """LangChain's agent state with the channels of `TodoState`.
 
-    The counters are neither input nor output, so that a parent agent and its subagents never share
-    them; read them with `graph.get_state(config).values["todo_loop"]`.
+    The counters are not part of the input and output, so a parent agent and its subagents never
+    share them. Read them with `graph.get_state(config).values["todo_loop"]`.
     """
 
     todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
-    """Counters and outcome of the loop."""
+    """The counters and the outcome of the loop."""
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
-    """Lists that prompts show besides the results of the tools."""
+    """Whole lists that were appended to messages in earlier prompts."""
     remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
-    """What LangGraph's `recursion_limit` leaves of the run."""
+    """The number of steps until the run reaches LangGraph's `recursion_limit`."""
 
 
 class ClientTodoAgentState(AgentState[Any]):
-    """The channels of `ClientTodoState` in LangChain's agent state."""
+    """LangChain's agent state with the channels of `ClientTodoState`."""
 
     todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
@@ -90,39 +90,39 @@ _Middleware = TypeVar("_Middleware", bound="TodoMiddleware")
 
 
 def _without_history(inputs: Any) -> Any:
-    """What a hook is given, with the number of messages instead of the messages."""
+    """Replace the messages in the traced input of a hook by their number."""
     if not is_mapping(inputs) or "messages" not in inputs:
         return inputs
     return {**inputs, "messages": len(inputs["messages"])}
 
 
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
-    """The tools, the state, the system prompt, the model's view and the loop for `create_agent`.
+    """Add the tools, the state, the system prompt, `model_view` and the loop to `create_agent`.
 
-    It replaces LangChain's `TodoListMiddleware` and has the same `name`: deepagents, which adds
-    that one in its Codex profile, then uses this one instead, and `create_agent` raises an error if
-    both are listed. So traces and graph nodes are named `TodoListMiddleware.after_agent`.
+    It replaces LangChain's `TodoListMiddleware` and has the same `name`. So `create_agent` raises
+    an error if both are listed, and deepagents uses this one instead of the one in its Codex
+    profile. In traces and graphs, its nodes have names such as `TodoListMiddleware.after_agent`.
 
-    List it last. `after_agent` hooks run in reverse order, so other middleware then cleans up only
-    once, when the run really ends.
+    List it last. `after_agent` hooks run in reverse order, so the hooks of other middleware then
+    run only once, when the loop has ended.
 
     Args:
-        limits: How much the model may write.
-        policy: When the agent is sent back to work; `None` turns the loop off.
-        system_prompt: Appended to the agent's system prompt; `None` appends nothing.
-        view: From the state to the messages for the model; `None` sends the history as it is.
-        gate: Refuse other tools until an item is in progress; `None` refuses nothing.
-        todos_format: The format of the lists in the state, events, artifacts and questions:
+        limits: The limits for lists that the model writes.
+        policy: The settings of the loop; `None` turns the loop off.
+        system_prompt: A text to append to the agent's system prompt; `None` appends nothing.
+        view: A function from the state to the messages for the model; `None` sends the history
+            unchanged.
+        gate: Refuses other tools until an item is in progress; `None` refuses nothing.
+        todos_format: The format of the lists in the state, events, artifacts and questions. Use
             `"langchain"` for clients made for LangChain's own todos, such as deep-agents-ui
             (`todo_tools.clients`).
         client_todos: `True` is another way to write `todos_format="langchain"`.
         descriptions: Other descriptions of the tools for the model, by tool name.
-        check: Says why an item is not done, before it is completed; see `create_todo_tools`.
+        check: A function that returns the reason why an item is not done; see `create_todo_tools`.
 
     Raises:
-        TypeError: An argument is of another type.
-        ValueError: `todos_format` names no format, or the policy keeps continuations out of the
-            history and there is no view.
+        TypeError: An argument has the wrong type.
+        ValueError: `todos_format` is unknown, or the policy has `store=False` and `view` is `None`.
 
     Example:
         ```python
@@ -132,7 +132,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         ```
     """
 
-    # The hooks need no second copy of the history in a trace.
+    # Keep traces small: the history does not need another copy for each hook.
     trace_policy = TracePolicy(process_inputs=_without_history)
 
     def __init__(
@@ -177,9 +177,10 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Reset the limits if the user has spoken, and give a forked subagent a list of its own.
+        """Reset the counters after a new user message, and empty the list of a forked subagent.
 
-        This is where both can be known: it runs once, and only in a run that begins with an input.
+        This hook runs once per run, and only in runs that begin with an input. So only this hook
+        can detect both cases.
         """
         if self.policy is None:
             return None
@@ -190,7 +191,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """The same as `before_agent`."""
+        """Do the same as `before_agent`."""
         return self.before_agent(state, runtime)
 
     @override
@@ -199,7 +200,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ExtendedModelResponse[Any]:
-        """Send the model's view and the system prompt, and note that the model answered."""
+        """Send the view and the system prompt to the model, and record that it answered."""
         block = self._due_block(request)
         response = handler(self._prepared(request, block))
         return _noted(request.state, block, self._within_steps(request, response))
@@ -210,7 +211,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
-        """The same as `wrap_model_call`."""
+        """Do the same as `wrap_model_call`."""
         block = self._due_block(request)
         response = await handler(self._prepared(request, block))
         return _noted(request.state, block, self._within_steps(request, response))
@@ -227,7 +228,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     @hook_config(can_jump_to=["model"])
     @override
     async def aafter_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """The same as `after_agent`."""
+        """Do the same as `after_agent`."""
         if self.policy is None:
             return None
         own_answer = _is_own_answer(state)
@@ -236,21 +237,21 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
-        """Let the gate decide, if there is one."""
+        """Run a tool call, unless the gate refuses it."""
         return self.gate.wrap_tool_call(request, handler) if self.gate else handler(request)
 
     @override
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
-        """The same as `wrap_tool_call`."""
+        """Do the same as `wrap_tool_call`."""
         if self.gate:
             return await self.gate.awrap_tool_call(request, handler)
         return await handler(request)
 
     def _drop_unused_hooks(self) -> None:
-        """Take back the hooks that would do nothing.
+        """Remove the hooks that the settings do not need.
 
-        `create_agent` asks the class which hooks it overrides: one for the loop is a node of the
-        graph, and one around tool calls turns off its check for unknown tools.
+        `create_agent` looks at the class to see which hooks it overrides. Each hook of the loop
+        adds a node to the graph. A hook around tool calls disables the check for unknown tools.
         """
         used = {
             "before_agent": self.policy,
@@ -265,9 +266,10 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _within_steps(
         self, request: ModelRequest[Any], response: ModelResponse[Any]
     ) -> ModelResponse[Any]:
-        """Drop tool calls after which LangGraph's recursion limit would end the run as an error.
+        """Drop tool calls if the run would exceed LangGraph's recursion limit after them.
 
-        Only where the loop can say so: a policy is set, and items are incomplete.
+        This happens only if the loop is on and items are incomplete, so that the loop can explain
+        why the run stopped.
         """
         state = request.state
         if self.policy is None or not _calls_tools(response) or may_run_tools(state):
@@ -290,13 +292,13 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
 
 def _calls_tools(response: ModelResponse[Any]) -> bool:
-    """Whether an answer is to be followed by tools; one that gives a structured response is not."""
+    """Whether the response ends with tool calls; a structured response does not."""
     last = response.result[-1] if response.result else None
     return isinstance(last, AIMessage) and bool(last.tool_calls)
 
 
 def _without(cls: type[_Middleware], hooks: Iterable[str]) -> type[_Middleware]:
-    """The class without these hooks; those that a user's subclass overrides stay."""
+    """Create a class without these hooks; keep hooks that a user's subclass overrides."""
     base: dict[str, object] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
     for hook in hooks:
         pair = (hook, f"a{hook}")
@@ -306,7 +308,7 @@ def _without(cls: type[_Middleware], hooks: Iterable[str]) -> type[_Middleware]:
 
 
 def _shown_state(request: ModelRequest[Any], block: TodoBlocks) -> dict[str, Any]:
-    """The state with the messages of the request, which other middleware may have trimmed."""
+    """Return the state with the messages of the request, which other middleware may change."""
     state: dict[str, Any] = {**request.state}
     blocks = {**blocks_in(state), **block}
     return {**state, "messages": request.messages, "todo_blocks": blocks}
@@ -326,11 +328,11 @@ def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
 def _noted(
     state: Any, block: TodoBlocks, response: ModelResponse[Any]
 ) -> ExtendedModelResponse[Any]:
-    """Write down what the prompt showed, and how many answers there were before this one.
+    """Record the block of the prompt, and the number of answers before this one.
 
-    A run may also be ended by what another middleware appended or jumped over, such as a limit on
-    model calls. The loop must not start it again then: it continues only where exactly one answer
-    has been added since. Counted, since other middleware may put another message in its place.
+    Another middleware may end the run, for example a limit on model calls. The loop must not
+    restart such a run, so it continues only if exactly one answer was added since the model call.
+    Answers are counted and not compared, because other middleware may replace the message.
     """
     update: dict[str, Any] = {"todo_blocks": block} if block else {}
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)

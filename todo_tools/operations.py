@@ -1,9 +1,10 @@
-"""Operations on the list: what a node may return for `todos` besides a whole list.
+"""Create operations that a node may return for `todos` instead of a whole list.
 
-Each is a plain dict that any checkpointer keeps. Operations of parallel nodes add up, in the order
-of the nodes. An index means the list as it is when the operation is applied: it stays valid while
-other nodes set statuses or append, and may be another item once one inserts or replaces. An index
-past the end changes nothing, since an error there would stop the thread for every other node.
+An operation is a plain dict that any checkpointer can store. Operations of parallel nodes are all
+applied, in the order of the nodes. An index refers to the list at the time when the operation is
+applied. It stays correct while other nodes set statuses or append items, but it may refer to
+another item after an insertion or a replacement. A status change ignores an index past the end,
+because an error would stop the whole graph.
 
 Example:
     ```python
@@ -27,10 +28,10 @@ __all__ = [
 
 
 def replace_items(*texts: str) -> Replace:
-    """Start a new list with these texts; an empty one without any.
+    """Replace the list by new items with these texts; without texts, empty it.
 
     Raises:
-        ValueError: A text is not a string of 1 to 100,000 characters, not only white space.
+        ValueError: A text is not a string of 1 to 100,000 characters, or only white space.
     """
     return {"op": "replace", "texts": _checked(texts)}
 
@@ -39,7 +40,7 @@ def append_items(*texts: str) -> Append:
     """Add items to the end.
 
     Raises:
-        ValueError: As for `replace_items`.
+        ValueError: A text is invalid, as for `replace_items`.
     """
     return {"op": "append", "texts": _checked(texts)}
 
@@ -49,38 +50,38 @@ def insert_items(index: int, *texts: str) -> Insert:
 
     Raises:
         TypeError: `index` is not a whole number.
-        ValueError: `index` is negative, or as for `replace_items`.
+        ValueError: `index` is negative, or a text is invalid, as for `replace_items`.
     """
     require_whole_number("index", index, minimum=0)
     return {"op": "insert", "index": index, "texts": _checked(texts)}
 
 
 def start_items(*indices: int) -> SetStatus:
-    """Set the items at these indices to `in_progress`, whatever they were.
+    """Set the items at these indices to `in_progress`; any earlier status is allowed.
 
     Raises:
         TypeError: An index is not a whole number.
-        ValueError: An index is negative, or there is none.
+        ValueError: An index is negative, or no index is given.
     """
     return _set_status("in_progress", indices)
 
 
 def complete_items(*indices: int) -> SetStatus:
-    """Set the items at these indices to `completed`, whatever they were.
+    """Set the items at these indices to `completed`; any earlier status is allowed.
 
     Raises:
-        TypeError: As for `start_items`.
-        ValueError: As for `start_items`.
+        TypeError: An index is not a whole number.
+        ValueError: An index is negative, or no index is given.
     """
     return _set_status("completed", indices)
 
 
 def abandon_items(*indices: int) -> SetStatus:
-    """Set the items at these indices to `abandoned`, whatever they were.
+    """Set the items at these indices to `abandoned`; any earlier status is allowed.
 
     Raises:
-        TypeError: As for `start_items`.
-        ValueError: As for `start_items`.
+        TypeError: An index is not a whole number.
+        ValueError: An index is negative, or no index is given.
     """
     return _set_status("abandoned", indices)
 

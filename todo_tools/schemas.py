@@ -1,9 +1,8 @@
-"""Schemas of tools that tell the model of its mistakes themselves, in a few words.
+"""Create argument schemas for tools that validate their arguments themselves.
 
-__all__ = ["LenientArgs", "argument", "optional_argument"]
-
-langchain-core answers arguments that fail validation with all of them echoed back. A tool with
-these schemas is called with whatever the model wrote, and says in its own words what is wrong.
+If arguments fail validation, langchain-core returns an error that repeats all of them. A tool with
+these schemas receives the arguments exactly as the model wrote them, so it can return a short
+error.
 
 Example:
     ```python
@@ -27,13 +26,13 @@ __all__ = ["LenientArgs", "argument", "optional_argument"]
 
 
 class LenientArgs(BaseModel):
-    """Arguments that never fail validation: every field takes anything, and may be missing.
+    """Arguments that never fail validation: every field accepts any value and may be missing.
 
-    Only its JSON schema, which the model sees, says what a field should be.
+    The model sees the JSON schema of each field, but the schema is not enforced.
     """
 
-    # A tool whose schema has no fields is not given the runtime either. Excluded from dumps, since
-    # langchain-core dumps the arguments of every call and this holds the whole state.
+    # A tool whose schema has no fields does not receive the runtime. The field is excluded from
+    # dumps, because langchain-core dumps the arguments of every call and it holds the whole state.
     runtime: SkipJsonSchema[Annotated[Any, InjectedToolArg]] = Field(default=None, exclude=True)
 
     @model_validator(mode="before")
@@ -44,11 +43,11 @@ class LenientArgs(BaseModel):
 
 
 def argument(**schema: Any) -> Any:
-    """A field that the model must fill in.
+    """Define a required field.
 
     Args:
-        schema: Its JSON schema, inline. Say limits in the `description`: some providers drop the
-            keywords for them, others refuse the whole schema.
+        schema: The JSON schema of the field. State limits in the `description`, because some
+            providers ignore the keywords for limits and others reject the whole schema.
 
     Returns:
         A field definition for `pydantic.create_model`.
@@ -57,13 +56,13 @@ def argument(**schema: Any) -> Any:
 
 
 def optional_argument(**schema: Any) -> Any:
-    """A field that the model may leave out; it is `None` then.
+    """Define an optional field; it is `None` if the model leaves it out.
 
     Args:
-        schema: Its JSON schema, as in `argument`.
+        schema: The JSON schema of the field, as in `argument`.
 
     Returns:
         A field definition for `pydantic.create_model`.
     """
-    # A default factory leaves no `"default": null` in the schema, which some providers refuse.
+    # With a default factory, the schema has no `"default": null`, which some providers reject.
     return Annotated[Any, WithJsonSchema(schema)], Field(default_factory=lambda: None)

@@ -1,7 +1,7 @@
-"""The checkpointed state: messages, the list, and the counters of the loop.
+"""Define the checkpointed state: messages, the list, and the counters of the loop.
 
-The `todos` channel folds operations; it also takes a whole list from the application. Updates are
-applied one at a time, so the result does not depend on how checkpoints batch them, as
+The `todos` channel applies operations; it also accepts a whole list from the application. Updates
+are applied one at a time, so the result does not depend on how checkpoints batch them, as
 `DeltaChannel` requires.
 """
 
@@ -50,22 +50,22 @@ __all__ = [
 ]
 
 TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
-"""What the `todos` channel takes; see `fold_todos`."""
+"""The updates that the `todos` channel accepts; see `fold_todos`."""
 
 
 def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
-    """Reducer of the `todos` channel.
+    """Apply an update to the list; this is the reducer of the `todos` channel.
 
     Args:
-        todos: The list before, also in the format of LangChain's clients; it is not changed.
-        update: A whole list in either format, which replaces it (`[]` empties it); an operation of
-            the tools; or `None`, which changes nothing.
+        todos: The list before the update, in either format; it is not changed.
+        update: A whole list in either format, which replaces the old one (`[]` empties it); an
+            operation of the tools; or `None`, which changes nothing.
 
     Returns:
-        The list after, in the pack's own format.
+        The list after the update, in this library's format.
 
     Raises:
-        ValueError: `update` is something else; says what, and what is allowed.
+        ValueError: `update` is something else; the error names the allowed values.
 
     Example:
         ```python
@@ -82,14 +82,14 @@ def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
 
 
 def _own_format(stored: object) -> list[TodoItem]:
-    """The list of a channel in the pack's own format; without a copy where it already is."""
+    """Convert the list of a channel to this library's format; do not copy it if it has it."""
     if is_list(stored) and all(map(is_todo, stored)):
         return stored
     return from_client_todos(stored)
 
 
 def fold_client_todos(todos: list[ClientTodo], update: TodosUpdate) -> list[ClientTodo]:
-    """`fold_todos`, for a channel that keeps its list in the format of LangChain's clients."""
+    """Do the same as `fold_todos`, for a channel in the format of LangChain's clients."""
     if update is None:
         return todos
     return to_client_todos(fold_todos(_own_format(todos), update))
@@ -100,7 +100,7 @@ _Count = Annotated[int, Field(ge=0)]
 
 @with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
 class LoopState(TypedDict, total=False):
-    """What the loop remembers; absent counters are zero."""
+    """The stored counters of the loop; a missing counter is zero."""
 
     in_a_row: _Count
     """Continuations since the list last changed or the user last spoke."""
@@ -109,12 +109,12 @@ class LoopState(TypedDict, total=False):
     idle: _Count
     """Continuations since the model last called a tool."""
     heard: list[str]
-    """The ids of the newest messages that are not new any more, whoever wrote them."""
+    """The ids of the newest human messages that were already in a run; they are no longer new."""
     user_message: str
     """Written by version 0.1.0 instead of `heard`: the id of the user's last message."""
     continuations: dict[str, dict[str, str]]
     """Continuations that are not in the history (`AutoContinue(store=False)`), each with its `text`
-    and its `lines`, by the id of the message that it follows."""
+    and its `lines`. The key is the id of the message that it follows."""
     answers: _Count
     """Number of AI messages before the model's latest answer; set by the middleware."""
     steps_left: _Count
@@ -122,20 +122,20 @@ class LoopState(TypedDict, total=False):
     round_steps: _Count
     """Steps between the model's latest two answers; set by the middleware."""
     outcome: Outcome | None
-    """Why the loop last stopped; `None` once it sent the agent back to work or the list changed."""
+    """The reason why the loop last stopped; `None` after a continuation or a change of the list."""
     refused: str | None
-    """Which item the application's check refused to complete last, and why; `None` once the list
-    changed."""
+    """The item that the application's check last refused to complete, and the reason; `None` after
+    a change of the list."""
 
 
 _LOOP_STATE = TypeAdapter(LoopState)
 
 
 def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
-    """Reducer of the `todo_loop` channel: later values win, key by key.
+    """Merge an update into the `todo_loop` channel; new values replace old ones, key by key.
 
     Raises:
-        ValueError: `update` holds something that the loop does not write.
+        ValueError: `update` has an unknown key or an invalid value.
     """
     if update is None:
         return loop
@@ -145,42 +145,41 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
         fault = error.errors()[0]
         place = "".join(f"[{reprlib.repr(key)}]" for key in fault["loc"])
         raise ValueError(
-            f"todo_loop{place} is not what the loop writes: {fault['msg']}, got "
-            f"{reprlib.repr(fault['input'])}; leave it out, or pass what get_state returned"
+            f"todo_loop{place} is invalid: {fault['msg']}, got "
+            f"{reprlib.repr(fault['input'])}; leave it out, or pass the value from get_state"
         ) from None
     return {**loop, **update}
 
 
 TodoBlocks = dict[str, list[TodoItem]]
-"""Lists that prompts show besides the results of the tools, by the id of the message that each is
-appended to (`todo_tools.model_view`)."""
+"""Whole lists that `model_view` appends to messages. The key is the id of the message."""
 
 
 def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None) -> TodoBlocks:
-    """Reducer of the `todo_blocks` channel: recorded once, a block stays.
+    """Merge new blocks into the `todo_blocks` channel; a recorded block is never replaced.
 
     Raises:
-        ValueError: `update` is not a dict of lists of todos by message id.
+        ValueError: `update` is not a dict from message ids to lists of todos.
     """
     if update is None:
         return blocks
     if not is_mapping(update) or not all(isinstance(key, str) for key in update):
         raise ValueError(
             "todo_blocks must be a dict from message ids to lists of todos, got "
-            f"{reprlib.repr(update)}; leave it out, or pass what get_state returned"
+            f"{reprlib.repr(update)}; leave it out, or pass the value from get_state"
         )
     return {**{key: validate_todos(todos) for key, todos in update.items()}, **blocks}
 
 
 class TodoState(TypedDict):
-    """State of a graph with the todo tools; derive from it to add channels of your own.
+    """The state of a graph with the todo tools; derive from it to add your own channels.
 
     Seed or edit the list with plain dicts: `graph.invoke({"messages": [...], "todos": [...]})`,
     `graph.update_state(config, {"todos": [...]})`. LangGraph stores the input of a run before the
-    list in it can be refused: until the next valid input or update, `get_state` raises the same
-    `ValueError`. `validate_todos` checks a list beforehand.
+    reducer checks it. So after an invalid list, `get_state` raises the same `ValueError` until the
+    next valid input or update. To check a list first, call `validate_todos`.
 
-    LangGraph's `create_react_agent` needs one more key: `remaining_steps: RemainingSteps`, from
+    LangGraph's `create_react_agent` needs one more key: `remaining_steps: RemainingSteps` from
     `langgraph.managed`.
 
     Example:
@@ -195,41 +194,42 @@ class TodoState(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     """The history."""
     todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
-    """The list. Updates: a whole list, or what the tools write."""
+    """The list. Update it with a whole list or with an operation."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
-    """Counters and outcome of the loop; written by the loop and the tools, read by you."""
+    """The counters and the outcome of the loop. You can read them; the loop and the tools write
+    them."""
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
-    """Lists that prompts show besides the results of the tools; written by the loop and the
-    tools."""
+    """Whole lists that were appended to messages in earlier prompts. The loop and the tools write
+    them."""
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]
     """Whether the loop has sent the agent back to work in this run; never checkpointed."""
 
 
 class ClientTodoState(TypedDict):
-    """`TodoState` for threads that people look at in LangChain's clients.
+    """`TodoState` for graphs whose threads are shown in LangChain's clients.
 
-    `todos` is in the format of these clients, and so are the lists in events, artifacts and
-    questions; `todos_in` and `todo_tools.clients.from_client_todos` convert them. For checkpoints
-    that hold only the new messages, as with `DeltaTodoState`, derive a state with
+    `todos` and the lists in events, artifacts and questions are in the format of these clients.
+    Convert them with `todos_in` or `todo_tools.clients.from_client_todos`. To store only the new
+    messages in each checkpoint, as `DeltaTodoState` does, derive a state with
     `messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]`.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
     todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
-    """Tells the tools, the loop and clients the format; nobody needs to write it."""
+    """Marks the format of the lists; no code needs to write this channel."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     todo_run: NotRequired[Annotated[bool, UntrackedValue]]
 
 
 def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
-    """`fold_todos`, in the form that `DeltaChannel` takes."""
+    """Apply several updates with `fold_todos`, as `DeltaChannel` requires."""
     return reduce(fold_todos, updates, todos)
 
 
 def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
-    """LangGraph's `add_messages`, in the form that `DeltaChannel` takes."""
+    """Apply several updates with LangGraph's `add_messages`, as `DeltaChannel` requires."""
     known = _as_messages(messages) if any(map(is_mapping, messages)) else messages
     return reduce(_add_messages, updates, known)
 
@@ -243,22 +243,23 @@ def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
 
 
 def _as_messages(given: Sequence[Any]) -> list[AnyMessage]:
-    """Messages in any form; LangGraph's development server replays a thread as dicts."""
+    """Convert messages from any form; LangGraph's development server replays them as dicts."""
     return cast("list[AnyMessage]", [_as_message(message) for message in given])
 
 
 def _as_message(message: Any) -> BaseMessage:
     dumped: Mapping[str, Any] = message if is_mapping(message) else {}
     if dumped.get("type") in ("ai", "AIMessageChunk") and "response_metadata" in dumped:
-        # Of these, `convert_to_messages` loses token counts and calls whose arguments are no JSON.
+        # `convert_to_messages` would drop the token counts and invalid tool calls of such dicts.
         return messages_from_dict([{"type": dumped["type"], "data": dumped}])[0]
     return convert_to_messages([cast("Any", message)])[0]
 
 
 class DeltaTodoState(TypedDict):
-    """`TodoState` for long runs: checkpoints hold what changed, not the whole again.
+    """`TodoState` for long runs: each checkpoint stores only the changes.
 
-    Behaves like `TodoState`. `DeltaChannel` is in beta in LangGraph, so it is not the default.
+    It behaves like `TodoState`. It is not the default, because LangGraph's `DeltaChannel` is in
+    beta.
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
@@ -269,12 +270,12 @@ class DeltaTodoState(TypedDict):
 
 
 def run_in(state: object) -> bool:
-    """Whether the loop has sent the agent back to work in the run of a state."""
+    """Whether the loop has sent the agent back to work in the current run."""
     return bool(_value(state, "todo_run"))
 
 
 def has_todos(state: object) -> bool:
-    """Whether a state has the `todos` channel at all."""
+    """Whether a state has the `todos` channel."""
     return "todos" in state if is_mapping(state) else hasattr(state, "todos")
 
 
@@ -284,34 +285,34 @@ def has_blocks(state: object) -> bool:
 
 
 def todos_in(state: object) -> list[TodoItem]:
-    """The list of a state, in the pack's own format; empty where there is none yet.
+    """Return the list of a state in this library's format; empty if there is none yet.
 
     Raises:
-        ValueError: An `Overwrite`, which LangGraph lets past the reducer, wrote something else.
+        ValueError: The state has an invalid list, because an `Overwrite` bypassed the reducer.
     """
     return _own_format(_value(state, "todos") or [])
 
 
 def format_in(state: object) -> TodosFormat:
-    """The format of the lists of a graph, which its state class decides."""
+    """Return the format of the lists in a state; the state class determines it."""
     return "langchain" if _value(state, "todos_format") == "langchain" else "todo_tools"
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:
-    """The history of a state."""
+    """Return the messages of a state."""
     return cast("Sequence[AnyMessage]", _value(state, "messages") or [])
 
 
 def loop_in(state: object) -> LoopState:
-    """The counters of a state; empty where the loop has not decided yet."""
+    """Return the counters of the loop; empty before the loop's first decision."""
     return cast("LoopState", _value(state, "todo_loop") or {})
 
 
 def blocks_in(state: object) -> TodoBlocks:
-    """The recorded blocks of a state; empty where it has none, or no channel for them."""
+    """Return the recorded blocks of a state; empty if it has none or lacks the channel."""
     return cast("TodoBlocks", _value(state, "todo_blocks") or {})
 
 
 def _value(state: object, key: str) -> object:
-    """One channel of a state, which may be a dict or, in users' graphs, an object."""
+    """Return one channel of a state, which may be a dict or an object with attributes."""
     return state.get(key) if is_mapping(state) else getattr(state, key, None)

@@ -1,7 +1,7 @@
-"""Chat models without a network, for tests, notebooks and demonstrations.
+"""Chat models that need no network, for tests, notebooks and demonstrations.
 
-They take the same path through a graph as a real chat model: bound tools, messages in, one message
-out. What they say is written down beforehand or follows from simple rules.
+A graph uses them like real chat models: it binds tools, sends messages and gets one message back.
+Their answers come from a script or from simple rules.
 """
 
 import re
@@ -32,7 +32,7 @@ Rule = Callable[[list[BaseMessage]], AIMessage | str]
 
 
 def call(name: str, **args: Any) -> ToolCall:
-    """A tool call with an id of its own.
+    """Create a tool call with a unique id.
 
     Example:
         ```python
@@ -43,7 +43,7 @@ def call(name: str, **args: Any) -> ToolCall:
 
 
 def turn(text: str = "", *calls: ToolCall) -> AIMessage:
-    """What a model answers in one turn: text, tool calls, or both."""
+    """Create an answer of a model: text, tool calls, or both."""
     return AIMessage(text, tool_calls=list(calls))
 
 
@@ -55,7 +55,7 @@ class ScriptedChatModel(BaseChatModel):
             answer without tool calls.
 
     Raises:
-        ValueError: When it is asked for more answers than the script has.
+        ValueError: The model is called more often than the script has answers.
 
     Example:
         ```python
@@ -67,9 +67,9 @@ class ScriptedChatModel(BaseChatModel):
 
     script: SkipValidation[Sequence[AIMessage | str] | Rule]
     prompts: list[list[BaseMessage]] = Field(default_factory=list[list[BaseMessage]])
-    """What the model was sent, call by call."""
+    """The prompts that the model received, one for each call."""
     tools: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
-    """The tools of the last call, as the provider would get them."""
+    """The tools of the last call, in the format that providers receive."""
     _asked: int = PrivateAttr(default=0)
 
     @property
@@ -112,7 +112,7 @@ class ScriptedChatModel(BaseChatModel):
             return self.script(messages)
         if self._asked >= len(self.script):
             raise ValueError(
-                f"the script has {len(self.script)} answer(s) and was asked for one more; "
+                f"the script has {len(self.script)} answer(s), but the model was called again; "
                 f"last message: {messages[-1].text[:80]!r}"
             )
         self._asked += 1
@@ -120,20 +120,20 @@ class ScriptedChatModel(BaseChatModel):
 
 
 def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedChatModel:
-    """A stand-in that works through a Markdown checklist by simple rules, with no language model.
+    """Create a fake model that works through a Markdown checklist by simple rules.
 
-    It writes the steps of the user's checklist as todos, runs the command of each step with the
-    shell tool, completes it on exit code 0 and abandons it otherwise. Like a real model it now and
-    then stops before the list is finished, so that a loop around it has something to do. All it
-    knows is what it reads in the prompt that `model_view` makes.
+    It writes the steps of the user's checklist as todos and runs the command of each step with the
+    shell tool. It completes a step on exit code 0 and abandons it otherwise. Like a real model, it
+    sometimes stops before the list is finished, so that the loop has to send it back. It knows only
+    the prompt that `model_view` builds.
 
     Args:
-        shell: The name of a tool that takes `command` and names the exit code behind the output:
-            the last `exit code N` of its answer counts, and without one the command has failed.
-        rest_after: Finished items after which it stops early, again and again.
+        shell: The name of a tool that takes `command` and reports the exit code after the output.
+            The last `exit code N` in its answer counts; without one, the command has failed.
+        rest_after: The model stops early each time that it has finished this number of items.
 
     Returns:
-        The model; bind tools to it as to any other.
+        The model; bind tools to it as to any other model.
 
     Example:
         ```python
@@ -159,7 +159,7 @@ _Item = tuple[TodoStatus, str]
 
 
 def _list_in(prompt: list[BaseMessage]) -> list[_Item]:
-    """The list as the texts of the prompt tell it."""
+    """Rebuild the list from the texts of the prompt."""
     items: list[_Item] = []
     for message in prompt:
         is_result = isinstance(message, ToolMessage) and message.name in TOOLS
@@ -181,7 +181,7 @@ def _plan(prompt: list[BaseMessage]) -> AIMessage:
     request = next((message for message in reversed(prompt) if is_from_user(message)), None)
     steps = read_checklist(request.text) if request else []
     if not steps:
-        return turn("I am a stand-in and only know checklists; there is no open step in yours.")
+        return turn("I only understand checklists, and your message has no open steps.")
     todos = [{"text": step} for step in steps]
     return turn("", call("write_todos", mode="replace", todos=todos), _edit("start", 0))
 
@@ -215,7 +215,7 @@ def _finish(statuses: list[TodoStatus], result: str) -> AIMessage:
     current = statuses.index("in_progress")
     codes = _EXIT_CODE.findall(result)
     done = bool(codes) and int(codes[-1]) == 0
-    fault = f"failed with exit code {codes[-1]}" if codes else "was not carried out"
+    fault = f"failed with exit code {codes[-1]}" if codes else "was not run"
     text = "" if done else f"Step [{current}] {fault}; I abandon it."
     calls = [_edit("complete" if done else "abandon", current)]
     if "not_started" in statuses:
@@ -228,7 +228,7 @@ def _edit(action: str, index: int) -> ToolCall:
 
 
 def _newest_results(prompt: list[BaseMessage]) -> dict[str, str]:
-    """The results of the last turn's calls by tool, if nobody has spoken since."""
+    """Return the tool results at the end of the prompt, by tool name."""
     results = dict[str, str]()
     for message in reversed(prompt):
         if not isinstance(message, ToolMessage):

@@ -1,4 +1,4 @@
-"""What a message history says: todo results, the user's messages, calls without a result."""
+"""Read a message history: todo results, the user's messages, calls without a result."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -27,33 +27,32 @@ __all__ = [
     "turn_calls",
 ]
 
-# LangChain's convention for a message that neither the user nor the model wrote: who did, and what
-# it says for programs. `langchain_core.messages.add_notification_metadata`, of version 1.7.2, sets
-# the same keys.
+# LangChain's keys for a message that neither the user nor the model wrote: its source, and data for
+# programs. `langchain_core.messages.add_notification_metadata` (since 1.7.2) sets the same keys.
 _SOURCE_KEY, _DATA_KEY = "lc_source", "lc_data"
 _SOURCE = "todo_tools"
 # agent-chat-ui hides the messages whose ids begin with `do-not-render-`.
 _ID_PREFIX = "do-not-render-todo-tools-"
-# As version 0.1.0 wrote them.
+# The names that version 0.1.0 used.
 _OLD_ID_PREFIX, _OLD_LINES_KEY = "todo-tools-", "todo_lines"
 
 
 def continuation_message(text: str, lines: str = "", *, key: str = "") -> HumanMessage:
-    """Make a message of the loop for the history.
+    """Create a continuation message for the history.
 
-    It is tagged, and recognisable by its id even if middleware drops the tag.
+    The message is tagged. Its id also identifies it, in case middleware drops the tag.
 
     Args:
-        text: What the model is told.
+        text: The text for the model.
         lines: The part of `text` that lists the incomplete items.
-        key: What the id ends with; by default it is random.
+        key: The end of the id; random by default.
     """
     kwargs = {_SOURCE_KEY: _SOURCE, _DATA_KEY: {"type": "continuation", "lines": lines}}
     return HumanMessage(text, additional_kwargs=kwargs, id=f"{_ID_PREFIX}{key or uuid4()}")
 
 
 def continuation_lines(message: BaseMessage) -> str:
-    """The part of a loop's message that lists the incomplete items; empty for other messages."""
+    """Return the part of a continuation that lists the items; empty for other messages."""
     if not is_injected(message):
         return ""
     data = message.additional_kwargs.get(_DATA_KEY)
@@ -68,7 +67,7 @@ def is_injected(message: BaseMessage) -> bool:
 
 
 def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
-    """Whether a person wrote the message, not a middleware and not the loop."""
+    """Whether a person wrote the message, and not middleware or the loop."""
     return (
         isinstance(message, HumanMessage)
         and _SOURCE_KEY not in message.additional_kwargs
@@ -77,20 +76,20 @@ def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
 
 
 def details_of(message: BaseMessage) -> TodoDetails | None:
-    """The details of a todo tool's result as stored, `None` for any other message."""
+    """Return the stored details of a todo tool's result; `None` for any other message."""
     if not isinstance(message, ToolMessage) or message.name not in TOOLS:
         return None
     artifact: object = message.artifact
     if not is_mapping(artifact) or "action" not in artifact or "todos" not in artifact:
-        return None  # another library's tool of the same name
+        return None  # a tool of another library with the same name
     return cast("TodoDetails", artifact)
 
 
 def list_after(message: BaseMessage) -> list[TodoItem] | None:
-    """The list after a result that changed it, `None` for any other message.
+    """Return the list from a result that changed it; `None` for any other message.
 
-    Its artifact may be in either format. Errors and `list_todos` results change nothing. Damaged
-    items are left out.
+    The artifact of the result may be in either format. Errors and `list_todos` results change
+    nothing. Invalid items are left out.
     """
     details = details_of(message)
     if details is None or "error" in details or details["action"] == TOOLS["list_todos"].action:
@@ -101,11 +100,11 @@ def list_after(message: BaseMessage) -> list[TodoItem] | None:
 
 
 def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
-    """The index of the user's last message; `None` without one.
+    """Return the index of the user's last message; `None` if there is none.
 
-    A human message with a picture or a file right after a tool's result counts as the tool's, since
-    tools return these in this way. A text there is the user's: the run before was cut off, or ended
-    with that result.
+    A human message directly after a tool result does not count if it has a picture or a file,
+    because tools return these in this way. A text message there does count: the run before it was
+    cut off, or ended with that result.
     """
     spoken = None
     from_tool = False
@@ -127,10 +126,10 @@ def _holds_media(message: HumanMessage) -> bool:
 
 
 def find_call(messages: Sequence[BaseMessage], call_id: str | None) -> tuple[int, int] | None:
-    """Where a call is: the index of its AI message, and its place in that message, from 0.
+    """Find a call: the index of its AI message, and its position in that message, from 0.
 
     Returns:
-        `None` for a call that no model made.
+        The two numbers; `None` if no AI message has the call.
     """
     for at in reversed(range(len(messages))):
         message = messages[at]
@@ -142,26 +141,26 @@ def find_call(messages: Sequence[BaseMessage], call_id: str | None) -> tuple[int
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
-    """The calls before a call in the same AI message that have no result yet.
+    """Return the earlier calls of the same AI message that have no result yet.
 
-    All calls of one AI message see the state from before it. A tool that wants to answer as if they
-    ran one after the other applies these first. A call that a person rejected, or that ran in an
-    earlier step, already has its result and is not counted again.
+    All calls of an AI message receive the state from before it. To answer as if they ran one after
+    the other, a tool must first apply these calls. A call that a person rejected, or that ran in an
+    earlier step, already has a result and is left out.
 
     Args:
-        state: The graph state that the tool was given.
-        call_id: The id of the call that is being answered.
+        state: The graph state that the tool received.
+        call_id: The id of the tool's own call.
 
     Returns:
-        The calls in their order, each as a person has edited it; empty for a call that no model
-        made.
+        The calls in order, with the changes that a person made to them; empty if no AI message has
+        the call.
     """
     calls = turn_calls(state, call_id)
     return list(takewhile(lambda call: call["id"] != call_id, calls))
 
 
 def turn_calls(state: object, call_id: str | None) -> list[ToolCall]:
-    """A call with all calls of the same AI message that have no result yet, in their order."""
+    """Return a call and all calls of the same AI message without a result, in order."""
     messages = messages_in(state)
     found = find_call(messages, call_id)
     if found is None:
@@ -180,9 +179,10 @@ def _edited(call: ToolCall, edits: Mapping[str, Mapping[str, Any]]) -> ToolCall:
 
 
 def _edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
-    """The calls that a person replaced, by call id.
+    """Return the calls that a person edited, by call id.
 
-    LangChain's `HumanInTheLoopMiddleware` leaves the AI message as it was and keeps them apart.
+    LangChain's `HumanInTheLoopMiddleware` does not change the AI message and stores them
+    separately.
     """
     edited = state.get("hitl_edited_tool_calls") if is_mapping(state) else None
     return edited if is_mapping(edited) else {}
@@ -191,14 +191,14 @@ def _edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
 def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
     """Rebuild the list from tool results alone.
 
-    For threads whose messages were imported, and to check the state against the history.
+    Use it for threads whose messages were imported, or to compare the state with the history.
 
     Args:
         messages: A history, oldest first.
 
     Returns:
-        The list after the newest `write_todos` or `edit_todos` result that is not an error, without
-        damaged items; empty without such a result. `list_todos` results and errors never count.
+        The list from the newest `write_todos` or `edit_todos` result that is not an error, without
+        invalid items. Empty if there is no such result.
 
     Example:
         ```python

@@ -105,17 +105,17 @@ def _parser() -> Parser:
     parser = Parser(
         "python -m graphs",
         "An agent works through a Markdown checklist until every step is finished.",
-        "Exit code: 0 all completed, 1 something abandoned or left, 2 unusable input. "
-        "Commands run with your rights: give it only checklists that you would run yourself.",
+        "Exit code: 0 all items completed, 1 some abandoned or incomplete, 2 unusable input. "
+        "Commands run with your rights: use only checklists that you would run yourself.",
     )
     parser.add_argument(
         "plan",
         nargs="?",
         metavar="PLAN.md",
-        help="the checklist, - for standard input (default: a demonstration)",
+        help="the checklist; - reads standard input (default: a demonstration)",
     )
     parser.add_argument(
-        "--yes", action="store_true", help="with --agent coding, approve everything unasked"
+        "--yes", action="store_true", help="with --agent coding, approve every call without asking"
     )
     return parser
 

@@ -25,15 +25,14 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--agent",
             choices=AGENTS,
-            help="coding reads and writes files and runs commands, and asks before a command or a "
-            "write; notes keeps notes; until_done runs commands without asking (default: that of "
-            "the thread, or until_done)",
+            help="coding: edits files and runs commands, but asks first; notes: keeps notes; "
+            "until_done: runs commands without asking (default: the thread's, or until_done)",
         )
         self.add_argument(
             "--model",
             metavar="PROVIDER:NAME",
             help="a chat model, or stand-in, which follows simple rules and needs no key (default: "
-            "that of the thread, or stand-in)",
+            "the thread's, or stand-in)",
         )
         self.add_argument(
             "--db",
@@ -45,20 +44,19 @@ class Parser(argparse.ArgumentParser):
             "--thread",
             metavar="ID",
             type=_thread_id,
-            help="the thread to begin or to resume (default: a new one)",
+            help="the thread to start or resume (default: a new one)",
         )
         self.add_argument(
             "--workdir",
             metavar="DIR",
             type=Path,
-            help="where commands run (default: that of the thread, or a new temporary directory)",
+            help="where commands run (default: the thread's, or a new temporary directory)",
         )
-        self.add_argument("--create", action="store_true", help="make DIR if it does not exist")
+        self.add_argument("--create", action="store_true", help="create DIR if it does not exist")
         self.add_argument(
             "--ask-plan",
             action="store_true",
-            help="with --agent coding, ask about each plan before anything is done; the thread "
-            "remembers it",
+            help="with --agent coding, ask about each plan first; the thread remembers this option",
         )
         self.add_argument(
             "--checked",
@@ -74,8 +72,8 @@ class Parser(argparse.ArgumentParser):
             metavar="NAME",
             action="append",
             default=[],
-            help="an environment variable that commands get, besides the few that they always get "
-            "(may be repeated)",
+            help="an environment variable to pass to commands, besides the few that are always "
+            "passed (may be repeated)",
         )
         self.add_argument(
             "--grace",

@@ -1,20 +1,50 @@
-"""The pictures of the README: programs in a terminal, recorded. `make picture` makes them again."""
+"""The pictures of the README and the documentation: programs in a terminal, recorded.
+
+`make picture` records them again.
+"""
 
 import sys
+import tempfile
 from pathlib import Path
 
 from graphs.programs.animation import animate
-from graphs.programs.recording import record
+from graphs.programs.recording import Frame, record
 
-DEMO = Path(__file__).parent.parent / "demo.svg"
+_HERE = Path(__file__).parent.parent
+DEMO, BRANCHES = _HERE / "demo.svg", _HERE / "branches.svg"
+
+# In the chat a person needs a moment before each line.
+_TYPED = (
+    (4.0, "- [ ] Write the invitation\r"),
+    (2.5, "- [ ] Invite Ann\r"),
+    (2.5, "/fork 8 - [ ] Invite Bob\r"),
+    (2.5, "/branches\r"),
+    (2.5, "/quit\r"),
+)
+
+
+def record_demo() -> list[Frame]:
+    """Record the demonstration, in a terminal so narrow that a telephone shows it."""
+    return record([sys.executable, "-m", "todo_tools.demo"], columns=48, rows=22)
 
 
 def draw_demo() -> str:
-    """Record the demonstration, in a terminal so narrow that a telephone shows it."""
-    frames = record([sys.executable, "-m", "todo_tools.demo"], columns=48, rows=22)
-    return animate(frames, title="An agent says that it is done at 3 of 5, is sent back, finishes")
+    """Draw the demonstration."""
+    title = "An agent says that it is done at 3 of 5, is sent back, and finishes all 5"
+    return animate(record_demo(), title=title)
+
+
+def draw_branches() -> str:
+    """Record a chat in which a person goes back, asks for something else, and sees both lists."""
+    with tempfile.TemporaryDirectory() as folder:
+        db = str(Path(folder, "threads.sqlite"))
+        chat = [sys.executable, "-m", "graphs", "chat", "--grace", "0", "--db", db]
+        frames = record(chat, columns=56, rows=26, typed=_TYPED)
+    before_leaving = [frame for frame in frames if "/quit" not in str(frame)]
+    return animate(before_leaving, title="A chat goes back and branches; each branch has its list")
 
 
 if __name__ == "__main__":
-    DEMO.write_text(draw_demo(), encoding="utf-8")
-    print(f"wrote {DEMO}")
+    for picture, draw in ((DEMO, draw_demo), (BRANCHES, draw_branches)):
+        picture.write_text(draw(), encoding="utf-8")
+        print(f"wrote {picture}")

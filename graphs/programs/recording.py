@@ -6,7 +6,7 @@ import select
 import struct
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fcntl import ioctl
 from itertools import groupby
@@ -37,14 +37,18 @@ class Frame:
 
 
 class _Screen(pyte.Screen):
-    """A terminal that knows faint text, which pyte leaves out."""
+    """A terminal that knows faint text, which pyte leaves out, and answers the program."""
+
+    def __init__(self, columns: int, rows: int, write: Callable[[str], object]) -> None:
+        super().__init__(columns, rows)
+        self.write_process_input = write
 
     def select_graphic_rendition(self, *attrs: int, **kwargs: Any) -> None:
         super().select_graphic_rendition(*(90 if attr == 2 else attr for attr in attrs), **kwargs)  # noqa: PLR2004
 
 
 def record(
-    command: Sequence[str], *, columns: int, rows: int, env: dict[str, str] | None = None
+    command: Sequence[str], *, columns: int, rows: int, typed: Sequence[tuple[float, str]] = ()
 ) -> list[Frame]:
     """Run a program in a terminal of its own and keep what it shows.
 
@@ -52,7 +56,7 @@ def record(
         command: The program and its arguments.
         columns: Width of the terminal.
         rows: Height of the terminal.
-        env: More environment variables.
+        typed: What a person types, each text with the seconds to wait before it.
 
     Returns:
         A frame for each tenth of a second in which the screen changed.
@@ -62,24 +66,31 @@ def record(
     """
     ours, theirs = pty.openpty()
     ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "", "LINES": "", **(env or {})}
-    variables = {name: value for name, value in variables.items() if value}
+    variables = {**os.environ, "TERM": "xterm-256color"}
+    for name in ("COLUMNS", "LINES", "NO_COLOR"):
+        variables.pop(name, None)
     with subprocess.Popen(  # noqa: S603  the caller's own command
         command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, start_new_session=True
     ) as process:
         os.close(theirs)
-        frames = list(_frames(ours, columns, rows))
+        frames = list(_frames(ours, columns, rows, list(typed)))
     os.close(ours)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     return frames
 
 
-def _frames(terminal: int, columns: int, rows: int) -> Iterator[Frame]:
-    screen = _Screen(columns, rows)
+def _frames(
+    terminal: int, columns: int, rows: int, typed: list[tuple[float, str]]
+) -> Iterator[Frame]:
+    screen = _Screen(columns, rows, write=lambda text: os.write(terminal, text.encode()))
     stream = pyte.ByteStream(screen)
     start, shown = time.monotonic(), None
+    said = start
     while True:
+        if typed and time.monotonic() >= said + typed[0][0]:
+            os.write(terminal, typed.pop(0)[1].encode())
+            said = time.monotonic()
         until = time.monotonic() + _STEP
         is_open = True
         while is_open and (rest := until - time.monotonic()) > 0:

@@ -114,17 +114,17 @@ class BackgroundTasks:
 
 
 _RUN_DESCRIPTION = (
-    "Start a shell command in the working directory without waiting for its end, such as a server "
-    "or a long build. Answers at once with a task id. It ends with the program at the latest."
+    "Start a shell command in the working directory and return a task id at once, without waiting "
+    "until it ends. Use it for a server or a long build. The program ends it when it ends itself."
 )
-_LIST_DESCRIPTION = "List the background tasks: id, whether it is running, and its command."
+_LIST_DESCRIPTION = "List the background tasks: the id, status and command of each."
 _GET_DESCRIPTION = (
-    "Fetch the output of a background task by its id: so far while it is still running, otherwise "
-    "all of it with the exit code on the last line."
+    "Fetch the output of a background task by its id: the output so far if it is still running, "
+    "otherwise all of it with the exit code on the last line."
 )
 
 
-TaskId = Annotated[str, Field(description="The id that run_in_background has answered with.")]
+TaskId = Annotated[str, Field(description="The id that run_in_background returned.")]
 
 
 @dataclass(frozen=True)

@@ -40,16 +40,16 @@ PASSED_VARIABLES = frozenset(
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 _OUTPUT_LOST = (
-    "[The command had ended when the program that ran it was killed. It is not run again; its "
+    "[The command ended before the program that ran it was killed. It is not run again, and its "
     "output is lost.]"
 )
 
 Command = Annotated[str, Field(description="The command, for bash (sh where there is no bash).")]
-"""The argument of the tools that run one."""
+"""The `command` argument of a tool."""
 
 _DESCRIPTION = (
-    "Run a shell command in the working directory. Answers with its output and, on the last line, "
-    "its exit code; 0 is success."
+    "Run a shell command in the working directory. Returns its output and, on the last line, its "
+    "exit code; 0 means success."
 )
 
 

@@ -1,4 +1,4 @@
-"""Showing lists, calls, results and runs: in a terminal (extra `rich`) and in notebooks."""
+"""Show lists, calls, results and runs in a terminal (extra `rich`) and in notebooks."""
 
 from todo_tools._formatting import one_line
 from todo_tools.rendering._branches import show_branches

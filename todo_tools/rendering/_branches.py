@@ -1,4 +1,4 @@
-"""A picture of the branches of a thread: where it forked, where each branch stands."""
+"""Show the branches of a thread: its forks, and the list at the end of each branch."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ _ID_CHARACTERS = 8
 
 @dataclass(frozen=True, slots=True)
 class Knot:
-    """A checkpoint that is worth drawing: one where branches part, or the tip of a branch."""
+    """A checkpoint to draw: a fork, or the newest checkpoint of a branch (its tip)."""
 
     snapshot: StateSnapshot
     path: tuple[bool, ...]
-    """For each fork on the way to it, whether it lies on the last branch there."""
+    """For each fork on the path to this checkpoint, whether the path takes its last branch."""
     branches: int
-    """How many branches part here; 0 for a tip."""
+    """The number of branches that begin here; 0 for a tip."""
     newest: bool = False
     """Whether it is the thread's latest checkpoint."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BranchView(View):
-    """The branches of a thread; shows itself as every `View` does."""
+    """A view of the branches of a thread."""
 
     knots: tuple[Knot, ...] = ()
 
@@ -43,14 +43,15 @@ def show_branches(history: Iterable[StateSnapshot]) -> View:
     """Show the branches of a thread, with the list at each fork and at the tip of each branch.
 
     Args:
-        history: `graph.get_state_history(config)`, whole or its newest part; of an asynchronous
-            graph `[state async for state in graph.aget_state_history(config)]`.
+        history: The whole result of `graph.get_state_history(config)`, or its newest part. For an
+            asynchronous graph, pass
+            `[state async for state in graph.aget_state_history(config)]`.
 
     Returns:
-        A tree. Each node names the step and the end of the checkpoint's id.
+        A tree. Each node shows the step and the end of the checkpoint's id.
 
     Raises:
-        TypeError: `history` holds something else than snapshots.
+        TypeError: `history` has an element that is not a snapshot.
         ValueError: The list of a checkpoint is not a list of todos.
 
     Example:
@@ -65,7 +66,7 @@ def show_branches(history: Iterable[StateSnapshot]) -> View:
 
 
 def knots_of(history: Iterable[StateSnapshot]) -> Iterator[Knot]:
-    """The forks and tips of a thread, each before what grows from it, older branches first."""
+    """Yield the forks and tips of a thread, parents before children, older branches first."""
     if not isinstance(history, Iterable):
         raise TypeError(
             "history must be what graph.get_state_history(config) returns, got "
@@ -89,7 +90,7 @@ def knots_of(history: Iterable[StateSnapshot]) -> Iterator[Knot]:
 
 
 def _children(snapshots: list[StateSnapshot]) -> dict[str | None, list[StateSnapshot]]:
-    """What grows from each checkpoint, oldest first; under `None` what has no parent here."""
+    """Map each checkpoint to its children, oldest first; `None` maps to the roots."""
     ids = {_id(snapshot) for snapshot in snapshots}
     children = dict[str | None, list[StateSnapshot]]()
     for snapshot in reversed(snapshots):
@@ -108,7 +109,7 @@ def _id_in(config: RunnableConfig) -> str:
 
 
 def _head(knot: Knot) -> Line:
-    """What a knot is: its mark, step and status, how many branches part, which is the newest."""
+    """Draw the first line of a knot: mark, step, status, number of branches, end of the id."""
     step = (knot.snapshot.metadata or {}).get("step", "?")
     status = status_lines(todos_in(knot.snapshot.values)) or list_lines([])
     mark = Span("◆" if knot.branches else "●", "accent", plain="*" if knot.branches else "o")
@@ -144,7 +145,7 @@ def _rail(text: str) -> Span:
 
 
 def _tree_html(knots: tuple[Knot, ...]) -> str:
-    """Nested lists, which read as a tree even where a page has lost our styles."""
+    """Draw the tree as nested HTML lists, which are readable even without the styles."""
     if not knots:
         return ""
     html = ['<ul class="todo-tree">']

@@ -1,4 +1,4 @@
-"""A tool call as lines: what is called, what it is to do, and what with."""
+"""Draw a tool call as lines: the tool, the action and the arguments."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,9 +17,9 @@ _INDENT = (Span("    "),)
 
 
 def call_lines(name: str, args: Mapping[str, Any], label: str = "") -> tuple[Line, ...]:
-    """A tool call: `Label: action main option=value`, and long texts on further lines.
+    """Draw a tool call as `Label: action main option=value`, with long texts on extra lines.
 
-    The todo tools have a form of their own.
+    The todo tools have a special form.
     """
     if name in TOOLS:
         return (_todo_call(name, args),)
@@ -57,7 +57,7 @@ def _call(title: str, args: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def _long(name: str, text: str, *, named: bool) -> Iterator[Line]:
-    """A long text, whole unless it is very long; then the mark says how much is missing."""
+    """Draw a long text; if it is very long, cut it and say how many characters are missing."""
     if named:
         yield Line((Span(f"{one_line(name)}:", "muted"),), _INDENT)
     lines = text.replace("\r\n", "\n")[:_MOST_CHARACTERS].split("\n")[:_MOST_LINES]

@@ -1,4 +1,4 @@
-"""The chunks of a stream: where each comes from, its mode, and what it holds."""
+"""Split the chunks of a stream into path, mode and payload."""
 
 from collections.abc import Iterator
 from typing import Any, TypeGuard
@@ -6,15 +6,13 @@ from typing import Any, TypeGuard
 from langchain_core.messages import BaseMessage
 
 Path = tuple[str, ...]
-"""Where a subgraph is, as LangGraph names it: `("worker:1f0…",)`; `()` is the graph itself."""
+"""LangGraph's path of a subgraph, such as `("worker:1f0…",)`; `()` is the graph itself."""
 
-NOTHING_TO_SHOW = (
-    'Nothing of the list is in this stream; give it stream_mode=["updates", "custom"].'
-)
+NOTHING_TO_SHOW = 'This stream does not contain the list; use stream_mode=["updates", "custom"].'
 
 
 def can_be_shown(chunk: Any) -> bool:
-    """Whether chunks of this form ever hold something of the list."""
+    """Whether chunks of this form can contain the list."""
     match chunk:
         case {"event": str(), "data": _}:  # astream_events(...)
             return False
@@ -31,7 +29,7 @@ def _is_path(value: object) -> TypeGuard[Path]:
 
 
 def parts_of(chunk: Any) -> Iterator[tuple[Path, str, Any]]:
-    """The path, mode and payload of a chunk, in each form that LangGraph gives it."""
+    """Yield the path, mode and payload of a chunk; every form of LangGraph's chunks works."""
     match chunk:
         case (path, str() as mode, payload) if _is_path(path):  # stream(..., subgraphs=True)
             yield path, mode, payload
@@ -41,7 +39,7 @@ def parts_of(chunk: Any) -> Iterator[tuple[Path, str, Any]]:
             yield (), mode, payload
         case {"type": str() as mode, "ns": path, "data": payload} if _is_path(path):  # version="v2"
             yield path, mode, payload
-        case tuple() | {"ns": _}:  # a mode that has nothing of the list
+        case tuple() | {"ns": _}:  # a mode without the list
             return
         case {"type": str()}:
             yield (), "custom", chunk

@@ -1,4 +1,4 @@
-"""Passing the chunks of a stream through while a screen shows what they say."""
+"""Pass the chunks of a stream through and show the run on a screen."""
 
 import sys
 from collections.abc import (
@@ -29,19 +29,19 @@ Chunk = TypeVar("Chunk")
 
 
 class Screen(Protocol):
-    """Where a run is shown."""
+    """A place to show a run."""
 
     def show(self, followed: Followed) -> None:
-        """Show what is known now."""
+        """Show the current state of the run."""
         ...
 
     def finish(self, followed: Followed) -> None:
-        """Leave the last state there; called once, whatever ended the run."""
+        """Show the last state; called once, also after an error."""
         ...
 
 
 class PlainScreen:
-    """Where nothing can change in place: each change as lines, the whole list at the end."""
+    """A screen without updates in place: it prints each change, and the whole list at the end."""
 
     def __init__(self, print_line: Callable[[Line], None]) -> None:
         self.print_line = print_line
@@ -49,7 +49,7 @@ class PlainScreen:
         self.whole = True
 
     def show(self, followed: Followed) -> None:
-        """Print what is new."""
+        """Print the changes since the last call."""
         lines = changes(self.before, followed)
         lists = [followed.todos or [], *(todos for _, todos in followed.lists)]
         if (followed.todos, followed.lists) != (self.before.todos, self.before.lists):
@@ -69,7 +69,7 @@ class PlainScreen:
 
 
 def print_plain(line: Line) -> None:
-    """Print a line on standard output, in characters that it has."""
+    """Print a line on standard output; replace characters that its encoding lacks."""
     encoding = sys.stdout.encoding or "utf-8"
     print("".join(encodable(span, encoding) for span in line.spans), flush=True)
 
@@ -90,7 +90,7 @@ def follow(
     """Show a stream on a screen.
 
     Raises:
-        TypeError: `stream` is neither an iterator nor an asynchronous one.
+        TypeError: `stream` is neither an iterator nor an async iterator.
         ValueError: `todos` is not a list of todos.
     """
     known = Followed(todos_in({"todos": list(todos)}) if todos is not None else None)
@@ -128,13 +128,13 @@ class _Viewer:
         if self.seen and not self.useful:
             self.known = replace(self.known, notice=NOTHING_TO_SHOW)
             self._show(self.screen.show)
-        self.known = replace(self.known, countdown="")  # nobody counts any more
+        self.known = replace(self.known, countdown="")  # no countdown is running any more
         self._show(self.screen.finish)
 
     def _show(self, how: Callable[[Followed], None]) -> None:
-        """Show what is known; a run goes on where nobody can see it any more.
+        """Show the state of the run; if that fails, continue the run without a screen.
 
-        The disk may be full or the reader of a pipe gone, at which rich would end the program.
+        The disk may be full, or the reader of a pipe may have closed it. rich would then exit.
         """
         if self.shows:
             try:
@@ -166,7 +166,7 @@ async def _afollow(stream: AsyncIterator[Chunk], viewer: _Viewer) -> AsyncGenera
 
 
 def _closer(stream: object, name: str, otherwise: Callable[[], Any] = lambda: None) -> Any:
-    """How to end a stream that is left early: its run is to end with it."""
+    """Return the method that closes a stream, so that its run ends when the caller stops early."""
     return getattr(stream, name, otherwise)
 
 

@@ -1,4 +1,4 @@
-"""Drawing as HTML that reads on light and dark pages, and that no text can act in."""
+"""Draw lines as HTML that is readable on light and dark pages; all texts are escaped."""
 
 import re
 from collections.abc import Iterable
@@ -6,11 +6,11 @@ from html import escape
 
 from todo_tools.rendering._lines import Line, Progress, Span
 
-# Text takes the colour of the page around it, so it reads on whatever that is. Icons and bars take
-# the notebook's own colours, or ones that stand out from white and from black alike; some of the
-# text's colour makes Jupyter's orange dark enough to read. The lists name their class, so that they
-# are stronger than what Jupyter says of lists in outputs. The font is that of printed text, by the
-# element `samp` also where a page has lost these styles.
+# Text has the colour of the page, so it is readable on every background. Icons and bars have the
+# notebook's own colours, or colours that are visible on white and on black. Some of the text's
+# colour is mixed in, to make Jupyter's orange dark enough. The selectors of lists include the class
+# `todo-tree`, so that they override Jupyter's rules for lists in outputs. The element `samp` gives
+# the font of printed text, also where a page has removed these styles.
 STYLE = """<style>
 .todo-tools { color: inherit; line-height: 1.5; overflow-wrap: anywhere; max-width: 60em;
   --todo-accent: color-mix(in srgb, currentColor 30%,
@@ -50,26 +50,26 @@ div.todo-tools ul.todo-tree, div.todo-tools ul.todo-tree ul { list-style: none; 
 
 
 def html_of(lines: Iterable[Line], progress: Progress | None = None) -> str:
-    """Lines as HTML, and a bar below them if they are a list that has items."""
+    """Draw lines as HTML, with a progress bar below if they are a list with items."""
     return framed(f"{html_of_lines(lines)}{_bar(progress)}")
 
 
 def html_of_lines(lines: Iterable[Line]) -> str:
-    """Lines as HTML, to stand in a frame."""
+    """Draw lines as HTML without the frame."""
     return f'<div role="list">{"".join(map(_line_html, lines))}</div>'
 
 
 def framed(inner: str) -> str:
-    """HTML of ours in its frame, in which no formulas are set."""
+    """Add the styles and the frame to HTML; notebooks do not render formulas in this frame."""
     ignored = "tex2jax_ignore mathjax_ignore"
     return f'{STYLE}<div class="todo-tools {ignored}">{inner}</div>'
 
 
 def escaped(text: str) -> str:
-    """A text that cannot be taken for HTML, nor for a formula.
+    """Escape a text, so that it is neither HTML nor a formula.
 
-    Notebooks set formulas in HTML too, and a formula can carry a link. A delimiter in an element
-    of its own is none.
+    Notebooks render formulas in HTML too, and a formula can contain a link. A delimiter inside its
+    own element does not start a formula.
     """
     return re.sub(r"[$\\]", r"<span>\g<0></span>", escape(text))
 

@@ -1,4 +1,4 @@
-"""What each item cost, as a table."""
+"""Show the cost of each item as a table."""
 
 from todo_tools._formatting import one_line
 from todo_tools.ledger import Cost, Ledger
@@ -9,15 +9,15 @@ _HEADINGS = ("share", "calls", "in", "cached", "out", "tools", "errors", "time")
 
 
 def show_ledger(costs: Ledger) -> View:
-    """Show what each item of a list cost.
+    """Show the cost of each item of a list.
 
     Args:
-        costs: What `todo_tools.ledger.ledger` read from a history.
+        costs: The result of `todo_tools.ledger.ledger`.
 
     Returns:
-        A line for each item, for what belonged to none, for all, and for the bookkeeping in it:
-        share of all tokens, calls of the model, tokens in, those of them from the cache, tokens
-        out, calls of tools, failed ones, time. A column without a figure is left out.
+        A table with a line for each item, the cost outside items, the total, and the bookkeeping.
+        The columns are: share of all tokens, model calls, input tokens, cached input tokens, output
+        tokens, tool calls, failed calls, and time. Empty columns are left out.
 
     Example:
         ```python
@@ -27,7 +27,7 @@ def show_ledger(costs: Ledger) -> View:
     total = costs.total
     named = [(_name(item.index), one_line(item.todo["text"]), item.cost) for item in costs.items]
     named += [("", "no item", costs.other), ("", "all", total)]
-    named += [("", "bookkeeping (in the lines above)", costs.bookkeeping)]
+    named += [("", "bookkeeping (included above)", costs.bookkeeping)]
     rows = [_HEADINGS, *(_cells(cost, total.usage["total_tokens"]) for *_, cost in named)]
     columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]

@@ -1,7 +1,7 @@
-"""What a list, a call or a result looks like, before it is drawn: lines of themed text.
+"""Turn lists, calls and results into lines of themed text.
 
-The terminal and the notebook draw the same lines. Nothing here knows of either; every text that a
-model wrote has passed `one_line` when it stands in a line.
+The terminal and the notebook draw the same lines, and this module depends on neither. Every text
+that a model wrote passes through `one_line` before it becomes part of a line.
 """
 
 from collections import Counter
@@ -30,24 +30,24 @@ _GLYPHS = "".join([*(row.icon for row in STATUSES.values()), *_PLAIN_MARKS, _DRA
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of text and how it is to look."""
+    """A piece of text and its style."""
 
     text: str
     token: Token | None = None
-    """`None` takes the look of what surrounds it."""
+    """The role that sets the colour; `None` keeps the surrounding style."""
     strike: bool = False
     bold: bool = False
     plain: str | None = None
-    """What stands for `text` where our own icons cannot be shown."""
+    """A replacement for `text` if the output cannot show this library's icons."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line, which a narrow screen may break into several."""
+    """One line, which a narrow screen may wrap."""
 
     body: tuple[Span, ...]
     lead: tuple[Span, ...] = ()
-    """What the body stands beside; a broken body is indented by its width."""
+    """The text before the body, such as an icon; a wrapped body is indented by its width."""
     status: TodoStatus | None = None
     """The status of the item, if the line is one of a list."""
 
@@ -62,7 +62,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a list is."""
+    """The number of items of a list, by status."""
 
     total: int
     completed: int
@@ -71,12 +71,12 @@ class Progress:
 
     @property
     def finished(self) -> int:
-        """Completed and abandoned items: nothing is left to do about them."""
+        """The number of completed and abandoned items."""
         return self.completed + self.abandoned
 
 
 def progress_of(todos: Sequence[TodoItem]) -> Progress:
-    """Count a list."""
+    """Count the items of a list by status."""
     count = Counter(todo["status"] for todo in todos)
     return Progress(
         total=len(todos),
@@ -87,9 +87,9 @@ def progress_of(todos: Sequence[TodoItem]) -> Progress:
 
 
 def encodable(span: Span, encoding: str) -> str:
-    """The text of a span in characters that an encoding has; what it lacks becomes escapes.
+    """Return the text of a span for an encoding; characters that it lacks become escapes.
 
-    Our own icons are replaced all together, so that they stay as wide as each other.
+    If one of this library's icons is missing, all of them are replaced, so that lines stay aligned.
     """
     plain = span.plain is not None and not _has(encoding, _GLYPHS)
     shown = span.plain if plain and span.plain is not None else span.text
@@ -101,17 +101,17 @@ def _has(encoding: str, characters: str) -> bool:
 
 
 def list_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
-    """The items of a list, one a line: icon, index, text; finished ones struck through."""
+    """Draw each item on one line: icon, index, text. Finished items are struck through."""
     if not todos:
         return (Line((Span(format_todos([]), "dim"),)),)
     return tuple(_item_line(index, todo) for index, todo in enumerate(todos))
 
 
 def status_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
-    """The status line; none without todos.
+    """Draw the status line; no line if there are no todos.
 
-    "Done" is said of a list in which everything was completed. A finished list with abandoned items
-    is shown with the number of either kind.
+    The line says "Done" only if every item was completed. For a finished list with abandoned items,
+    it shows the number of completed and of abandoned ones.
     """
     if not todos:
         return ()
@@ -127,22 +127,25 @@ def status_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things, in words."""
+    """Format a number with its noun, such as `2 items`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def in_view(
     lines: Sequence[Line], height: int, rows_of: Callable[[Line], int] = lambda _: 1
 ) -> tuple[Line, ...]:
-    """The part of a list that fits, around its first item in progress or else the first open one.
+    """Return the part of a list that fits on the screen.
+
+    It contains the first item in progress or, if there is none, the first item not started.
 
     Args:
-        lines: The list.
-        height: How many rows there are, at least 1.
-        rows_of: How many rows a line takes.
+        lines: The lines of the list.
+        height: The number of rows on the screen, at least 1.
+        rows_of: Returns the number of rows that a line needs.
 
     Returns:
-        All lines, or a part of them and, where there is a row for it, how many are above and below.
+        All lines, or some of them. If there is room, a last line says how many are hidden above and
+        below.
     """
     sizes = [rows_of(line) for line in lines]
     if sum(sizes) <= height:
@@ -170,7 +173,7 @@ _IN_VIEW: tuple[TodoStatus, ...] = ("in_progress", "not_started")
 
 
 def bar_spans(progress: Progress, width: int = 20) -> tuple[Span, ...]:
-    """How far a list is, as a bar."""
+    """Draw the progress of a list as a bar."""
     filled = width * progress.finished // max(progress.total, 1)
     left = width - filled
     return (
@@ -185,7 +188,7 @@ def _count_span(status: TodoStatus, count: int) -> Span:
 
 
 def in_progress_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
-    """The items in progress, one a line: index and text."""
+    """Draw each item in progress on one line: index and text."""
     lines: list[Line] = []
     for shown in format_in_progress(todos):
         index, _, text = shown.partition(" ")
@@ -194,14 +197,14 @@ def in_progress_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
 
 
 def note_lines(note: str) -> tuple[Line, ...]:
-    """A word of the loop to the user, such as the countdown; none for an empty one."""
+    """Draw a notice to the user, such as the countdown; no line if it is empty."""
     return (Line((_marked(one_line(note), "warning"),)),) if note else ()
 
 
 def result_lines(message: ToolMessage) -> tuple[Line, ...]:
-    """A tool result: the list after a change, the listing that was shown, or the error.
+    """Draw a tool result: the list after a change, the output of `list_todos`, or the error.
 
-    The text of another tool's result is shown as it is.
+    The result of any other tool is drawn as its text.
     """
     details = details_of(message)
     if details is None:
@@ -213,7 +216,7 @@ def result_lines(message: ToolMessage) -> tuple[Line, ...]:
 
 
 def _listing_lines(content: str) -> tuple[Line, ...]:
-    """What `list_todos` showed. Its details hold no list, but its text has one item a line."""
+    """Draw a `list_todos` result from its text, as its details do not contain the list."""
     if content == format_todos([]):
         return list_lines([])
     items = list(read_lines(content))
@@ -223,7 +226,7 @@ def _listing_lines(content: str) -> tuple[Line, ...]:
 
 
 def _text_lines(content: str, token: Token | None = None) -> tuple[Line, ...]:
-    """A text of several lines, each made harmless."""
+    """Draw a text of several lines, each passed through `one_line`."""
     lines = content.replace("\r\n", "\n").split("\n")
     return tuple(Line((Span(one_line(line), token),)) for line in lines)
 
@@ -239,7 +242,7 @@ def _item_line(index: int, todo: TodoItem) -> Line:
 
 
 def _marked(text: str, token: Token) -> Span:
-    """A text that may begin with a mark of ours."""
+    """Draw a text; replace a mark at its beginning where the output cannot show it."""
     for mark, plain in _PLAIN_MARKS.items():
         if text.startswith(mark):
             return Span(text, token, plain=plain + text.removeprefix(mark))

@@ -1,4 +1,4 @@
-"""The lines of a live view: the list in place, what changed a moment ago, what is going on."""
+"""Draw the lines of a live view: the list, its recent changes, and the current activity."""
 
 import time
 from collections.abc import Callable
@@ -27,10 +27,10 @@ _MARK = Span(" ←", "accent", plain=" <")
 
 
 class LiveLines:
-    """The lines of a run that change in place, drawn again and again.
+    """Keeps the state of a run and draws it as lines, again for each refresh.
 
     Args:
-        clock: The time in seconds.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,7 +40,7 @@ class LiveLines:
         self._since = clock()
 
     def see(self, followed: Followed) -> None:
-        """Take in what is known now, and note what has changed."""
+        """Store the new state of the run, and remember which items changed."""
         before, now = self._known or followed, self._clock()
         lists = dict(_lists(before))
         for path, todos in _lists(followed):
@@ -53,7 +53,7 @@ class LiveLines:
         self._known = followed
 
     def begin(self) -> None:
-        """Count the seconds from now."""
+        """Restart the counter of seconds."""
         self._since = self._clock()
 
     def lines(
@@ -64,17 +64,17 @@ class LiveLines:
         working: bool = True,
         hint: str = "",
     ) -> tuple[Line, ...]:
-        """The lines to draw now.
+        """Draw the current state.
 
         Args:
-            height: How many rows there are.
-            rows_of: How many rows a line takes.
-            working: Whether something is going on.
-            hint: What the person can do, for the status line.
+            height: The number of rows on the screen.
+            rows_of: Returns the number of rows that a line needs.
+            working: Whether the agent is working.
+            hint: Advice for the user, to show in the status line.
 
         Returns:
-            What the model is writing and its tools put out, the part of the list that fits, its
-            status with a bar, and what is going on for how long.
+            The end of the answer and of the tools' output, the part of the list that fits, the
+            status with a progress bar, and the current activity with its seconds.
         """
         followed = self._known or Followed()
         above = [*_said(followed), *_put_out(followed)] if working else []
@@ -87,9 +87,9 @@ class LiveLines:
         return (*above, *(in_view(rows, max(room, 1), rows_of) if rows else ()), *below)
 
     def _marked(self, rows: tuple[Line, ...]) -> tuple[Line, ...]:
-        """The list, the rows that changed a moment ago with a mark at their end."""
+        """Draw the list, and mark the rows that have just changed."""
         now, followed = self._clock(), self._known or Followed()
-        changed = self._changed.copy()  # rich draws in a thread of its own
+        changed = self._changed.copy()  # rich draws in another thread
         recent = {key for key, at in changed.items() if now - at < _SECONDS_MARKED}
         if not recent:
             return rows
@@ -123,13 +123,13 @@ def _lists(followed: Followed) -> list[tuple[Path, list[TodoItem]]]:
 
 
 def _said(followed: Followed) -> list[Line]:
-    """The end of the answer that the model is writing."""
+    """Draw the last lines of the answer that the model is writing."""
     lines = followed.saying[1].strip().split("\n")[-_PIECES_SHOWN:]
     return [Line((Span(one_line(line), "text"),)) for line in lines if line]
 
 
 def _put_out(followed: Followed) -> list[Line]:
-    """The last lines that running tools have put out."""
+    """Draw the last lines of the output of running tools."""
     is_open = {call for call, _ in followed.open}
     lines = list[Line]()
     for call, text in followed.outputs:

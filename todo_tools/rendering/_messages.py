@@ -1,4 +1,4 @@
-"""Messages as lines: who said what, which tools were called, and what they answered."""
+"""Draw messages as lines: texts, tool calls and tool results."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ _MARKS = {
 
 
 def message_lines(message: BaseMessage, labels: Mapping[str, str]) -> Iterator[Line]:
-    """A message: its text as one block, its calls, or what a tool answered."""
+    """Draw a message: its text and its tool calls, or a tool result."""
     if isinstance(message, ToolMessage):
         bar = Span("   │ ", "dim", plain="   | ")
         yield from (replace(line, lead=(bar, *line.lead)) for line in result_lines(message))

@@ -1,4 +1,4 @@
-"""Following a run in a notebook: one display below the cell, which changes in place."""
+"""Show a run in a notebook: one display below the cell, which is updated in place."""
 
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
@@ -27,21 +27,21 @@ def follow_in_notebook(
 ) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
     """Show the list of a running graph below a notebook cell, and pass its stream through.
 
-    The list, its status and the countdown change in place; the saved notebook has the last state.
-    Outside a notebook each change is printed as plain lines.
+    The list, its status and the countdown are updated in place. The saved notebook has the last
+    state. Outside a notebook, each change is printed as plain lines.
 
     Args:
-        stream: `graph.stream(...)` or `graph.astream(...)`. Give it
-            `stream_mode=["updates", "custom"]`; other modes may be added. With `subgraphs=True` the
+        stream: The result of `graph.stream(...)` or `graph.astream(...)`. Set
+            `stream_mode=["updates", "custom"]`; you may add other modes. With `subgraphs=True`, the
             lists of subgraphs are shown as a tree.
-        todos: The list before the first change, such as that of a thread that is resumed.
+        todos: The list before the first change, for example that of a resumed thread.
 
     Returns:
-        The chunks of the stream, unchanged: a generator, for `astream` an asynchronous one.
-        Closing it early closes the stream.
+        A generator of the unchanged chunks; an async generator for `astream`. If you close it
+        early, it closes the stream.
 
     Raises:
-        TypeError: `stream` is no stream.
+        TypeError: `stream` is not an iterator or async iterator.
         ValueError: `todos` is not a list of todos.
 
     Example:
@@ -55,7 +55,7 @@ def follow_in_notebook(
 
 
 class _NotebookScreen:
-    """A display below the cell."""
+    """A display below the notebook cell."""
 
     def __init__(self) -> None:
         self.handle: Any = None
@@ -86,8 +86,8 @@ def _screen() -> Screen:
 
 
 def _in_notebook() -> bool:
-    """Whether there is a shell that shows HTML; that of a terminal does not."""
-    ipython = sys.modules.get("IPython")  # a notebook has it, so it need not be imported for this
+    """Whether this process has an IPython shell that shows HTML; one in a terminal does not."""
+    ipython = sys.modules.get("IPython")  # a notebook has already imported it
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and "text/html" in shell.display_formatter.active_types
 

@@ -1,9 +1,9 @@
-"""What a live view shows of a running graph, told from the chunks of its stream.
+"""Track the state of a running graph from the chunks of its stream.
 
-Pure: a chunk and what was shown before give what is shown after. Each change of the list arrives
-as an event of the custom stream. Calls of one turn run at the same time, so their events and
-results arrive in any order; each says which call it is of, and a list is only followed by that of a
-later call.
+The functions have no side effects: they compute the new state from the old one and a chunk. Each
+change of the list arrives as an event of the custom stream. The calls of one turn run in parallel,
+so their events and results arrive in any order. Each of them names its call, and the list of a
+later call is never replaced by that of an earlier one.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,50 +25,50 @@ _KEPT_CHARACTERS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What is known of a run."""
+    """The state of a run, as far as its stream shows it."""
 
     todos: list[TodoItem] | None = None
-    """The list; `None` before the first one."""
+    """The list; `None` before the first one arrives."""
     countdown: str = ""
-    """The seconds until the agent is sent back to work, while they are counted."""
+    """The text of the countdown; empty if none is running."""
     notice: str = ""
-    """Why the loop stopped, or what it asks."""
+    """The reason why the loop stopped, or its question."""
     turn: tuple[str | None, ...] = ()
-    """The ids of the calls of the model's last turn, in order."""
+    """The ids of the tool calls in the model's last answer, in order."""
     answer: str | None = None
-    """The id of the message with these calls."""
+    """The id of that answer."""
     settled: int = -1
-    """The place of the last of them that has changed the list."""
+    """The position of the latest of these calls that has changed the list."""
     saying: tuple[str | None, str] = (None, "")
-    """The answer that the model is writing: its id, and its text so far."""
+    """The answer that the model is writing: its id and its text so far."""
     open: tuple[tuple[str | None, str], ...] = ()
-    """The calls that tools are working on: the id of each, and how it is shown."""
+    """The running tool calls: the id and the display text of each."""
     commands: tuple[tuple[str | None, object], ...] = ()
-    """The commands among the calls of the turn: a tool's backend does not know the id."""
+    """The id and the `command` argument of each call, to match output that has no call id."""
     outputs: tuple[tuple[str, str], ...] = ()
-    """What these tools have put out lately, by the id of the call."""
+    """The latest output of the running tools, with the id of the call."""
     below: tuple[tuple[Path, "Followed"], ...] = ()
-    """What is known of its subgraphs, in the order of a tree."""
+    """The states of its subgraphs, parents before children."""
 
     @property
     def lists(self) -> tuple[tuple[Path, list[TodoItem]], ...]:
-        """The lists of the subgraphs, without those that repeat the list of the graph."""
+        """The lists of the subgraphs that differ from the list of the graph."""
         known = ((path, each.todos) for path, each in self.below)
         return tuple((path, todos) for path, todos in known if todos and todos != self.todos)
 
     @property
     def shown(self) -> tuple[list[TodoItem] | None, str, object]:
-        """What there is to see of it."""
+        """The parts of the state that stay visible after the run."""
         return self.todos, self.countdown or self.notice, self.lists
 
     @property
     def doing(self) -> tuple[object, ...]:
-        """What there is to see for a moment."""
+        """The parts of the state that are visible only during the run."""
         return self.saying[1], self.open, self.outputs
 
 
 def advance(followed: Followed, chunk: object) -> Followed:
-    """What is known after a chunk of any stream mode; modes without a list change nothing."""
+    """Return the state after a chunk; stream modes without the list change nothing."""
     for path, mode, payload in parts_of(chunk):
         if change := _change(mode, payload):
             followed = _at(followed, path, change)
@@ -76,7 +76,7 @@ def advance(followed: Followed, chunk: object) -> Followed:
 
 
 def _change(mode: str, payload: Any) -> Callable[[Followed], Followed] | None:
-    """What a chunk of a mode changes in what is known of its place."""
+    """Return the function that applies a payload to the state of its graph, if there is one."""
     if mode == "messages":
         return lambda known: _after_piece(known, payload)
     after = _AFTER.get(mode)
@@ -84,7 +84,7 @@ def _change(mode: str, payload: Any) -> Callable[[Followed], Followed] | None:
 
 
 def list_part(followed: Followed) -> tuple[Line, ...]:
-    """The list, and below it the lists of subgraphs as a tree, each under its path."""
+    """Draw the list, and below it the lists of subgraphs as a tree."""
     lines = list(() if followed.todos is None else list_lines(followed.todos))
     names = _names(followed)
     for path, todos in followed.lists:
@@ -97,16 +97,16 @@ def list_part(followed: Followed) -> tuple[Line, ...]:
 
 
 def status_part(followed: Followed) -> tuple[Line, ...]:
-    """What is below the list."""
+    """Draw the lines below the list: the status and a notice."""
     note = followed.countdown or followed.notice
     return (*status_lines(followed.todos or []), *note_lines(note))
 
 
 def changes(before: Followed, after: Followed) -> tuple[Line, ...]:
-    """What is new since, as lines to print one below the other.
+    """Draw the differences between two states, as lines to print.
 
-    Where items only moved on or were added at the end, those; otherwise the whole list. Lines of a
-    subgraph begin with its path.
+    If items only changed their status or were added at the end, only these are drawn; otherwise the
+    whole list. Lines of a subgraph begin with its name.
     """
     lines: list[Line] = []
     if after.todos is not None and after.todos != before.todos:
@@ -134,7 +134,7 @@ def _changed_rows(before: list[TodoItem], after: list[TodoItem]) -> list[Line]:
 
 
 def _names(followed: Followed) -> dict[Path, str]:
-    """What to call each subgraph: its node, with a number where several have the same."""
+    """Name each subgraph after its node; add a number if several have the same node."""
     names = dict[Path, str]()
     for path, _ in followed.below:
         node = one_line(path[-1].partition(":")[0])
@@ -144,7 +144,7 @@ def _names(followed: Followed) -> dict[Path, str]:
 
 
 def _at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) -> Followed:
-    """Change what is known of one place."""
+    """Apply a change to the state of the graph or subgraph at a path."""
     if not path:
         return change(followed)
     below = dict(followed.below)
@@ -153,7 +153,7 @@ def _at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) 
 
 
 def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple[Path, Followed]]:
-    """Each subgraph before those in it, in the order in which they were found."""
+    """Yield each subgraph before its own subgraphs, in the order of their first chunks."""
     depth = len(above)
     steps = dict.fromkeys(path[: depth + 1] for path in below if path[:depth] == above)
     for step in steps:
@@ -164,7 +164,7 @@ def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple
 
 
 def _after_piece(followed: Followed, payload: Any) -> Followed:
-    """A piece of an answer that the model is writing."""
+    """Add a piece of the answer that the model is writing."""
     match payload:
         case (AIMessageChunk() as piece, _):
             known, text = followed.saying
@@ -189,7 +189,7 @@ def _after_event(followed: Followed, event: Mapping[str, Any]) -> Followed:
 
 
 def _after_output(followed: Followed, event: Mapping[str, Any], text: str) -> Followed:
-    """What a tool has put out: of the call that the event names, by its id or its command."""
+    """Add output of a tool; the event names the call by its id or its command."""
     call = event.get("tool_call_id")
     if not isinstance(call, str):
         named = (each for each, command in followed.commands if command == event.get("command"))
@@ -205,7 +205,7 @@ def _after_change(followed: Followed, event: Mapping[str, Any]) -> Followed:
     todos, turn, position = _list_in(event), event.get("turn"), event.get("position")
     if todos is None or not isinstance(position, int):
         return followed
-    if turn != followed.answer or not (turn or followed.turn):  # the first of another turn
+    if turn != followed.answer or not (turn or followed.turn):  # the first event of a new turn
         answer = turn if isinstance(turn, str) else None
         followed = replace(followed, answer=answer, settled=-1)
     return replace(_settle(followed, position, todos), countdown="", notice="")
@@ -218,7 +218,7 @@ def _settle(followed: Followed, position: int, todos: list[TodoItem]) -> Followe
 
 
 def _after_values(followed: Followed, values: Mapping[str, Any]) -> Followed:
-    """The state itself; an empty list says nothing before there was another."""
+    """Take the list from a state; ignore an empty list at the beginning."""
     todos = _list_in(values)
     if todos is None or (not todos and followed.todos is None):
         return followed
@@ -226,7 +226,7 @@ def _after_values(followed: Followed, values: Mapping[str, Any]) -> Followed:
 
 
 def _list_in(holder: Mapping[str, Any]) -> list[TodoItem] | None:
-    """The list in an event or update; `None` for what another library put there."""
+    """Return the list in an event or update; `None` if it is missing or invalid."""
     if not is_list(holder.get("todos")):
         return None
     try:
@@ -257,7 +257,7 @@ def _asked(followed: Followed, interrupts: Sequence[Any]) -> Followed:
 def _after_messages(followed: Followed, messages: object) -> Followed:
     for message in cast("list[object]", messages) if is_list(messages) else [messages]:
         if isinstance(message, AIMessage):
-            # Middleware may repeat it, for example to have its calls approved.
+            # Middleware may send the same answer again, for example after a person approved it.
             again = message.id is not None and message.id == followed.answer
             calls = tuple(call["id"] for call in message.tool_calls)
             followed = replace(

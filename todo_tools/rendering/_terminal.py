@@ -1,4 +1,4 @@
-"""Drawing in a terminal with rich, which is imported only when something is drawn."""
+"""Draw in a terminal with rich, which is imported only when something is drawn."""
 
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Sequence
@@ -52,29 +52,30 @@ def follow_in_terminal(
 ) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
     """Show the list of a running graph in the terminal, and pass its stream through.
 
-    The list, its status, the countdown and what is going on are below what you print and change in
-    place; a row that has just changed is marked for a moment. When the run ends, also by an error,
-    the whole list is left there. Where the output is not a terminal each change is printed as plain
-    lines, without control codes; this does not need rich.
+    The list, its status, the countdown and the current activity are shown below your own output and
+    updated in place. A row that has just changed is marked for a moment. If the list has more lines
+    than the terminal, only the part around the item in progress is shown. When the run ends, even
+    with an error, the whole list stays on the screen.
 
-    A list of more lines than the terminal shows the part around the item in progress until then.
-    The colours are the styles `todo.accent`, `todo.dim` and so on, if the console's theme has them.
+    If the output is not a terminal, each change is printed as plain lines without control codes;
+    this does not need rich. To change the colours, define the styles `todo.accent`, `todo.dim` and
+    so on in the theme of the console.
 
     Args:
-        stream: `graph.stream(...)` or `graph.astream(...)`. Give it
-            `stream_mode=["updates", "custom"]`; other modes may be added. With `messages` the
-            answer is shown while it is written, with `subgraphs=True` the lists of subgraphs are
-            shown as a tree.
-        console: Where to show it; standard output by default.
-        todos: The list before the first change, such as that of a thread that is resumed.
+        stream: The result of `graph.stream(...)` or `graph.astream(...)`. Set
+            `stream_mode=["updates", "custom"]`; you may add other modes. With `messages`, the
+            answer is shown while the model writes it. With `subgraphs=True`, the lists of subgraphs
+            are shown as a tree.
+        console: The console to draw on; standard output by default.
+        todos: The list before the first change, for example that of a resumed thread.
 
     Returns:
-        The chunks of the stream, unchanged: a generator, for `astream` an asynchronous one.
-        Closing it early closes the stream.
+        A generator of the unchanged chunks; an async generator for `astream`. If you close it
+        early, it closes the stream.
 
     Raises:
         ImportError: rich is not installed.
-        TypeError: `stream` is no stream.
+        TypeError: `stream` is not an iterator or async iterator.
         ValueError: `todos` is not a list of todos.
 
     Example:
@@ -88,7 +89,7 @@ def follow_in_terminal(
 
 
 def texts(lines: Iterable[Line], console: "Console", options: "ConsoleOptions") -> "Iterator[Text]":
-    """Lines as rich draws them: broken to the width of the console, whole, or cut with a mark."""
+    """Convert lines to rich texts: wrapped at the console's width, or cut, or kept whole."""
     for line in lines:
         if options.no_wrap and options.overflow == "ignore":
             yield _text(line.spans, console)
@@ -99,7 +100,7 @@ def texts(lines: Iterable[Line], console: "Console", options: "ConsoleOptions") 
 
 
 def has_colours() -> bool:
-    """Whether standard output is a terminal in which rich, if it is installed, shows colours."""
+    """Whether rich is installed and standard output is a terminal with colours."""
     if not sys.stdout.isatty() or find_spec("rich") is None:
         return False
     from rich.console import Console  # noqa: PLC0415  an extra
@@ -108,7 +109,7 @@ def has_colours() -> bool:
 
 
 def coloured(drawn: "RenderableType") -> str:
-    """What standard output shows of something, with its control codes."""
+    """Return the output of rich for standard output, with its control codes."""
     from rich.console import Console  # noqa: PLC0415  an extra
 
     console = Console()
@@ -118,7 +119,7 @@ def coloured(drawn: "RenderableType") -> str:
 
 
 class _LiveScreen:
-    """A terminal: the list changes in place."""
+    """A terminal in which the list is updated in place."""
 
     def __init__(self, console: "Console") -> None:
         self.console = console
@@ -144,7 +145,7 @@ class _LiveScreen:
 
 
 class _Fitted:
-    """A list and what is below it, cut to the height of the console unless it is final."""
+    """The list and the lines below it, cut to the height of the console until the run ends."""
 
     def __init__(self) -> None:
         self.followed = Followed()
@@ -176,7 +177,7 @@ def _screen(console: "Console | None") -> Screen:
 
 def _screen_of(console: "Console") -> Screen:
     def print_line(line: Line) -> None:
-        # One line each, however wide the reader's screen is: it can be searched.
+        # Do not wrap lines, so that a log can be searched.
         console.print(_text(line.spans, console), soft_wrap=True)
 
     if console.is_terminal and not console.is_dumb_terminal:
@@ -185,7 +186,7 @@ def _screen_of(console: "Console") -> Screen:
 
 
 def _clipped(line: Line, console: "Console", width: int) -> "Text":
-    """A line in one row, with a mark where its end is missing."""
+    """Return a line as one row; if it is too long, cut it and add a mark."""
     text = _text(line.spans, console)
     if text.cell_len > width:
         mark = _text((Span("…", plain="..."),), console)
@@ -195,11 +196,11 @@ def _clipped(line: Line, console: "Console", width: int) -> "Text":
 
 
 def _broken(line: Line, console: "Console", width: int) -> "Iterator[Text]":
-    """A line as one text, or as several that are no wider than `width` columns."""
+    """Wrap a line into texts of at most `width` columns."""
     lead, body = (_text(spans, console) for spans in (line.lead, line.body))
     indent = lead.cell_len if lead.cell_len < width // 2 else 0
     beside = max(width - lead.cell_len, 1) if indent or not lead else width
-    if lead and not indent:  # so narrow that nothing would fit beside it
+    if lead and not indent:  # the screen is too narrow for an indented body
         lead, body = lead[:0], lead + body
     for part in body.wrap(console, beside, overflow="fold"):
         part.rstrip()
@@ -211,8 +212,8 @@ def _text(spans: Sequence[Span], console: "Console") -> "Text":
     from rich.style import Style  # noqa: PLC0415  an extra
     from rich.text import Text  # noqa: PLC0415
 
-    # Not markup and not a plain string, which rich would read for tags, emoji codes and links.
-    text = Text(overflow="fold", end="\n")
+    # Use a `Text`: in markup and plain strings, rich would interpret tags, emoji codes and links.
+    text = Text()  # without an overflow of its own, so that the option of the console counts
     for span in spans:
         style = Style(strike=span.strike or None, bold=span.bold or None)
         if span.token:

@@ -1,4 +1,4 @@
-"""What shows itself: in a terminal through rich, in a notebook as HTML, anywhere as plain text."""
+"""Views of todos and messages: rich text in a terminal, HTML in a notebook, or plain text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class View:
-    """Something to look at: a list, a call, a result, a status.
+    """A view of a list, a call, a result or a status.
 
-    The last expression of a notebook cell shows it as HTML; `console.print(view)` of rich shows it
-    in colour, in the width and with the characters of that console. `print(view)` does so where the
-    output is a terminal with colours and rich is installed; otherwise, and in an f-string, it is
-    plain text.
-    What a model wrote in it cannot act in any of them.
+    As the last expression of a notebook cell, a view is shown as HTML. With rich,
+    `console.print(view)` shows it in colour and in the width of the console. `print(view)` does the
+    same if the output is a terminal with colours and rich is installed. Otherwise, and in an
+    f-string, the view is plain text. Texts from the model are escaped in each of these forms.
     """
 
     lines: tuple[_lines.Line, ...]
@@ -37,7 +36,7 @@ class View:
         return format(repr(self), spec)
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self.lines))  # what IPython puts beside the HTML as text/plain
+        return "\n".join(map(str, self.lines))  # IPython adds this to the HTML as text/plain
 
     def _repr_html_(self) -> str:
         return _html.html_of(self.lines, self.progress)
@@ -55,7 +54,7 @@ def show_todos(todos: Sequence[TodoItem]) -> View:
         todos: The items in order, such as `state["todos"]`.
 
     Returns:
-        Each item with its icon, index and text, and in a notebook a bar of how far the list is.
+        A view of each item with its icon, index and text. In a notebook it has a progress bar.
 
     Raises:
         ValueError: `todos` is not a list of todos.
@@ -71,13 +70,13 @@ def show_todos(todos: Sequence[TodoItem]) -> View:
 
 
 def show_status(todos: Sequence[TodoItem]) -> View:
-    r"""Show in a few lines how far a list is.
+    r"""Show the progress of a list in a few lines.
 
     Args:
         todos: The items in order.
 
     Returns:
-        The status line and the items in progress; nothing without todos.
+        A view of the status line and the items in progress; empty if there are no todos.
 
     Raises:
         ValueError: `todos` is not a list of todos.
@@ -96,13 +95,13 @@ def show_call(name: str, args: Mapping[str, Any], *, label: str = "") -> View:
     """Show a tool call.
 
     Args:
-        name: The tool called; any tool will do, the todo tools have a form of their own.
-        args: Its arguments as the model wrote them, of any shape.
-        label: What to call the tool, such as its `metadata["label"]`; its name by default.
+        name: The name of any tool. The todo tools have a special form.
+        args: The arguments as the model wrote them; they may have any shape.
+        label: A label for the tool, such as its `metadata["label"]`; the name by default.
 
     Returns:
-        One line: the tool, the action, the main argument, the others as `name=value`. Long texts
-        follow on further lines.
+        A view of one line: the tool, the action, the main argument, and the others as `name=value`.
+        Long texts follow on extra lines.
 
     Example:
         ```python
@@ -117,10 +116,10 @@ def show_result(message: ToolMessage) -> View:
     """Show the result of a tool.
 
     Args:
-        message: What the tool answered. Of another tool the text is shown as it is.
+        message: The result. For tools other than the todo tools, its text is shown unchanged.
 
     Returns:
-        The list after a change, the listing of `list_todos`, or the error in short.
+        A view of the list after a change, the output of `list_todos`, or the short error.
 
     Raises:
         TypeError: `message` is not a `ToolMessage`.
@@ -143,13 +142,13 @@ def show_messages(
 
     Args:
         messages: The messages in order, such as `state["messages"]`.
-        labels: What to call tools, by name.
+        labels: Labels for tools, by tool name.
 
     Returns:
-        What was said, which tools were called, and what they answered.
+        A view of the texts, the tool calls and their results.
 
     Raises:
-        TypeError: `messages` holds something else than messages.
+        TypeError: `messages` has an element that is not a message.
 
     Example:
         ```python
