@@ -36,9 +36,8 @@ bench: .venv/.ready-bench
 campaign: .venv/.ready
 	$(BIN)/python -m campaigns $(CAMPAIGN)
 
-# About an hour on two cores. Changes the core in one place at a time; lists the changes that no test
-# notices, and the score of each module. MUTANTS="todo_tools.arguments.*" chooses; a second run tries
-# only what is new.
+# Changes the core in one place at a time; lists the changes that no test notices, and the score of
+# each module. MUTANTS="todo_tools.arguments.*" chooses. docs/testing-the-pack.md says more.
 mutants: .venv/.ready-mutants
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results

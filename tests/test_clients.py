@@ -55,7 +55,7 @@ class TestConversion:
 
     def test_a_list_leaves_in_the_format_that_is_set(self) -> None:
         assert in_format(OURS, "todo_tools") == OURS
-        assert list(in_format(OURS, "langchain")) == THEIRS
+        assert [dict(item) for item in in_format(OURS, "langchain")] == THEIRS
 
     @given(todo_lists)
     def test_converting_there_and_back_gives_the_same_list(self, todos: list[TodoItem]) -> None:

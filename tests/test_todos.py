@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.strategies import todo_lists
 from tests.support import items
 from todo_tools import TodoItem, TodoLimits, TodoStatus
-from todo_tools._todos import STATUSES, incomplete, require_rows, validate_todos
+from todo_tools._todos import STATUSES, incomplete, is_todo, require_rows, validate_todos
 
 
 class TestLimits:
@@ -66,6 +66,24 @@ class TestValidation:
         """The error names the item, the value and the allowed values."""
         with pytest.raises(ValueError, match=message):
             validate_todos(value)
+
+    def test_a_text_may_have_a_hundred_thousand_characters(self) -> None:
+        todos = items("x" * 100_000)
+        assert validate_todos(todos) == todos
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            "a",
+            {"text": "a"},
+            {"text": 5, "status": "completed"},
+            {"text": "a", "status": "paused"},
+            {"text": "a", "status": "completed", "id": 1},
+        ],
+    )
+    def test_only_a_text_with_a_status_is_an_item(self, wrong: Any) -> None:
+        assert is_todo({"text": "a", "status": "completed"})
+        assert not is_todo(wrong)
 
     def test_the_limits_of_the_model_do_not_bind_the_application(self) -> None:
         """A list of 10,000 items is accepted; a longer one is not."""
