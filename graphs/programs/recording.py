@@ -41,7 +41,10 @@ class _Screen(pyte.Screen):
 
     def __init__(self, columns: int, rows: int, write: Callable[[str], object]) -> None:
         super().__init__(columns, rows)
-        self.write_process_input = write
+        self._write = write
+
+    def write_process_input(self, data: str) -> None:
+        self._write(data)
 
     def select_graphic_rendition(self, *attrs: int, **kwargs: Any) -> None:
         super().select_graphic_rendition(*(90 if attr == 2 else attr for attr in attrs), **kwargs)  # noqa: PLR2004
