@@ -34,7 +34,7 @@ class TestScriptedChatModel:
         """The error quotes the message that it has no answer to."""
         model = ScriptedChatModel(script=["Hi."])
         model.invoke("a")
-        with pytest.raises(ValueError, match=r"has 1 answer\(s\) .* last message: 'b'"):
+        with pytest.raises(ValueError, match=r"has 1 answer\(s\), .* last message: 'b'"):
             model.invoke("b")
 
     async def test_it_answers_asynchronously_and_in_streams(self) -> None:
