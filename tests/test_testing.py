@@ -97,8 +97,8 @@ class TestChecklistModel:
         ]
 
     @pytest.mark.parametrize("prompt", ["Hello.", []])
-    def test_without_a_checklist_it_says_what_it_is(self, prompt: Any) -> None:
-        assert "stand-in" in checklist_model().invoke(prompt).text
+    def test_without_a_checklist_it_says_what_it_understands(self, prompt: Any) -> None:
+        assert "I only understand checklists" in checklist_model().invoke(prompt).text
 
     def test_it_stops_where_its_plan_is_refused(self) -> None:
         """It would only make the same plan again."""

@@ -325,7 +325,9 @@ class TestMisuse:
 
     def test_descriptions_are_texts_by_the_name_of_a_tool(self) -> None:
         """A misspelt name would leave the tool as it is."""
-        with pytest.raises(ValueError, match="names 'read'; the tools are write_todos, list_todos"):
+        with pytest.raises(
+            ValueError, match="unknown tool 'read'; the tools are write_todos, list"
+        ):
             create_todo_tools(descriptions={"read": "Read."})
         with pytest.raises(
             TypeError, match=r"descriptions\['list_todos'\] must be a string, got 5"
