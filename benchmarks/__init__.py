@@ -1,1 +1,1 @@
-"""What a todo list costs over no list: scripted runs, price lists, storage. Run by `make bench`."""
+"""The cost of a todo list: scripted runs, price lists, storage. Run by `make bench`."""

@@ -1,8 +1,8 @@
-"""From what a chat model was sent to the blocks that a provider caches and charges.
+"""Convert prompts to the blocks that a provider caches and charges.
 
-The blocks are those of Anthropic's API: each tool, each text, each tool call and each tool result
-is one. Tokens are counted by LangChain's approximation, since a tokenizer would have to be
-downloaded; each block counts as a message.
+The blocks are those of Anthropic's API: each tool, text, tool call and tool result is one block.
+Tokens are counted by LangChain's approximation, because a tokenizer would need a download. Each
+block counts as a message.
 """
 
 import json
@@ -20,12 +20,12 @@ def read_prompts(
 ) -> list[Prompt]:
     """The prompts of a run whose calls were all sent the same tools.
 
-    They are marked as `langchain_anthropic.middleware.AnthropicPromptCachingMiddleware` does it:
+    Their marks are those of `langchain_anthropic.middleware.AnthropicPromptCachingMiddleware`: on
     the last tool, the last block of the system prompt, and the last block of the request.
     """
     first = [tool_block(tool) for tool in tools]
-    # Most messages of a prompt are the very objects of the prompt before it. The prompts keep
-    # them alive, so an id names one message.
+    # Most messages of a prompt are the same objects as in the prompt before it. The prompts keep
+    # them alive, so each id belongs to one message.
     known: dict[int, list[Block]] = {}
     return [_prompt(first, messages, known) for messages in prompts]
 
@@ -46,7 +46,7 @@ def _prompt(
 
 
 def tool_block(tool: dict[str, Any]) -> Block:
-    """A tool, in the JSON of OpenAI's API."""
+    """A tool in the JSON format of OpenAI's API."""
     return Block(json.dumps(tool), count_tokens_approximately([], tools=[tool]))
 
 
@@ -57,7 +57,7 @@ def message_blocks(message: BaseMessage) -> Iterator[Block]:
 
 
 def _parts(message: BaseMessage) -> Iterator[BaseMessage]:
-    """The message as messages of one block each, with nothing in them that is not sent."""
+    """Split the message into messages of one block each, without fields that are not sent."""
     if isinstance(message, ToolMessage):
         yield ToolMessage(message.content, tool_call_id=message.tool_call_id, status=message.status)
         return

@@ -11,7 +11,7 @@ from benchmarks.run import Build, Figures, figures, run_talk, run_work
 from benchmarks.work import STYLES, Case
 
 UNUSED = "unused"
-"""The only style of a conversation that never uses its list."""
+"""The style of a conversation that never uses its list."""
 
 WORK = [
     *(
@@ -28,12 +28,12 @@ IN_DEEPAGENTS = Case(10, 3, 2_000)
 
 @dataclass(frozen=True)
 class Comparison:
-    """One piece of work, done in every way."""
+    """One piece of work, done with every list in every style."""
 
     without: Figures
     """The run without a list."""
     runs: dict[tuple[str, str], Figures]
-    """By the list's name and the style."""
+    """The runs, by the list's name and the style."""
 
     def added(self, name: str, style: str, price: str) -> float:
         """The cost that a list adds, as a share of the run without one."""
@@ -50,7 +50,7 @@ class Comparison:
 
 
 def compare_work(case: Case, build: Build = create_agent) -> Comparison:
-    """Do the work of a case in every way; where there is none, "beside" and "alone" are one."""
+    """Do the work of a case in every style; without working calls, "beside" equals "alone"."""
     styles = STYLES if case.calls else STYLES[1:]
     runs = {
         (kind.name, str(style)): figures(run_work(case, style, kind, build))
@@ -61,13 +61,13 @@ def compare_work(case: Case, build: Build = create_agent) -> Comparison:
 
 
 def compare_talk() -> Comparison:
-    """Hold a conversation with every list, and use none."""
+    """Hold a conversation with every list, without using it."""
     runs = {(kind.name, UNUSED): figures(run_talk(kind)) for kind in LISTS}
     return Comparison(figures(run_talk(NO_LIST)), runs)
 
 
 def compare_in_deepagents() -> Comparison:
-    """Work in deepagents' default stack, which brings no list of its own."""
+    """Work in deepagents' default stack, which has no list by default."""
     return compare_work(IN_DEEPAGENTS, create_deep_agent)
 
 

@@ -1,4 +1,4 @@
-"""What a list may cost at most, beside what was measured. Goals are printed, never asserted."""
+"""Goals for the cost of a list, compared with the measurements. They are printed, not asserted."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ MOST_ADDED = {
     Case(20, 3): 0.25,
     Case(50, 2): 0.30,
 }
-"""With the todo calls beside the work, under both caches."""
+"""The largest added cost with the todo calls beside the work, under both caches."""
 MOST_UNUSED = {PACK.name: 0.50, LIGHT.name: 0.36}
-"""Of what LangChain's list adds to a conversation that uses none."""
+"""The largest share of the cost that LangChain's list adds to a conversation without list use."""
 LEAST_TIMES_LESS = {5: 1.8, 100: 20.0}
-"""Nothing but planning: how many times less than with LangChain's list, by items."""
+"""Planning only: how many times cheaper than LangChain's list, by number of items."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A goal and what was measured."""
+    """A goal and its measurement."""
 
     text: str
     limit: str
@@ -79,7 +79,7 @@ def _planning(results: Results) -> Iterator[Goal]:
 
 
 def times_less(comparison: Comparison, name: str, style: str, price: str) -> float:
-    """How many times less a run costs than the same with LangChain's list."""
+    """How many times cheaper a run is than the same run with LangChain's list."""
     ours = comparison.runs[name, style].costs[price]
     return comparison.runs[LANGCHAIN.name, style].costs[price] / ours
 

@@ -1,4 +1,4 @@
-"""The ways to keep a list that are compared."""
+"""The lists that are compared."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

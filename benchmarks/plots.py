@@ -17,14 +17,14 @@ TITLES = {
 }
 COLORS = {LANGCHAIN.name: "#d9822b", PACK.name: "#3d85c6"}
 TEXT = "#7d838c"
-"""Legible on white and on black."""
+"""A colour that is legible on white and on black."""
 WIDTH = 0.38
 UNDATED: dict[str, Any] = {"Date": None, "Creator": None}
 SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 11,
-    "svg.fonttype": "none",  # text stays text: small, and the same on every machine
-    "svg.hashsalt": "todo list",  # the same numbers make the same file
+    "svg.fonttype": "none",  # text stays text, which is small and the same on every machine
+    "svg.hashsalt": "todo list",  # the same numbers give the same file
     "text.color": TEXT,
     "axes.labelcolor": TEXT,
     "xtick.color": TEXT,
@@ -58,7 +58,7 @@ def added(results: Results, cache: str) -> dict[str, list[float]]:
 
 
 def draw(percents: dict[str, list[float]], cache: str, path: Path) -> None:
-    """Draw pairs of bars, each with its number on it."""
+    """Draw pairs of bars, each labelled with its number."""
     with mpl.rc_context(SETTINGS):
         figure = Figure(figsize=(7.2, 3.6), layout="constrained")
         axes = figure.subplots()
@@ -71,7 +71,7 @@ def draw(percents: dict[str, list[float]], cache: str, path: Path) -> None:
         axes.set_xticks(range(len(ITEMS)), [str(n) for n in ITEMS])
         axes.set_xlabel("items on the list, three tool calls each")
         axes.tick_params(length=0)
-        axes.margins(y=0.12)  # room for the number on the tallest bar
+        axes.margins(y=0.12)  # space for the number on the tallest bar
         axes.yaxis.set_visible(False)
         for side in ("left", "right", "top"):
             axes.spines[side].set_visible(False)

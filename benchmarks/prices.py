@@ -1,21 +1,21 @@
-"""What the input tokens of a run cost under three price lists, in units of one input token.
+"""The cost of a run's input tokens under three price lists, in units of one input token.
 
 A prompt is a sequence of blocks in the order in which providers read it: tools, system prompt,
 messages. Two prompts share a prefix when their first blocks are equal byte for byte.
 
-Left out, since it does not depend on the todo list: the shortest prefix that a provider caches
-(1,024 tokens and more), and how long an entry lives (here: for the whole run).
+Two things are left out, because they do not depend on the todo list: the shortest prefix that a
+provider caches (1,024 tokens or more), and the lifetime of an entry (here: the whole run).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 READ = 0.1
-"""An input token that is read from a cache."""
+"""The price of an input token that is read from a cache."""
 WRITE = 1.25
-"""An input token that is written to a marked cache."""
+"""The price of an input token that is written to a marked cache."""
 RECEIVED = 5
-"""A token that the model generates."""
+"""The price of a token that the model generates."""
 MAX_MARKS = 4
 LOOK_BACK = 20
 
@@ -30,11 +30,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What one model call is sent."""
+    """The prompt of one model call."""
 
     blocks: tuple[Block, ...]
     marks: tuple[int, ...] = ()
-    """The positions of the blocks that carry a cache mark, in order."""
+    """The positions of the blocks with a cache mark, in order."""
 
 
 PriceList = Callable[[Sequence[Prompt]], float]
@@ -64,7 +64,7 @@ def automatic(prompts: Sequence[Prompt]) -> float:
 
 
 def marked(prompts: Sequence[Prompt]) -> float:
-    """An entry is written at each mark and nowhere else, and found by a mark shortly after it.
+    """An entry is written only at marks, and found by a mark shortly after it.
 
     A mark looks for an entry at its own block and the 19 before it. The longest entry found is
     read; what follows up to the last mark is written; what follows the last mark costs 1.
@@ -100,7 +100,7 @@ PRICE_LISTS: dict[str, PriceList] = {
 
 
 def received(tokens: int) -> float:
-    """The cost of what the model generates, which no cache changes."""
+    """The cost of the output, which no cache changes."""
     return RECEIVED * tokens
 
 
@@ -124,7 +124,7 @@ class _Numbers:
 
 
 def _found(mark: int, prefixes: list[int], entries: set[int]) -> int:
-    """How many blocks the longest entry has that a mark finds; 0 for none."""
+    """The number of blocks in the longest entry that a mark finds; 0 without an entry."""
     for position in range(mark, max(mark - LOOK_BACK, -1), -1):
         if prefixes[position] in entries:
             return position + 1

@@ -1,4 +1,4 @@
-"""Everything that one run of the benchmark measures."""
+"""All measurements of one run of the benchmark."""
 
 import sys
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class Results:
     talk: Comparison
     in_deepagents: Comparison
     stored: dict[Case, dict[str, Stored]]
-    """By the variant's name."""
+    """The measurements, by the variant's name."""
 
     def named(self) -> list[tuple[str, Comparison]]:
-        """All comparisons with a title each."""
+        """All comparisons, each with a title."""
         return [
             *((str(case), seen) for case, seen in self.work.items()),
             *((f"planning {case.items}", seen) for case, seen in self.planning.items()),
@@ -31,7 +31,7 @@ class Results:
 
 
 def measure() -> Results:
-    """Measure all; the storage first and by itself, since it is timed."""
+    """Measure everything; the storage first and alone, because it is timed."""
     stored = _stored()
     _say(f"comparing {len(compare.WORK)} cases of work")
     work = compare.compare_all(compare.WORK)
@@ -54,5 +54,5 @@ def _stored() -> dict[Case, dict[str, Stored]]:
 
 
 def _say(what: str) -> None:
-    """Show a person who waits what is going on."""
+    """Show the progress to the person who waits."""
     print(what, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Run a scripted agent, and collect what its model was sent and what that cost."""
+"""Run a scripted agent, and collect its prompts and their cost."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Build = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Run:
-    """What went between an agent and its model."""
+    """The traffic between an agent and its model."""
 
     prompts: list[Prompt]
     received: int
@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a run took."""
+    """The figures of a run."""
 
     calls: int
     """Model calls."""
@@ -49,7 +49,7 @@ def run_work(case: Case, style: Style, kind: ListKind, build: Build = create_age
 
 
 def run_talk(kind: ListKind) -> Run:
-    """Hold a conversation in which nothing is worked on, and the list is never used."""
+    """Hold a conversation without work, in which the list is never used."""
     return _run(ANSWERS, QUESTIONS, Case(items=0), kind, create_agent)
 
 
@@ -70,7 +70,7 @@ def _run(
 
 
 def figures(run: Run) -> Figures:
-    """What a run took under each price list."""
+    """The figures of a run under each price list."""
     costs = {name: price(run.prompts) + received(run.received) for name, price in _PRICES}
     return Figures(len(run.prompts), round(uncached(run.prompts)), run.received, costs)
 

@@ -1,4 +1,4 @@
-"""What the scripted model answers, turn by turn, for each way to keep a list."""
+"""The answers of the scripted model, turn by turn, for each list."""
 
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -10,7 +10,7 @@ from benchmarks.work import Case, Step, Style, steps, text
 from todo_tools.testing import call, turn
 
 TodoCalls = Callable[[Step], list[ToolCall]]
-"""From a step to the todo calls that make its changes."""
+"""A function from a step to the todo calls that make its changes."""
 
 SYSTEM_PROMPT = "You are a careful engineer."
 REQUEST = "Do all of the steps, one after the other."
@@ -23,7 +23,7 @@ def no_calls(_: Step) -> list[ToolCall]:
 
 
 def langchain_calls(step: Step) -> list[ToolCall]:
-    """One call writes the whole list again, however many items change."""
+    """One call rewrites the whole list, however many items change."""
     if not step.changes:
         return []
     items = enumerate(step.statuses)
@@ -45,7 +45,7 @@ def pack_calls(step: Step) -> list[ToolCall]:
 
 
 def script(case: Case, style: Style, todo_calls: TodoCalls) -> list[AIMessage]:
-    """The answers of a run; without todo calls, the turns that only keep the list are left out."""
+    """The answers of a run; without todo calls, turns that only change the list are left out."""
     numbers = count()
     turns = ([*todo_calls(step), *_work(step, numbers)] for step in steps(case, style))
     return [*(turn("", *calls) for calls in turns if calls), turn(ANSWER)]

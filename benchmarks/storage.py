@@ -1,4 +1,4 @@
-"""What a run leaves in a SQLite checkpointer, and what the framework takes for it."""
+"""The size of a run in a SQLite checkpointer, and the time and memory of the framework."""
 
 import sqlite3
 import tempfile
@@ -29,7 +29,7 @@ TIMES = 5
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to keep a list, with a state."""
+    """A list with a state class."""
 
     name: str
     kind: ListKind
@@ -60,7 +60,7 @@ CASES = (
     Case(100, 1, 100),
     Case(100, 1, 2_000),
 )
-"""Without 100 items with three calls: there a database takes more than a gigabyte."""
+"""Cases with 100 items and three calls are left out: their databases exceed a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class Stored:
     size: int
     """Bytes of the database."""
     cpu: float
-    """Processor seconds of the run; the scripted model and the tool take next to nothing."""
+    """CPU seconds of the run; the scripted model and the tool take almost none."""
     peak: int
-    """Bytes of Python objects at the run's peak, over those at its start."""
+    """Bytes of Python objects at the run's peak, minus those at its start."""
     load: float
     """Seconds to load the latest state."""
     fork: float
@@ -125,7 +125,7 @@ def _agent(case: Case, variant: Variant, answers: Sequence[AIMessage], saver: Sq
     rest = iter(answers)
 
     def answer(_: list[BaseMessage]) -> AIMessage:
-        model.prompts.clear()  # what the model remembers is not the framework's memory
+        model.prompts.clear()  # the model's records do not count as the framework's memory
         return next(rest)
 
     model = ScriptedChatModel(script=answer)

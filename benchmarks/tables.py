@@ -33,7 +33,7 @@ def report(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """The cases that the goals name, under the prices that most providers have."""
+    """The cases of the goals, under the prices that most providers have."""
     return table(
         ["items", "list", "tokens sent", "automatic prefix cache", "marked cache"],
         [
@@ -54,7 +54,7 @@ def summary(results: Results) -> str:
 
 
 def stored_summary(results: Results) -> str:
-    """What the checkpointer keeps of a run, for the cases that the goals name."""
+    """The bytes of a run in the checkpointer, for the cases of the goals."""
     names = list(next(iter(results.stored.values())))
     return table(
         ["items", *names],
@@ -67,7 +67,7 @@ def stored_summary(results: Results) -> str:
 
 
 def goals_table(results: Results) -> str:
-    """Each goal with what was measured."""
+    """Each goal with its measurement."""
     return table(
         ["goal", "limit", "measured", "", "missed by"],
         [
@@ -78,7 +78,7 @@ def goals_table(results: Results) -> str:
 
 
 def added(comparisons: dict[Case, Comparison]) -> str:
-    """The share that each list adds; the styles of a cell are parted by strokes."""
+    """The share that each list adds; slashes separate the styles in a cell."""
     return table(
         ["case", "list", "tokens sent", *PRICES],
         [
@@ -90,7 +90,7 @@ def added(comparisons: dict[Case, Comparison]) -> str:
 
 
 def talk(results: Results) -> str:
-    """What it costs to have a list and not use it."""
+    """The cost of a list that is not used."""
     return table(
         ["list", "tokens sent", *PRICES],
         [[kind.name, *_added_cells(results.talk, kind.name)] for kind in LISTS],
@@ -110,7 +110,7 @@ def _percents(shares: Iterable[float]) -> str:
 
 
 def planning(comparisons: dict[Case, Comparison]) -> str:
-    """The cost of LangChain's list, and how many times less the others cost."""
+    """The cost of LangChain's list, and how many times cheaper the others are."""
     return table(
         ["items", "todo calls", "list", *PRICES],
         [
@@ -133,7 +133,7 @@ def _planning_cells(comparison: Comparison, name: str, style: str) -> list[str]:
 
 
 def storage(results: Results) -> str:
-    """What is stored, and what the framework takes."""
+    """The stored bytes, and the time and memory of the framework."""
     return table(
         ["case", "", "database", "CPU", "peak memory", "load latest", "fork middle"],
         [
@@ -153,7 +153,7 @@ def storage(results: Results) -> str:
 
 
 def details(results: Results) -> str:
-    """The absolute figures of every run, folded."""
+    """The absolute figures of every run, collapsed."""
     rows = [row for title, comparison in results.named() for row in _detail_rows(title, comparison)]
     heads = ["case", "list", "todo calls", "model calls", "tokens sent", "received", *PRICES]
     return f"<details>\n\n{table(heads, rows)}\n\n</details>"

@@ -1,7 +1,7 @@
-"""The work that a run does, step by step, whatever keeps the list.
+"""The work of a run, step by step, independent of the list.
 
-A step is one model turn: changes of the list, calls of the working tool, or both. The run without
-a list is the same steps without the changes.
+A step is one model turn: changes of the list, calls of the working tool, or both. The run without a
+list has the same steps without the changes.
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from langchain_core.tools import BaseTool, tool
 
 Status = Literal["pending", "in_progress", "completed"]
 Style = Literal["beside", "alone", "apart"]
-"""Where the todo calls are made.
+"""The turns in which the todo calls are made.
 
 - `beside`: in one turn an item is completed, the next one started and its first working call made.
 - `alone`: in one turn an item is completed and the next one started; the work has other turns.
-- `apart`: the plan, each start and each completion have a turn of their own.
+- `apart`: the plan, each start and each completion have separate turns.
 """
 
 STYLES: tuple[Style, ...] = ("beside", "alone", "apart")
@@ -28,7 +28,7 @@ class Case:
 
     items: int
     calls: int = 3
-    """Working calls an item; 0 is nothing but planning."""
+    """Working calls for each item; 0 means planning only."""
     chars: int = 2_000
     """The length of a working call's result."""
 
@@ -72,7 +72,7 @@ def _together(case: Case, style: Style) -> Iterator[Step]:
 
 
 def _apart(case: Case) -> Iterator[Step]:
-    """Every change of the list has a turn of its own."""
+    """Every change of the list has a separate turn."""
     yield Step(_statuses(case, 0), plans=True)
     for item in range(case.items):
         now = _statuses(case, item, "in_progress")
@@ -82,7 +82,7 @@ def _apart(case: Case) -> Iterator[Step]:
 
 
 def _statuses(case: Case, item: int, status: Status = "pending") -> tuple[Status, ...]:
-    """Everything before an item is completed, the item has the status, the rest is pending."""
+    """All earlier items are completed, the item has the status, and the rest is pending."""
     done: list[Status] = ["completed"] * item
     rest: list[Status] = ["pending"] * (case.items - item - 1)
     return (*done, *([status] if item < case.items else []), *rest)

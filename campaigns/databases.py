@@ -31,7 +31,7 @@ _processes.set_forkserver_preload([__name__])
 
 
 def many_processes(case: Case) -> None:
-    """Three processes work on 50 threads at the same time, each turn on others."""
+    """Three processes work on 50 threads at the same time, on other threads in each turn."""
     address, prefix = case.place.postgres, str(case.folder)
     variant = case.random.choice(VARIANTS)
     with opened(address) as saver:
@@ -57,7 +57,7 @@ def many_processes(case: Case) -> None:
 
 
 def _turns(address: str, prefix: str, variant: str, number: int, share: int) -> None:
-    """In a process of its own: one turn of each third thread, all at the same time."""
+    """Run one turn of every third thread in a new process, all at the same time."""
     options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
     pool: Any = ConnectionPool(address, min_size=1, max_size=8, kwargs=options)
 
@@ -78,7 +78,7 @@ def _thread(prefix: str, thread: int) -> RunnableConfig:
 
 
 def two_runs_at_once(case: Case) -> None:
-    """Two runs on one thread do not mix: each has the list that its own history says."""
+    """Two runs on one thread do not mix: each has the list of its own history."""
     address = case.random.choice([case.place.postgres, str(case.folder / "threads.sqlite")])
     variant, durability = case.random.choice(VARIANTS), case.random.choice(DURABILITIES)
     config = _thread(str(case.folder), 0)
@@ -122,16 +122,16 @@ def lost_connection(case: Case) -> None:
 
 
 def full_disk(case: Case) -> None:
-    """The database cannot grow from one moment on."""
+    """The database cannot grow after a certain moment."""
 
     def fill(saver: Saver) -> None:
-        _pragma(saver, "max_page_count = 1")  # SQLite takes it as: no more pages than there are
+        _pragma(saver, "max_page_count = 1")  # SQLite uses the current number of pages
 
     _accident(case, str(case.folder / "threads.sqlite"), fill, sqlite3.Error)
 
 
 def read_only(case: Case) -> None:
-    """The database cannot be written from one moment on."""
+    """The database cannot be written after a certain moment."""
 
     def forbid(saver: Saver) -> None:
         _pragma(saver, "query_only = 1")
@@ -157,7 +157,7 @@ def _pragma(saver: Saver, setting: str) -> None:
 def _accident(
     case: Case, address: str, happen: Callable[[Saver], None], error: type[Exception]
 ) -> None:
-    """The error reaches the caller, and the thread goes on afterwards."""
+    """Check that the error reaches the caller, and that the thread continues afterwards."""
     fatal = case.random.randrange(3)
     steps = iter(range(100))
 
@@ -172,7 +172,7 @@ def _accident(
             job.run(saver, job.request)
     except error:
         pass
-    else:  # the last writes may fit into what is left of a full disk
+    else:  # the last writes may fit on a nearly full disk
         with opened(address) as saver:
             stored = job.graph(saver).get_state(job.config).values
         outcome = loop_in(stored).get("outcome")

@@ -44,7 +44,7 @@ def program(case: Case) -> None:
 
 
 TRIALS: dict[Trial, int] = {
-    sqlite_writes: 3,  # enough to come to each write once
+    sqlite_writes: 3,  # enough to reach each write once
     postgres_writes: 3,
     sqlite_moments: 1,
     postgres_moments: 1,
@@ -54,7 +54,7 @@ TRIALS: dict[Trial, int] = {
 
 
 def kill_at_write(case: Case, address: str) -> None:
-    """Of all variants, durability modes and writes the next one; all are tried in turn."""
+    """The next combination of variant, durability mode and write; all are tried in turn."""
     plan = _plans.setdefault((case.trial, case.seed), [])
     if not plan:
         for variant, durability in product(VARIANTS, DURABILITIES):
@@ -76,7 +76,7 @@ def kill_at_moment(case: Case, address: str) -> None:
 
 
 def killed(job: Job, work: Callable[[Job, Any], None], when: float) -> None:
-    """Let a process of its own work at a job, until it is killed or done."""
+    """Run a job in a new process, until it is killed or done."""
     process = _processes.Process(target=work, args=(job, when))
     process.start()
     process.join()
@@ -96,7 +96,7 @@ def _killed_at_write(job: Job, write: int) -> None:
 
 def _killed_at_moment(job: Job, moment: float) -> None:
     with opened(job.address) as saver:
-        # Python does not handle this signal, so the process ends at once, as if it was killed.
+        # Python does not handle this signal, so the process ends at once, as if killed.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, max(moment, 0.001))
         job.run(saver, job.request)

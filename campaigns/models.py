@@ -1,4 +1,4 @@
-"""Models: random ones that obey nothing, and people who interrupt, edit, fork and cancel."""
+"""Models: random models, and people who interrupt, edit, fork and cancel."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,19 +31,21 @@ from todo_tools.transcript import is_from_user, is_injected, list_after
 
 MOVES = 12
 CALLS_IN_A_RUN = 12
-"""A model that calls tools without end is stopped by the recursion limit and not by the loop, so
-ours talks after so many answers."""
+"""After how many answers the random model stops calling tools.
+
+The recursion limit, not the loop, stops a model that calls tools without end.
+"""
 
 _NOTE = {"lc_source": "campaign"}
 
 
 class ProviderError(Exception):
-    """What a provider raises now and then."""
+    """An error that a provider may raise."""
 
 
 @dataclass
 class Person:
-    """A random person, a random model, and one thread of theirs."""
+    """A random person and a random model on one thread."""
 
     random: Random
     variant: str
@@ -53,12 +55,12 @@ class Person:
     task: asyncio.Task[Any] | None = None
     asked: int = 0
     accident: tuple[int, str] = (-1, "")
-    """After how many answers of a run something happens, and what."""
+    """After how many answers of a run an accident happens, and which one."""
 
     def __post_init__(self) -> None:
         @tool
         def work(command: str) -> str:
-            """Work."""
+            """Do a piece of work."""
             return f"exit code {len(command) % 2}"
 
         model = ScriptedChatModel(script=self._answer)
@@ -69,7 +71,7 @@ class Person:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The state at the place of the thread where the person is."""
+        """The state at the person's checkpoint of the thread."""
         return self.graph.get_state(self.config).values
 
     def _answer(self, prompt: list[BaseMessage]) -> AIMessage | str:
@@ -87,7 +89,7 @@ class Person:
             self.control.request_drain()
 
     async def run(self, request: Any) -> None:
-        """Run the agent, which may be cut off in any way."""
+        """Run the agent; any accident may interrupt it."""
         self.asked = 0
         accident = self.random.choice(["", "", "failure", "cancellation", "drain"])
         self.accident = (self.random.randint(1, 6), accident)
@@ -102,16 +104,16 @@ class Person:
         self.config = {"configurable": {"thread_id": "1"}}
 
     async def move(self) -> None:
-        """Do one thing that people do, and check what must hold after it."""
+        """Do one random action of a person, and check the promises afterwards."""
         moves = [self.speak, self.speak, self.go_on, self.fork]
         if not self.graph.get_state(self.config).next:
-            # Elsewhere a message could come between a tool call and its result.
+            # Otherwise a message could come between a tool call and its result.
             moves += [self.seed, self.summarize]
         await self.random.choice(moves)()
         check_thread(self.values, self.policy, self.said)
 
     async def speak(self) -> None:
-        """Say something new; where the loop asks, this is the answer."""
+        """Send a new message; if the loop asks, it is the answer."""
         text = f"message {self.random.random()}"
         waits = bool(self.graph.get_state(self.config).interrupts)
         if waits and self.policy.ask:
@@ -123,12 +125,12 @@ class Person:
             self.said.append(text)
 
     async def go_on(self) -> None:
-        """Resume without a word."""
+        """Resume without a message."""
         if self.values:
             await self.run(None)
 
     async def seed(self) -> None:
-        """Change the list from outside; a note in the history says to what."""
+        """Change the list from outside; a note in the history has the new list."""
         todos: list[TodoItem] = [
             {"text": f"seed {n}", "status": self.random.choice(["not_started", "completed"])}
             for n in range(self.random.randrange(4))
@@ -136,11 +138,11 @@ class Person:
         self._write({"todos": todos, "messages": [_note(todos)]})
 
     async def fork(self) -> None:
-        """Go back to any moment, and go on from there."""
+        """Go back to any checkpoint, and continue from there."""
         past = [s for s in self.graph.get_state_history(self.config) if s.values.get("messages")]
         if past:
             moment = self.random.choice(past)
-            # An edit makes the moment a branch of its own, and the newest one.
+            # An edit turns the checkpoint into a new branch, which is the newest.
             self.config = self.graph.update_state(
                 moment.config, {"messages": [_note(todos_in(moment.values))]}
             )
@@ -150,7 +152,7 @@ class Person:
             self.config = {"configurable": {"thread_id": "1"}}
 
     async def summarize(self) -> None:
-        """Remove all before the user's last message, or change a word of the model."""
+        """Remove all messages before the user's last one, or change a text of the model."""
         messages = messages_in(self.values)
         spoken = [at for at, message in enumerate(messages) if is_from_user(message)]
         if not spoken:
@@ -169,12 +171,12 @@ class Person:
 
 
 def hand_built(case: Case) -> None:
-    """A graph with the loop as a conditional edge."""
+    """A hand-built graph with the loop as a conditional edge."""
     play(case, case.random.choice(list(STATES)))
 
 
 def middleware(case: Case) -> None:
-    """An agent of `create_agent` with the loop as a hook."""
+    """A `create_agent` agent with the loop as a hook."""
     play(case, case.random.choice(list(MIDDLEWARE)))
 
 
@@ -182,7 +184,7 @@ TRIALS: dict[Trial, int] = {hand_built: 1, middleware: 1}
 
 
 def play(case: Case, variant: str) -> None:
-    """A thread of several moves."""
+    """A thread with several actions."""
     chance = case.random
     policy = AutoContinue(
         max_in_a_row=chance.choice([0, 1, 3, 20]),
@@ -201,7 +203,7 @@ def play(case: Case, variant: str) -> None:
 
 
 def random_answer(chance: Random, *, talks: bool = False) -> AIMessage | str:
-    """What a model may answer: calls of any kind, a text, nothing, or half of an answer."""
+    """A random answer: calls of any kind, a text, nothing, or half of an answer."""
     if talks or chance.random() < 0.35:
         reasons = [{}, {}, {}, {"finish_reason": "length"}, {"finish_reason": "content_filter"}]
         text = chance.choice(["Done.", "", "Shall I go on?", "- [ ] x\n✓ [0] forged"])
@@ -237,12 +239,12 @@ def _pauses(graph: Graph) -> list[dict[str, Any]]:
 
 
 def _note(todos: list[TodoItem]) -> HumanMessage:
-    """A message of the application that says which list it has written."""
+    """A message of the application with the list that it has written."""
     return HumanMessage("(edited)", additional_kwargs={**_NOTE, "list": todos})
 
 
 def check_thread(values: dict[str, Any], policy: AutoContinue, said: list[str]) -> None:
-    """The list is what results and notes say, the loop kept its limits, and nobody was unheard."""
+    """Check that list and history match, the loop kept its limits, and every message was read."""
     messages = messages_in(values)
     expected = _list_said(messages)
     assert todos_in(values) == expected, f"the list is {todos_in(values)}, not {expected}"
@@ -257,7 +259,7 @@ def check_thread(values: dict[str, Any], policy: AutoContinue, said: list[str]) 
         elif is_injected(message):
             in_turn, in_a_row = in_turn + 1, in_a_row + 1
             before = messages[at - 1]
-            # An update of the application counts as one of a node, here as one of the model's.
+            # LangGraph attributes an update of the application to a node, here to the model.
             answered = isinstance(before, AIMessage) or _is_note(before)
             assert answered, f"sent back to work after {before!r}"
         assert in_turn <= policy.max_in_turn, f"{in_turn} continuations in a turn, {policy}"

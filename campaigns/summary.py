@@ -17,7 +17,7 @@ _PACKAGES = (
 
 
 def summary(scores: Sequence[Score], command: str, seconds: float) -> str:
-    """Say when, how and with what, and then in Markdown what came of each trial."""
+    """The date, the command and the versions, and then the scores as a Markdown table."""
     versions = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)
     seeds = ", ".join(sorted({str(score.seed) for score in scores}))
     lines = [

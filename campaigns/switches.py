@@ -1,4 +1,4 @@
-"""Switches: one living thread under changing states, limits, formats and serializers."""
+"""Switches: one thread with changing states, limits, formats and serializers."""
 
 import os
 import sqlite3
@@ -27,13 +27,13 @@ _FOREIGN = "TodoListMiddleware"
 
 
 def states(case: Case) -> None:
-    """Any agent of this library goes on with the list that another one has left."""
+    """Any agent of this library continues with the list of any other."""
     with SqliteSaver.from_conn_string(str(case.folder / "threads.sqlite")) as saver:
         live(case, saver, [*VARIANTS, _FOREIGN])
 
 
 def encrypted(case: Case) -> None:
-    """The same with an encrypted database, in which no text can be found."""
+    """The same with an encrypted database that contains no readable text."""
     path = case.folder / "threads.sqlite"
     serde = EncryptedSerializer.from_pycryptodome_aes(key=KEY)
     connection = sqlite3.connect(path, check_same_thread=False)
@@ -47,7 +47,7 @@ def encrypted(case: Case) -> None:
 
 
 def strict_msgpack(case: Case) -> None:
-    """A thread goes from a process without strict mode to one with it, and back."""
+    """A thread moves from a process without strict mode to one with it, and back."""
     seed = case.random.randrange(10**6)
     for number, strict in enumerate(["false", "true", "false"]):
         program = _PROGRAM.format(str(case.folder / "threads.sqlite"), f"{seed} {number}")
@@ -61,12 +61,12 @@ def strict_msgpack(case: Case) -> None:
         )
         assert done.returncode == 0, done.stderr[-500:]
         assert done.stdout.split() == [strict], done.stdout
-        for complaint in ("unregistered", "Blocked"):  # of LangGraph's, about what is not plain
+        for complaint in ("unregistered", "Blocked"):  # LangGraph's warning
             assert complaint not in done.stderr, done.stderr[-500:]
     case.tried = 3 * len(VARIANTS)
 
 
-# LangGraph reads its setting when it is imported, which is why it is imported first.
+# LangGraph reads its setting at import, so it is imported first.
 _PROGRAM = """
 from langgraph.checkpoint.serde._msgpack import STRICT_MSGPACK_ENABLED
 from campaigns.switches import take_all_turns
@@ -79,7 +79,7 @@ TRIALS: dict[Trial, int] = {states: 4, encrypted: 2, strict_msgpack: 1}
 
 
 def live(case: Case, saver: Saver, variants: list[str]) -> list[str]:
-    """Take turns on one thread, each by another agent; returns the texts that were written."""
+    """Run turns on one thread, each with another agent; returns the texts that were written."""
     known: list[TodoItem] = []
     texts: list[str] = []
     for number in range(TURNS):
@@ -133,7 +133,7 @@ def _foreign_turn(saver: Saver, text: str) -> list[TodoItem]:
 def check_turn(
     variant: str, before: list[TodoItem], after: list[TodoItem], text: str, limits: TodoLimits
 ) -> None:
-    """The list is the one before with one item more and the first one completed."""
+    """Check that one item was appended and the first one completed."""
     expected: list[TodoItem] = [{"text": text, "status": "not_started"}]
     if variant != _FOREIGN:
         expected = [*before, *expected] if len(before) < limits.max_todos else [*before]

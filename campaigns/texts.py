@@ -1,4 +1,4 @@
-"""Texts: hostile todos in every place where one is shown, read back item for item."""
+"""Texts: hostile todos in every view of a list, read back item by item."""
 
 import json
 import re
@@ -51,10 +51,10 @@ def _lists(pieces: st.SearchStrategy[str]) -> st.SearchStrategy[list[TodoItem]]:
 
 
 lists = _lists(_pieces)
-"""Lists whose texts try to forge items, to act, or to hide."""
+"""Lists whose texts try to forge items, to run code, or to hide."""
 
-# Terminals disagree with each other on the width of joined and combined characters, so a real one
-# is shown only characters whose width is beyond doubt, and whatever acts.
+# Terminals disagree on the width of joined and combined characters. So a terminal gets only
+# characters whose width is certain, and control characters.
 _plain = st.text(st.characters(max_codepoint=0x2FF, exclude_categories=["Mn"]), max_size=20)
 _terminal_pieces = _plain | st.sampled_from([*HOSTILE[:5], "部署", *_FORGERIES])
 
@@ -70,13 +70,13 @@ def people(case: Case) -> None:
 
 
 def terminal(case: Case) -> None:
-    """A terminal emulator, in which a run is followed and the list changes in place."""
+    """A terminal emulator in which the list of a run changes in place."""
     histories = st.lists(_lists(_terminal_pieces), min_size=1, max_size=4)
     case.examples(check_terminal, st.tuples(histories, st.integers(20, 100)), share=0.2)
 
 
 def browser(case: Case) -> None:
-    """A page with many lists in Chromium: what it reads, and whether anything has run."""
+    """A page with many lists in Chromium: the text that it shows, and whether a script has run."""
     shown: list[list[TodoItem]] = []
     case.examples(shown.append, lists, share=0.5)
     check_browser(case, shown)
@@ -86,14 +86,14 @@ TRIALS: dict[Trial, int] = {model: 1, people: 1, terminal: 1, browser: 1}
 
 
 def expected(todos: list[TodoItem]) -> Read:
-    """What a reader is to read of a list."""
+    """The text of a list that a reader must see."""
     return [(one_line(todo["text"]), todo["status"]) for todo in todos]
 
 
 def check_model(todos: list[TodoItem]) -> None:
-    """Results and prompt say each item."""
+    """Check that results and prompt show each item."""
     texts = [todo["text"] for todo in todos]
-    # An open item: a list that was finished before the user speaks is not shown again.
+    # This keeps one item open, because a finished list is not shown after a new user message.
     edited: list[TodoItem] = [*todos, {"text": "last", "status": "in_progress"}]
     script = ScriptedChatModel(script=[plan(*texts), "Done.", "Seen."])
     graph = agent("TodoState", script, InMemorySaver(), policy=AutoContinue(max_in_a_row=0))
@@ -108,7 +108,7 @@ def check_model(todos: list[TodoItem]) -> None:
 
 
 def check_people(example: tuple[list[TodoItem], int]) -> None:
-    """Each drawing says each item and nothing else."""
+    """Check that each view shows each item and nothing else."""
     todos, width = example
     view = show_todos(todos)
     for colors in (None, "truecolor"):
@@ -135,20 +135,20 @@ def _check_chat(todos: list[TodoItem]) -> None:
 
 
 def check_terminal(example: tuple[list[list[TodoItem]], int]) -> None:
-    """The screen ends with the last list, and nothing of the earlier ones is left on it."""
+    """Check that the screen ends with the last list and shows no part of earlier lists."""
     history, width = example
     console = RecordingConsole(width=width, height=500, color_system="truecolor")
     stream = iter([("custom", todos_event(todos)) for todos in history])
     list(follow_in_terminal(stream, console=console))
     screen = pyte.Screen(width, 500)
-    screen.set_mode(pyte.modes.LNM)  # as the line discipline of a terminal: "\n" begins a line
+    screen.set_mode(pyte.modes.LNM)  # "\n" starts a line, as in a terminal
     pyte.Stream(screen).feed(console.written)
     rows = [row.rstrip() for row in screen.display]
     _same(_unbroken(rows), history[-1])
 
 
 def check_browser(case: Case, shown: list[list[TodoItem]]) -> None:
-    """What Chromium reads is what was to be read."""
+    """Check that Chromium shows the expected text."""
     script = """<script>addEventListener("load", () => {
       const read = document.createElement("pre");
       read.id = "read";
@@ -172,7 +172,7 @@ _ITEM = re.compile(rf"([{''.join(ICONS)}]) \[(\d+)\] ?(.*)", re.DOTALL)
 
 
 def _items(lines: list[str]) -> Read:
-    """The items of list lines, whose indices must be in order."""
+    """Parse the items of list lines; their indices must be in order."""
     items: Read = []
     for line in lines:
         if found := _ITEM.fullmatch(line):
@@ -182,7 +182,7 @@ def _items(lines: list[str]) -> Read:
 
 
 def _unbroken(rows: list[str]) -> list[str]:
-    """The rows of a screen as the lines that they were: a row that begins with blanks goes on."""
+    """Join the rows of a screen to lines: a row that begins with blanks continues a line."""
     lines = [""]
     for row in rows:
         if row.startswith(" "):
@@ -193,7 +193,7 @@ def _unbroken(rows: list[str]) -> list[str]:
 
 
 def _same(lines: list[str], todos: list[TodoItem]) -> None:
-    """Compared without blanks, since a broken line loses those where it is broken."""
+    """Blanks are ignored, because a broken line loses those at the break."""
     read = [(_solid(text), status) for text, status in _items(lines)]
     _equal(read, [(_solid(text), status) for text, status in expected(todos)])
 

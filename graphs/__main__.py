@@ -14,6 +14,6 @@ def _main(argv: list[str]) -> int:
     return checklist.main(argv)
 
 
-# A supervisor's stop is handled like Ctrl-C, so that nothing the agent started is left running.
+# SIGTERM is handled like Ctrl-C, so that nothing the agent started keeps running.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 sys.exit(_main(sys.argv[1:]))

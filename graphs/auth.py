@@ -1,7 +1,7 @@
-"""Who may use the server: no web page of another origin and, with `TODO_TOKEN`, only who has it.
+"""Who may use the server: no page of another origin, and only clients with `TODO_TOKEN` if set.
 
-CORS alone is not enough. A browser asks before it sends JSON to another origin, but it sends plain
-text without asking and opens WebSockets to any origin, and the server reads both as requests.
+CORS alone is not enough. A browser asks the server before it sends JSON to another origin. But it
+sends plain text and opens WebSockets without asking, and the server accepts both as requests.
 """
 
 import json
@@ -41,7 +41,7 @@ async def authenticate(headers: dict[bytes, bytes]) -> str:
 
 
 def _allowed_origins() -> list[str]:
-    """What `langgraph.json` allows, which the server passes on in this variable; else none."""
+    """The origins that `langgraph.json` allows; the server passes them on in this variable."""
     settings = json.loads(os.environ.get("LANGGRAPH_HTTP") or "{}")
     return list(settings.get("cors", {}).get("allow_origins", []))
 

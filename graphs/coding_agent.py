@@ -97,23 +97,23 @@ def build_coding_agent(
     Args:
         model: Any chat model that can call tools.
         workdir: The directory it works in.
-        ask: Whether a person is asked before a write or a command, by LangChain's
-            `HumanInTheLoopMiddleware`; a function of the call decides for each (it is called again
-            on resuming and must answer the same). Asking needs a checkpointer.
-        ask_plan: Whether a person is asked to approve each plan (each call of `write_todos`),
-            in the same way. No other tool runs before one was approved and an item of it started.
-        timeout: Seconds after which a command is ended.
+        ask: Whether LangChain's `HumanInTheLoopMiddleware` asks a person before a write or a
+            command. A function decides for each call; it is called again on resume and must return
+            the same. Asking needs a checkpointer.
+        ask_plan: Whether a person approves each plan (each call of `write_todos`) in the same way.
+            No other tool runs before a plan is approved and one of its items is started.
+        timeout: Seconds after which a command is killed.
         policy: When and how the agent is sent back to work.
         limits: How much the model may write into the list.
-        tasks: The background tasks, to end them yourself; without it they end when the agent is no
-            longer used, at the latest with the program.
+        tasks: The background tasks, if you want to end them yourself. By default they end when the
+            agent is no longer used, or when the program ends.
         checkpointer: Where threads are kept.
-        env: Variables that commands get, besides those that they always get.
-        todos_format: `"langchain"` where people look at it in LangChain's clients.
+        env: Variables to pass to commands, besides those that are always passed.
+        todos_format: `"langchain"` if people use LangChain's clients to see the list.
         check: Says why an item is not done, before it is completed.
 
     Returns:
-        The compiled graph; its nodes are `model` and `tools`, and those of the middleware.
+        The compiled graph, with the nodes `model`, `tools` and those of the middleware.
 
     Example:
         ```python
@@ -154,7 +154,7 @@ def build_coding_agent(
 def _approval(
     ask: Ask, workspace: Workspace, *, ask_plan: bool
 ) -> list[AgentMiddleware[Any, Any, Any]]:
-    """What asks a person, after what answers the calls that cannot succeed."""
+    """The middleware that asks a person. Calls that cannot succeed are answered before it."""
 
     def is_asked_about(request: ToolCallRequest) -> bool:
         return is_open(request) and (ask(request) if callable(ask) else True)
@@ -174,9 +174,9 @@ def _approval(
 
 
 def proposed_plan(tool_call: ToolCall, state: Any, runtime: Any) -> str:  # noqa: ARG001  LangChain passes it
-    """The whole list as it would be after a call of `write_todos`, for the person who decides.
+    """Show the person who decides the whole list as it would be after a call of `write_todos`.
 
-    Arguments that the tool would refuse are shown as they are; the tool answers them.
+    Arguments that the tool would refuse are shown unchanged; the tool then returns its error.
     """
     args = tool_call["args"]
     try:

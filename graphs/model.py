@@ -6,11 +6,11 @@ from langchain_core.language_models import BaseChatModel
 from todo_tools.testing import checklist_model
 
 STAND_IN = "stand-in"
-"""The name of the model that needs neither a key nor a network."""
+"""The name of the model that needs no key and no network."""
 
 
 class ModelError(Exception):
-    """The chat model cannot be made or does not answer; the message is one line."""
+    """The chat model cannot be created or does not answer; the message is one line."""
 
     def __init__(self, name: str, error: BaseException) -> None:
         reason = " ".join(str(error).split())
@@ -18,7 +18,7 @@ class ModelError(Exception):
 
 
 def chat_model(name: str | None, *, command_tool: str = "shell") -> BaseChatModel:
-    """Make the chat model.
+    """Create the chat model.
 
     Args:
         name: `provider:name` as for `init_chat_model`, or `stand-in`, which `None` means too.
@@ -28,13 +28,13 @@ def chat_model(name: str | None, *, command_tool: str = "shell") -> BaseChatMode
         The model.
 
     Raises:
-        ModelError: The model cannot be made, for example without its provider package or key.
+        ModelError: The model cannot be created, for example because its package or key is missing.
     """
     if name is None or is_stand_in(name):
         return checklist_model(shell=command_tool)
     try:
         return init_chat_model(name)
-    except Exception as error:  # each provider package has its own for a missing key
+    except Exception as error:  # each provider package raises its own error for a missing key
         raise ModelError(name, error) from error
 
 

@@ -1,8 +1,9 @@
-"""A notes tool next to the todo tools: how to write a checkpointed tool.
+"""A notes tool besides the todo tools: how to write a checkpointed tool.
 
-It takes four pieces. An operation says what changes, and a reducer folds it into the channel. A
-pure function answers a call from the value of the channel. A thin tool gives both to LangGraph as a
-`Command`. A state holds the channel. Forks and time travel then need no code.
+It has five parts. An operation says what changes. A reducer folds operations into the channel. A
+pure function computes the result of a call from the channel's value. A thin tool returns the result
+and the operation to LangGraph as a `Command`. A state declares the channel. Forks and time travel
+then need no code.
 
 This file needs only the library, so it can be copied alone.
 """
@@ -55,11 +56,11 @@ class Notes(TypedDict):
 
     notes: list[Note]
     nextId: int
-    """The id of the next note. It only grows, so no id is given twice."""
+    """The id of the next note. It only grows, so no id is used twice."""
 
 
 class NotesDetails(Notes):
-    """What a result has besides its text, in `ToolMessage.artifact`."""
+    """The details of a result, in `ToolMessage.artifact`."""
 
     action: Literal["add", "list", "get", "remove"]
     error: NotRequired[str]
@@ -77,8 +78,8 @@ def fold_notes(notes: Notes, update: Mapping[str, Any] | None) -> Notes:
 
     Args:
         notes: The value before; it is not changed.
-        update: An operation; `None` or `{}`, which change nothing; or a whole value, from the
-            application or from a subgraph, which frees no id.
+        update: An operation, or a whole value from the application or a subgraph. `None` and `{}`
+            change nothing. A whole value does not make old ids available again.
 
     Returns:
         The value after.
@@ -118,12 +119,12 @@ def answer_note(
     """Answer one call against the notes.
 
     Args:
-        args: The arguments as the model wrote them, of any shape.
+        args: The model's arguments, of any shape.
         notes: The value of the channel before the call.
-        at: The time of the call, for a note that it adds.
+        at: The time of the call, used for an added note.
 
     Returns:
-        What the model reads, the details with the notes after the call, and the change.
+        The text for the model, the details with the notes after the call, and the operation.
     """
     notes = notes or _NONE_YET
     operation, error = None, None
@@ -179,7 +180,7 @@ def _find(args: Mapping[str, Any], notes: Notes) -> Note:
     try:
         number: int | str = read_index("id", wanted)
     except CallError:
-        number = brief(wanted)  # whatever it is, no note has it
+        number = brief(wanted)  # any other value: no note has this id
     for note in notes["notes"]:
         if note["id"] == number:
             return note
@@ -193,7 +194,7 @@ def _call(
     if not runtime or not step or "notes" not in (runtime.state or ()):
         raise ToolException("Error: the notes tool works only in a graph whose state is NotesState")
     notes, at = runtime.state["notes"], _time_of(step.checkpoint_id)
-    # All calls of an AI message see the state before it, so earlier calls are applied first.
+    # All calls of an AI message get the same state, so earlier calls are applied first.
     for sibling in pending_calls(runtime.state, runtime.tool_call_id):
         if sibling["name"] == "notes":
             notes = fold_notes(notes, answer_note(sibling["args"], notes, at)[2])
@@ -212,21 +213,21 @@ def _call(
 
 
 def _time_of(checkpoint_id: str) -> str:
-    """When a step of the graph began, as LangGraph writes it into the id (a UUID of version 6).
+    """When a step of the graph began, read from the checkpoint's id (a UUID of version 6).
 
-    Calls of one AI message replay each other, and are run again after a crash. The clock would
-    differ between calls; the checkpoint's time is the same for all, so every result matches what is
-    stored.
+    Each call of an AI message replays the earlier calls, and runs again after a crash. The clock
+    would differ between calls. The checkpoint's time is the same for all, so every result matches
+    the state.
     """
-    ticks = UUID(hex=checkpoint_id).time  # ten to a microsecond
+    ticks = UUID(hex=checkpoint_id).time  # ten units per microsecond
     at = datetime(1582, 10, 15, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def notes_tool() -> StructuredTool:
-    """Make the tool `notes`, for a graph whose state is `NotesState` or has its `notes` channel.
+    """Create the tool `notes` for a graph whose state is `NotesState` or has its `notes` channel.
 
-    Several calls in one AI message act in call order. A refused call answers with a
+    Several calls in one AI message are applied in order. A refused call returns a
     `ToolMessage(status="error")` and changes nothing.
 
     Returns:
@@ -293,7 +294,7 @@ def build_graph(
 
 
 def notes_model() -> ScriptedChatModel:
-    """A stand-in with no language model: `note: ...` keeps a note, all else lists the notes."""
+    """A stand-in for a language model: `note: ...` adds a note, any other text lists the notes."""
 
     def rule(prompt: list[BaseMessage]) -> AIMessage:
         last = next(message for message in reversed(prompt) if not is_injected(message))

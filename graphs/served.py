@@ -1,13 +1,13 @@
 """The graphs that `langgraph.json` serves; the server adds the checkpointer.
 
-`TODO_MODEL` names the chat model (`provider:name`); without it a stand-in answers. `TODO_WORKDIR`
-names the directory below which the coding agent works, in one directory for each thread; without it
-that is a new temporary directory.
+`TODO_MODEL` names the chat model (`provider:name`); without it a stand-in answers. The coding agent
+works in one directory for each thread. `TODO_WORKDIR` names their parent directory; the default is
+a new temporary directory.
 
-No graph here runs a command unless a person approves it: only the coding agent has a shell, and it
+No graph here runs a command without a person's approval: only the coding agent has a shell, and it
 asks.
 
-The lists have the format of LangChain's clients, which are what people look at a server with.
+The lists have the format of LangChain's clients, because people use those with a server.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def _base_directory() -> Path:
 
 _BASE = _base_directory()
 _CODING_MODEL = chat_model(_MODEL, command_tool="execute")
-# Some clients would show a stored continuation as a message of the user.
+# Some clients would show a stored continuation as a user message.
 _POLICY = AutoContinue(store=False)
 _building = Lock()
 
@@ -72,28 +72,29 @@ until_done = until_done_example.build_graph(
 async def coding_agent(config: RunnableConfig) -> Graph:
     """The coding agent of a thread, which works in the thread's own directory.
 
-    The server calls this on its event loop for every run and for every look at a thread.
+    The server calls this on its event loop for every run and whenever it reads a thread.
 
     Args:
-        config: The config of the run; without a thread where the server only asks for schemas.
+        config: The config of the run; it has no thread if the server only needs the schemas.
 
     Returns:
-        The agent, the same for each call with one thread, so that its background tasks continue.
+        The agent. All calls with the same thread return the same agent, so that its background
+        tasks continue.
     """
     thread = config.get("configurable", {}).get("thread_id")
     return await asyncio.to_thread(_agent_of, str(UUID(str(thread))) if thread else "")
 
 
 def _agent_of(thread: str) -> Graph:
-    with _building:  # else two calls at once could make two agents for one thread
+    with _building:  # otherwise two calls at once could build two agents for one thread
         return _build_agent(thread)
 
 
 @lru_cache(maxsize=_MOST_AGENTS)
 def _build_agent(thread: str) -> Graph:
-    """Build an agent; one that is dropped from the cache ends its background tasks."""
+    """Build an agent; its background tasks end when the cache drops it."""
     directory = _BASE / thread
     directory.mkdir(exist_ok=True)
     agent = build_coding_agent(_CODING_MODEL, directory, policy=_POLICY, todos_format="langchain")
-    agent.name = "coding_agent"  # `create_agent(name=...)` would also put it on every message
+    agent.name = "coding_agent"  # `create_agent(name=...)` would also set the name of every message
     return agent

@@ -1,4 +1,4 @@
-"""An agent that works until its todo list is finished: the loop in a hand-built graph.
+"""An agent that works until its todo list is finished: a hand-built graph with the loop.
 
 This file needs only the library, so it can be copied alone.
 """
@@ -42,12 +42,12 @@ def build_graph(
     state_schema: type[Any] = TodoState,
     check: Callable[[TodoItem, Any], str | None] | None = None,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """Build the graph, uncompiled, so that you choose its checkpointer.
+    """Build the uncompiled graph, so that you choose its checkpointer.
 
     Args:
         model: Any chat model that can call tools.
-        tools: What the agent works with, besides the todo tools.
-        system_prompt: Comes before the prompt of the todo tools.
+        tools: The agent's tools, besides the todo tools.
+        system_prompt: Placed before the prompt of the todo tools.
         policy: When and how the agent is sent back to work.
         limits: How much the model may write into the list.
         state_schema: `TodoState`, or a state derived from it.

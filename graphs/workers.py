@@ -1,4 +1,4 @@
-"""Many hands on one list: a planner writes it, workers do its items in parallel.
+"""Parallel work on one list: a planner writes it, and workers do its items in parallel.
 
 This file needs only the library, so it can be copied alone.
 """
@@ -43,20 +43,20 @@ MAX_ROUNDS = 3
 
 
 class Report(TypedDict):
-    """What became of one item: the result of its worker, or the reason why it was abandoned."""
+    """The report on one item: the worker's result, or the reason why the item was abandoned."""
 
     index: int
     text: str
 
 
 class WorkersState(TodoState):
-    """`TodoState` with the reports of the workers, all rounds in order."""
+    """`TodoState` with the workers' reports, in the order of the rounds."""
 
     reports: Annotated[list[Report], add]
 
 
 class Task(TypedDict):
-    """What a worker is sent."""
+    """The input of a worker."""
 
     index: int
     item: str
@@ -64,14 +64,14 @@ class Task(TypedDict):
 
 
 class Result(TypedDict):
-    """What a worker returns: an operation on the list, since others change it meanwhile."""
+    """The output of a worker: an operation, because other workers change the list meanwhile."""
 
     todos: Operation
     reports: list[Report]
 
 
 class WorkerState(MessagesState):
-    """The state of one worker. Its messages stay with it."""
+    """The state of one worker. The parent graph does not get its messages."""
 
     index: int
     item: str
@@ -91,16 +91,15 @@ def build_graph(
     limits: TodoLimits = TodoLimits(),
     state_schema: type[Any] = WorkersState,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """Build the graph, uncompiled, so that you choose its checkpointer.
+    """Build the uncompiled graph, so that you choose its checkpointer.
 
     Args:
         planner: Any chat model that can call tools; it writes the list and answers the user.
         worker: The chat model of the workers; `planner` if it is not given.
-        tools: What the workers work with.
+        tools: The tools of the workers.
         planner_prompt: The planner's system prompt.
         worker_prompt: The workers' system prompt; it must name `Failed:`.
-        retry_policy: How often a worker that raised an error is run again before its item is
-            abandoned.
+        retry_policy: How often a worker is retried after an error before its item is abandoned.
         limits: How much the planner may write into the list.
         state_schema: `WorkersState`, or a state with the same channels.
 
@@ -118,10 +117,10 @@ def build_graph(
     builder = StateGraph(state_schema)
     builder.add_node("planner", planning)
     builder.add_node("tools", ToolNode(write_todos))
-    # As runnables, since LangGraph would add the channels of `WorkersState` to `state_schema`.
+    # As runnables, because LangGraph would add the channels of `WorkersState` to `state_schema`.
     dispatch, gather = RunnableLambda(_dispatch), RunnableLambda(_gather)
     builder.add_node("dispatch", dispatch, destinations=("worker",))
-    # A cast, since LangGraph's types lack the `NodeError` that it hands to error handlers.
+    # A cast, because LangGraph's types lack the `NodeError` that it passes to error handlers.
     on_error = cast("Any", _abandon)
     builder.add_node("worker", hand, retry_policy=retry_policy, error_handler=on_error)
     builder.add_node("gather", gather)
@@ -136,7 +135,7 @@ def build_graph(
 def _build_worker(
     model: BaseChatModel, tools: Sequence[BaseTool], system_prompt: str
 ) -> StateGraph[Any, Any, Any, Any]:
-    """The graph of one worker: a model and its tools, until it answers."""
+    """The graph of one worker: a model that calls tools until it answers."""
     system = SystemMessage(system_prompt)
 
     def prompt(state: WorkerState) -> list[AnyMessage]:
@@ -176,7 +175,7 @@ def _after_planner(state: Mapping[str, Any]) -> Literal["tools", "dispatch", "__
 
 
 def _dispatch(state: WorkersState) -> Command[Any]:
-    """Start all open items. Workers only set statuses, so each index stays valid for its worker."""
+    """Start all open items. Workers only set statuses, so the indices stay valid."""
     at = last_user_message(state["messages"])
     request = "" if at is None else state["messages"][at].text
     opened = _open_items(state)
@@ -198,7 +197,7 @@ def _report(state: WorkerState) -> Result:
 
 
 def _abandon(task: Task, error: NodeError) -> Result:
-    """What a worker returns that raised an error, so that the others go on."""
+    """The output of a worker that raised an error; the other workers continue."""
     reason = str(error.error) or type(error.error).__name__
     return _result(task["index"], f"{FAILED} {reason}", abandon_items)
 
@@ -208,14 +207,14 @@ def _result(index: int, text: str, operation: Callable[[int], Operation]) -> Res
 
 
 def _gather(state: WorkersState) -> dict[str, Any]:
-    """Send the planner the reports that it has not read yet, and the list after them."""
+    """Send the planner the reports that it has not read, followed by the list."""
     read = sum(message.additional_kwargs.get(_REPORTS, 0) for message in state["messages"])
     new = sorted(state["reports"][read:], key=itemgetter("index"))
     text = "\n\n".join(f"Report on [{report['index']}]: {report['text']}" for report in new)
-    # `lc_source` is LangChain's mark of a message that no person wrote.
+    # LangChain marks messages that no person wrote with `lc_source`.
     marks = {"lc_source": "workers", _REPORTS: len(new)}
     message = HumanMessage(text, additional_kwargs=marks, id=str(uuid4()))
-    # No result of a tool shows what the workers did: this has the prompt show the list here.
+    # No tool result shows what the workers did, so this makes the prompt show the list here.
     return {"messages": [message], "todo_blocks": {message.id: todos_in(state)}}
 
 

@@ -1,7 +1,7 @@
-"""The specification of todo_tools, as tests.
+"""The tests of todo_tools.
 
-LangGraph reads its strict mode once, when it is imported: the whole suite runs in it, since
-applications that care about their data do.
+The whole suite runs in LangGraph's strict mode, because careful applications do. LangGraph reads
+the setting once, at import.
 """
 
 import os

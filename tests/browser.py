@@ -1,4 +1,4 @@
-"""A browser without a window, for tests of what a reader sees."""
+"""A browser without a window, to test what a reader sees."""
 
 import html
 import json
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-# Put into a page: it measures what a reader sees, and leaves it in the page.
+# This script measures what a reader sees, and writes it into the page.
 MEASURE = """<script>
 const numbers = (color) => {
   const [r, g, b, a = 1] = color.match(/[\\d.]+/g).map(Number);
@@ -53,7 +53,7 @@ document.body.append(measured);
 
 
 def measure(page: Path) -> dict[str, Any]:
-    """What the script above has left in a page that has it."""
+    """Return what the script above has written into the page."""
     found = re.search(r'<pre id="measured">(.*?)</pre>', browse(page, "--dump-dom"), re.DOTALL)
     assert found
     measured: dict[str, Any] = json.loads(html.unescape(found[1]))
@@ -75,7 +75,7 @@ def browse(page: Path, *options: str) -> str:
 
 
 def read_png(data: bytes) -> tuple[bytes, list[bytes]]:
-    """The colour in the upper left corner, and the rows as they are stored."""
+    """The colour of the upper left corner, and the stored rows."""
     chunks = dict[bytes, bytes]()
     for kind, content in png_chunks(data):
         chunks[kind] = chunks.get(kind, b"") + content
@@ -84,7 +84,7 @@ def read_png(data: bytes) -> tuple[bytes, list[bytes]]:
     stored = zlib.decompress(chunks[b"IDAT"])
     size = 1 + width * (3 if colour == 2 else 4)
     rows = [stored[at * size : (at + 1) * size] for at in range(height)]
-    return rows[0][1:4], rows  # the first pixel has no neighbours that it could be stored against
+    return rows[0][1:4], rows  # the first pixel is stored as it is, because it has no neighbours
 
 
 def png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -1,6 +1,6 @@
-"""The rules for the order of messages that APIs and chat templates enforce.
+"""The rules of APIs and chat templates for the order of messages.
 
-Each takes messages in the form of the OpenAI API, which is what servers give to a template.
+Each takes messages in the form of the OpenAI API, which servers pass to a template.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ Message = Mapping[str, Any]
 
 
 def is_alternating(messages: Sequence[Message]) -> bool:
-    """Whether user messages and answers take turns, tool calls and their results left out.
+    """Whether user messages and answers alternate, ignoring tool calls and their results.
 
     The rule of the `chat_template.jinja` that Mistral publishes on Hugging Face with
     Ministral 3 and Devstral Small 2: they raise an error for any other order. Perplexity's API
@@ -32,7 +32,7 @@ def _is_counted(message: Message) -> bool:
 
 
 def is_answered(messages: Sequence[Message]) -> bool:
-    """Whether all tool calls of an answer have their results directly after it, and only they.
+    """Whether the results of an answer's tool calls, and only those, come directly after it.
 
     OpenAI's and Anthropic's APIs refuse anything else.
     """
@@ -49,10 +49,10 @@ def is_answered(messages: Sequence[Message]) -> bool:
 
 
 def mistral_refusal(messages: Sequence[Message]) -> str | None:
-    """What Mistral's own validator has against the messages of a request, if anything.
+    """The error of Mistral's own validator about the messages of a request, if any.
 
-    Releases after 1.11.0 accept a user message after a tool result; models that are served with
-    an older one do not.
+    Releases after 1.11.0 accept a user message after a tool result; older releases, which some
+    servers use, do not.
     """
     validator = MistralRequestValidatorV13(mode=ValidationMode.serving)
     plain = [dict(message) for message in messages]
@@ -65,7 +65,7 @@ def mistral_refusal(messages: Sequence[Message]) -> str | None:
 
 
 def with_reasoning(messages: Sequence[Message]) -> list[int]:
-    """Which answers of the model, counted from 0, keep their reasoning in Qwen3's template.
+    """The indices of the model's answers that keep their reasoning in Qwen3's template.
 
     The rule of the chat template in the `tokenizer_config.json` of Qwen3: reasoning is sent back
     only for the answers after the last query. That is the last user message whose content is a

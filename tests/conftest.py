@@ -12,11 +12,14 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from tests.support import items
 
-__all__ = ["items"]  # some modules import it from here
+__all__ = ["items"]  # some test modules import it from here
 
-# No deadline: other tests run at the same time. `make test-fast` tries fewer examples.
+# There is no deadline, because other tests run at the same time. `make test-fast` tries fewer
+# examples.
 settings.register_profile("default", deadline=None)
 settings.register_profile("fast", deadline=None, max_examples=25)
+# The nightly workflow tries more.
+settings.register_profile("many", deadline=None, max_examples=1000)
 # `make mutants` tries the same few examples on each change and seeks no smaller one that fails. Its
 # runs share a process with an earlier one, which Hypothesis would refuse.
 settings.register_profile(
@@ -29,12 +32,12 @@ settings.register_profile(
 )
 settings.load_profile("default")
 
-# Their tests share servers, executed notebooks, a wheel: things that are slow to make.
+# Their tests share things that are slow to make: servers, executed notebooks, a wheel.
 _ON_ONE_WORKER = ("test_notebooks.py", "test_package.py", "test_server.py")
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Distributes tests one by one, except for the modules that are to stay on one worker.
+    """Distributes tests one by one, except for modules that must stay on one worker.
 
     The mark `xdist_group` could say the same, but pytest-xdist 3.8 does not see it with pytest 9.2.
     """
@@ -46,25 +49,25 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no typ
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
-    """Distribute tests over workers; `make test` says over how many."""
+    """Distribute tests over workers; `make test` sets their number."""
     return Scheduling(config, log)
 
 
 @pytest.fixture
 def config(request: pytest.FixtureRequest) -> RunnableConfig:
-    """A thread of its own for each test: some share one database."""
+    """A new thread for each test, because some tests share a database."""
     return {"configurable": {"thread_id": request.node.nodeid}}
 
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL server of this worker's own, over a Unix socket."""
+    """The address of this worker's PostgreSQL server, over a Unix socket."""
     server = get_server(tmp_path_factory.mktemp("postgres"))
     yield server.get_uri()
     server.cleanup()
 
 
-# Audit events of starting a process; pseudo-terminals are started by a fork.
+# Python's audit events for a new process; pseudo-terminals use a fork.
 _STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 _started: list[str] = []
 
@@ -79,7 +82,7 @@ sys.addaudithook(_note)
 
 @pytest.fixture(autouse=True)
 def marked_slow_if_it_starts_a_process(request: pytest.FixtureRequest) -> Iterator[None]:
-    """`make test-fast` runs what starts no process, and so neither server, browser nor kernel."""
+    """Fail an unmarked test that starts a process: `make test-fast` must not start any."""
     _started.clear()
     yield
     is_slow = request.node.get_closest_marker("slow") is not None

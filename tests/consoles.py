@@ -1,4 +1,4 @@
-"""A console of rich that keeps what is printed on it."""
+"""A rich console that records what is printed on it."""
 
 import io
 import re
@@ -10,7 +10,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 class RecordingConsole(Console):
-    """What a program sees as its terminal, or as the pipe that its output goes to."""
+    """A stream that a program takes for its terminal, or for a pipe."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class RecordingConsole(Console):
 
     @property
     def written(self) -> str:
-        """All that was printed."""
+        """Everything that was printed."""
         return self._bytes.getvalue().decode(self._encoding_of_file)
 
     @property

@@ -1,4 +1,4 @@
-"""Conversations with an agent, made by Hypothesis, and what its model was sent in them."""
+"""Random conversations with an agent, and the prompts of its model."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,7 +26,7 @@ PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAO
 
 
 class CutOffError(Exception):
-    """Ends a run in the middle of a tool call, as a cancelled run ends."""
+    """Ends a run in the middle of a tool call, like a cancellation."""
 
 
 @tool
@@ -52,13 +52,13 @@ POLICY = AutoContinue(max_in_a_row=2)
 
 
 def hand_built(model: ScriptedChatModel, policy: AutoContinue = POLICY) -> Agent:
-    """The loop in a graph of one's own, whose view is `model_view`."""
+    """A hand-built graph with the loop and `model_view`."""
     graph = build_graph(model, TOOLS, policy=policy)
     return graph.compile(checkpointer=InMemorySaver())
 
 
 def with_middleware(model: ScriptedChatModel, policy: AutoContinue = POLICY) -> Agent:
-    """LangChain's agent with the middleware."""
+    """A `create_agent` agent with the middleware."""
     return create_agent(
         model,
         TOOLS,
@@ -69,16 +69,16 @@ def with_middleware(model: ScriptedChatModel, policy: AutoContinue = POLICY) -> 
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of the agent begins with."""
+    """The input of one run of the agent."""
 
     message: HumanMessage
     todos: list[TodoItem] | None = None
-    """A list that the caller gives along with the message."""
+    """A list that the caller passes with the message."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """What the user says, and what the model answers in all runs together."""
+    """The user's messages, and the model's answers in all runs."""
 
     runs: list[Run]
     turns: list[AIMessage]
@@ -89,13 +89,13 @@ class ModelCall:
     """One call of the model."""
 
     prompt: list[BaseMessage]
-    """What the model was sent, without the system prompt."""
+    """The prompt without the system prompt."""
     history: list[AnyMessage]
-    """What was stored when it was sent, without the loop's notices for people."""
+    """The history that was stored at that time, without the loop's notices for people."""
 
 
 def model_calls(build: Callable[[ScriptedChatModel], Agent], of: Conversation) -> list[ModelCall]:
-    """Hold a conversation, and give every call of the model in it."""
+    """Hold a conversation, and return every call of the model."""
     turns = iter(of.turns)
     model = ScriptedChatModel(script=lambda _: next(turns, "That is all."))
     graph = build(model)
@@ -176,7 +176,7 @@ def _conversations(turns: st.SearchStrategy[AIMessage]) -> st.SearchStrategy[Con
 
 
 whole_conversations = _conversations(_working | _answers)
-"""Every call has its result, and the user speaks after an answer."""
+"""Every call has a result, and user messages come after answers."""
 
 conversations = _conversations(_working | _answers | _cut_off | _broken)
-"""Some runs end in the middle of a tool call, and the arguments of some calls are no JSON."""
+"""Some runs end in the middle of a tool call, and some arguments are not JSON."""

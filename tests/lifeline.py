@@ -1,15 +1,15 @@
-"""Whether a command is at work, with all that it has started: they hold a named pipe open."""
+"""Detects whether a command or a process it started is alive: they hold a named pipe open."""
 
 import os
 import select
 from pathlib import Path
 
 BEGIN = "exec 9>lifeline; echo >&9"
-"""How a command takes hold of the pipe in its directory; what it starts inherits it."""
+"""The shell code that opens the pipe in the command's directory; child processes inherit it."""
 
 
 class Lifeline:
-    """The reading end of the pipe, which ends when nobody holds it any more."""
+    """The reading end of the pipe, which ends when no process holds the pipe."""
 
     def __init__(self, folder: Path) -> None:
         os.mkfifo(folder / "lifeline")
@@ -20,7 +20,7 @@ class Lifeline:
         return self._is_ready(60) and os.read(self._fd, 1) == b"\n"
 
     def ends(self, within: float = 10) -> bool:
-        """Wait until none holds it."""
+        """Wait until no process holds it."""
         return self._is_ready(within) and os.read(self._fd, 1) == b""
 
     def close(self) -> None:

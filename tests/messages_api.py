@@ -1,8 +1,8 @@
 """A local imitation of Anthropic's Messages API, as strict about histories as the real one.
 
-It answers from a script, in the process and without a socket. What it enforces: the order of
-messages and blocks, calls and results in pairs, thinking bound to what was before it ("preserved
-thinking"), and at most four cache marks. What a request costs is in `MessagesAPI.bill`.
+It answers from a script, in the process and without a socket. It enforces the order of messages and
+blocks, calls and results in pairs, and at most four cache marks. Thinking is bound to everything
+before it ("preserved thinking"). `MessagesAPI.bill` has the cost of each request.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ MODEL = "claude-opus-5-5"
 
 @dataclass(frozen=True, slots=True)
 class _Thought:
-    """A thinking block that was handed out, and what was before it."""
+    """A thinking block that was sent, and everything before it."""
 
     text: str
     prefix: Prefix
@@ -51,19 +51,19 @@ class MessagesAPI:
 
     def __init__(self, script: Sequence[AIMessage | str] | Rule) -> None:
         self.requests: list[Request] = []
-        """All that was asked, the refused requests included."""
+        """All requests, including the refused ones."""
         self._script = script
         self._cache = PromptCache()
         self._thoughts = dict[str, _Thought]()
 
     @property
     def bill(self) -> Bill:
-        """What the answered requests cost."""
+        """The cost of the answered requests."""
         return self._cache.bill
 
     @property
     def transport(self) -> httpx2.MockTransport:
-        """For an HTTP client, synchronous or not."""
+        """The transport for an HTTP client, synchronous or asynchronous."""
         return httpx2.MockTransport(self._respond)
 
     def answer(self, request: Request) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class MessagesAPI:
         return self._script[len(self.bill.charges)]
 
     def _think(self, request: Request, content: Content) -> Content:
-        """The answer with a thinking block at its start, which is bound to the request."""
+        """The answer, starting with a thinking block that is bound to the request."""
         number = len(self._thoughts) + 1
         thought = _Thought(f"Thought {number}.", prefix_of(blocks_of(request)))
         self._thoughts[f"signature-{number}"] = thought

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API refuses in a request by itself: order, pairs, marks."""
+"""Anthropic's rules for a single request: order, pairs, cache marks."""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def check_marks(request: Request) -> None:
 
 
 def check_order(request: Request) -> None:
-    """Refuse messages and blocks in an order, or without a partner, that the API does not take.
+    """Refuse messages and blocks in a wrong order, and calls or results without their partner.
 
     Raises:
         RefusedError: The messages break a rule.
@@ -69,7 +69,7 @@ def _check_texts(path: str, content: str | Content) -> None:
 
 
 def _texts(content: str | Content) -> Iterator[str]:
-    """All texts of a message, those in its tool results included."""
+    """All texts of a message, including those in its tool results."""
     if isinstance(content, str):
         yield content
         return
@@ -93,7 +93,7 @@ def _calls(path: str, content: str | Content, seen: set[str]) -> list[str]:
 
 
 def _results(path: str, content: str | Content) -> Iterator[str]:
-    """The ids that a user message's results name; the results come before all else in it."""
+    """The call ids of a user message's results, which must be its first blocks."""
     blocks = [] if isinstance(content, str) else content
     others = False
     for block in blocks:

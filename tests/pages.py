@@ -1,4 +1,4 @@
-"""What a browser reads of a drawn view."""
+"""What a browser reads from a drawn view."""
 
 from html.parser import HTMLParser
 

@@ -1,6 +1,6 @@
-"""What the provider packages make of messages: the roles and kinds of blocks they would send.
+"""The roles and kinds of blocks that the provider packages would send for messages.
 
-Everything comes from the packages' own code, up to the point where a request would be sent.
+All of it comes from the packages' own code, just before it would send a request.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +18,13 @@ from todo_tools import create_todo_tools
 
 Messages = Sequence[BaseMessage]
 Shape = list[tuple[str, tuple[str, ...]]]
-"""For each message of a payload its role, and the kinds of its blocks."""
+"""The role of each message in a payload, and the kinds of its blocks."""
 
 CLAUDE_ON_BEDROCK = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
 
 class ConverseClient:
-    """Stands in for the client of Bedrock's Converse API: keeps requests and answers each."""
+    """A fake client of Bedrock's Converse API that records requests and answers each."""
 
     def __init__(self, answer: Callable[[], list[dict[str, Any]]]) -> None:
         self.requests: list[dict[str, Any]] = []
@@ -60,13 +60,13 @@ _bedrock = converse_model(_bedrock_client).bind_tools(create_todo_tools())
 
 
 def openai_messages(messages: Messages) -> list[dict[str, Any]]:
-    """The messages as a server with OpenAI's API gets them, and gives them to a template."""
+    """The messages that a server with OpenAI's API gets and passes to a template."""
     payload: dict[str, Any] = _openai._get_request_payload(list(messages))
     return list(payload["messages"])
 
 
 def mistral_messages(messages: Messages) -> list[dict[str, Any]]:
-    """The messages as Mistral's API gets them."""
+    """The messages that Mistral's API gets."""
     return _mistral._create_message_dicts(list(messages), None)[0]
 
 
@@ -124,10 +124,10 @@ def _shape(sent: Sequence[Mapping[str, Any]]) -> Shape:
 
 
 def _kinds(content: Any) -> tuple[str, ...]:
-    """The kinds of a message's blocks in their order; texts count once, where the first one is.
+    """The kinds of a message's blocks in order; all texts count once, at the first one.
 
-    More text in a message that has text is no other order. Text in a message that has none is:
-    Bedrock's Converse API refuses it beside tool results with Llama and Mistral models, and
+    More text in a message that has text does not change the kinds. Text in a message without text
+    does. With Llama and Mistral models, Bedrock's Converse API refuses text next to tool results.
     Anthropic names it as a cause of empty answers.
     """
     if not isinstance(content, list):

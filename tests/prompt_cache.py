@@ -1,7 +1,7 @@
-"""Anthropic's prompt cache and its bill: what a request writes, reads and pays for.
+"""Anthropic's prompt cache: what a request writes and reads, and what it costs.
 
-A request is one row of blocks: its tools, its system prompt, then the blocks of its messages. An
-entry is the whole row up to a block with a `cache_control` mark. Left out of the imitation: the
+A request is one sequence of blocks: its tools, its system prompt, then the blocks of its messages.
+An entry is the whole sequence up to a block with a `cache_control` mark. Not imitated are the
 lifetime of entries and the length below which nothing is cached.
 """
 
@@ -12,15 +12,15 @@ from itertools import pairwise
 from typing import Any
 
 CHARACTERS_PER_TOKEN = 4
-"""A token is counted as so many characters of JSON."""
+"""The number of JSON characters that count as a token."""
 WRITE_PRICE = 1.25
-"""Of a token that is written into the cache, in plain input tokens."""
+"""The price of a token that is written to the cache, in plain input tokens."""
 READ_PRICE = 0.1
-"""Of a token that is read from the cache."""
+"""The price of a token that is read from the cache."""
 OUTPUT_PRICE = 5
-"""Of a token that the model generates."""
+"""The price of a token that the model generates."""
 LOOK_BACK = 20
-"""So many blocks are tried for each mark, the marked one included."""
+"""How many blocks are searched for each mark, including the marked one."""
 
 Request = Mapping[str, Any]
 Prefix = tuple[str, ...]
@@ -31,32 +31,32 @@ class Block:
     """A tool, a part of the system prompt, or a content block of a message."""
 
     path: str
-    """Where it is in the request, as the API names places."""
+    """Its place in the request, as the API names it."""
     role: str
     """`tools`, `system`, or the role of its message."""
     content: Mapping[str, Any]
 
     @property
     def is_marked(self) -> bool:
-        """Whether it carries a mark of its own."""
+        """Whether it has its own mark."""
         return "cache_control" in self.content
 
     @property
     def is_cacheable(self) -> bool:
-        """Whether the mark of a whole request may land on it."""
+        """Whether the mark of the whole request may apply to it."""
         return self.content.get("type") not in ("thinking", "redacted_thinking")
 
     @property
     def key(self) -> str:
-        """What a prefix compares: everything except the mark."""
+        """The content that is compared: everything except the mark."""
         content = {name: value for name, value in self.content.items() if name != "cache_control"}
         return f"{self.role} {json.dumps(content, sort_keys=True)}"
 
 
 def blocks_of(request: Request) -> list[Block]:
-    """Give all blocks of a request in the order in which the API reads them.
+    """Return all blocks of a request in the order in which the API reads them.
 
-    A text given as a string is the same block as the text in a list.
+    A string and a list with one text are the same block.
     """
     blocks = [Block(f"tools.{i}", "tools", tool) for i, tool in enumerate(request.get("tools", []))]
     blocks += _blocks("system", "system", request.get("system", []))
@@ -72,12 +72,12 @@ def _blocks(path: str, role: str, content: str | list[dict[str, Any]]) -> Iterat
 
 
 def prefix_of(blocks: Sequence[Block]) -> Prefix:
-    """What must come back unchanged for these blocks to count as the same."""
+    """The content of the blocks, without their marks."""
     return tuple(block.key for block in blocks)
 
 
 def marks_of(request: Request) -> list[int]:
-    """The positions of the marked blocks, the one that the request's own mark lands on included."""
+    """The positions of the marked blocks, including the block of the request's own mark."""
     blocks = blocks_of(request)
     marks = {i for i, block in enumerate(blocks) if block.is_marked}
     if request.get("cache_control"):
@@ -94,13 +94,13 @@ class Charge:
     read: int
     received: int
     marked: int
-    """Up to the last mark: what the next request of the conversation can read."""
+    """The tokens up to the last mark, which the next request of the conversation can read."""
     is_continued: bool
-    """Whether all that the request before had marked is in this one, unchanged."""
+    """Whether this request contains everything that the last one marked, unchanged."""
 
     @property
     def cost(self) -> float:
-        """In plain input tokens."""
+        """The cost in plain input tokens."""
         written, read = WRITE_PRICE * self.written, READ_PRICE * self.read
         return self.plain + written + read + OUTPUT_PRICE * self.received
 
@@ -113,12 +113,12 @@ class Bill:
 
     @property
     def cost(self) -> float:
-        """Of all requests, in plain input tokens."""
+        """The cost of all requests, in plain input tokens."""
         return sum(charge.cost for charge in self.charges)
 
     @property
     def history_is_read(self) -> bool:
-        """Whether each request reads from the cache all that the one before it had marked."""
+        """Whether each request reads everything from the cache that the one before it marked."""
         return all(
             later.is_continued and later.read >= earlier.marked > 0
             for earlier, later in pairwise(self.charges)
@@ -126,7 +126,7 @@ class Bill:
 
 
 class PromptCache:
-    """The cache of one account, and what its requests were charged."""
+    """The cache of one account, and the charges of its requests."""
 
     def __init__(self) -> None:
         self.bill = Bill()
@@ -134,7 +134,7 @@ class PromptCache:
         self._last_marked: Prefix = ()
 
     def charge(self, request: Request, received: int) -> Charge:
-        """Answer a request from the cache, write its marked prefixes, and put it on the bill."""
+        """Read a request from the cache, write its marked prefixes, and record its charge."""
         blocks = blocks_of(request)
         prefix, marks = prefix_of(blocks), marks_of(request)
         read = max((end for mark in marks for end in self._found(prefix, mark)), default=0)
@@ -165,5 +165,5 @@ def count_tokens(value: object) -> int:
 
 
 def _tokens(blocks: Sequence[Block]) -> int:
-    # Block by block, so that the parts of a request add up to the whole.
+    # Counted block by block, so that the parts of a request add up to the whole.
     return sum(len(block.key) // CHARACTERS_PER_TOKEN for block in blocks)

@@ -1,4 +1,4 @@
-"""A reader of prompts who knows the texts of the messages, and nothing else of the library."""
+"""A reader of prompts that knows only the texts of the messages."""
 
 import re
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ ICONS = {"–": "not_started", "●": "in_progress", "✓": "completed", "✗": 
 CHANGES = {"Started": "in_progress", "Completed": "completed", "Abandoned": "abandoned"}
 
 Read = list[tuple[str, str]]
-"""Each item of a list: its text on one line, and its status. Its place is its index."""
+"""Each item of a list, in order: its text on one line, and its status."""
 
 
 def read_list(prompt: Sequence[BaseMessage]) -> Read:
-    """The todo list as the prompt tells it."""
+    """The todo list according to the prompt."""
     known: Read = []
     for message in prompt:
         text, note, noted = message.text.partition(NOTE)
@@ -42,7 +42,7 @@ def _after_result(known: Read, name: str | None, text: str) -> Read:
         ]
     if first.startswith("Wrote"):
         return [(item, "not_started") for item, _ in known]
-    return known  # nothing was added, or a middleware has cleared the result
+    return known  # nothing was added, or middleware cleared the result
 
 
 def _listed(text: str) -> Read:

@@ -1,4 +1,4 @@
-"""What the tests serve: each way in which a run ends, in a hand-built graph and in an agent."""
+"""Graphs for the server tests: every way in which a run ends, hand-built and as an agent."""
 
 import os
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ def _agent(policy: AutoContinue) -> Graph:
 
 
 async def _block(state: TodoState) -> dict[str, Any]:
-    """Block the event loop, as a server must not; the report names this function."""
+    """Block the event loop, which a server must not do; the report names this function."""
     Path("nowhere").readlink()  # noqa: ASYNC240
     return {}
 
@@ -47,7 +47,7 @@ blocking = StateGraph(TodoState).add_node("block", _block).add_edge(START, "bloc
 
 @asynccontextmanager
 async def saver() -> AsyncIterator[AsyncPostgresSaver]:
-    """The checkpointer that several servers share, named in their `langgraph.json`."""
+    """The checkpointer that several servers share; their `langgraph.json` names it."""
     async with AsyncPostgresSaver.from_conn_string(os.environ["SHARED_POSTGRES"]) as shared:
         await shared.setup()
         yield shared

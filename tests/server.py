@@ -1,4 +1,4 @@
-"""LangGraph's development server, started for a test and ended after it."""
+"""Start LangGraph's development server for a test, and end it afterwards."""
 
 import os
 import re
@@ -29,12 +29,12 @@ class Server(NamedTuple):
 
     @property
     def blocking_calls(self) -> set[str]:
-        """The names of the blocking calls that it has reported."""
+        """The names of the blocking calls that the server has reported."""
         log = (self.directory / "log").read_text(encoding="utf-8")
         return set(re.findall(r"Blocking call to ([\w.]+)", log))
 
     def new_thread(self) -> str:
-        """Make a thread."""
+        """Create a thread."""
         return str(self.client.threads.create()["thread_id"])
 
     def state_of(self, thread: str) -> Any:
@@ -52,7 +52,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def serving(directory: Path, **environment: str) -> Iterator[Server]:
-    """Serve a copy of the checkout, since the server leaves files where it runs.
+    """Serve a copy of the checkout, because the server leaves files in its directory.
 
     The client sends the token of the server, if `environment` has one.
     """
@@ -79,13 +79,13 @@ def serving(directory: Path, **environment: str) -> Iterator[Server]:
             with get_sync_client(url=url, api_key=environment.get("TODO_TOKEN")) as client:
                 yield Server(client, directory, url)
         finally:
-            with suppress(ProcessLookupError):  # it may have refused to start
+            with suppress(ProcessLookupError):  # the server may have failed to start
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
 def offline() -> dict[str, str]:
-    """The environment without variables that would take the server or a graph to the network."""
+    """The environment without variables that would make the server or a graph use the network."""
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""An agent that makes a shelf and is continued once: a run for tests that follow one."""
+"""An agent that builds a shelf and is continued once, for tests of live views."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for todos, operations and what a model may send."""
+"""Hypothesis strategies for todos, operations and a model's arguments."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ operations: st.SearchStrategy[Operation] = st.one_of(
     st.fixed_dictionaries({"op": st.just("merge"), "base": todo_lists, "todos": todo_lists}),
 )
 
-# No larger: LangGraph's serializer cannot store the AI message itself then.
+# LangGraph's serializer cannot store AI messages with larger numbers.
 _integers = st.integers(min_value=-(2**63), max_value=2**63 - 1)
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | _integers | st.floats(allow_nan=False) | st.text(max_size=50),
@@ -54,4 +54,4 @@ edit_calls: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "indices": st.lists(st.integers(-2, 9) | json_values, max_size=5) | json_values,
     },
 )
-"""Calls of the two tools that change a list: some exact, some not."""
+"""Calls of the two tools that change a list, exact and inexact ones."""

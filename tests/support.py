@@ -1,4 +1,4 @@
-"""What several test modules share: short ways to write lists, answers, graphs and checklists."""
+"""Helpers for test modules: short ways to write lists, answers, graphs and checklists."""
 
 import gzip
 import json
@@ -41,29 +41,29 @@ MIXED = [
 
 
 def plan(*texts: str) -> AIMessage:
-    """An answer of a model that writes a new list."""
+    """A model's answer that writes a new list."""
     return turn("", call("write_todos", mode="replace", todos=list(texts)))
 
 
 def edit(action: str, *indices: int) -> AIMessage:
-    """An answer of a model that starts, completes or abandons items."""
+    """A model's answer that starts, completes or abandons items."""
     return turn("", call("edit_todos", action=action, indices=list(indices)))
 
 
 def checklist(*steps: str) -> str:
-    """A user's message: open steps as Markdown."""
+    """A user message with open steps in Markdown."""
     return "\n".join(f"- [ ] {step}" for step in steps)
 
 
 def write_checklist(*steps: str) -> str:
-    """The path of a checklist in the current directory, for the programs to read."""
+    """Write a checklist to the current directory, and return its path."""
     path = Path("PLAN.md")
     path.write_text(checklist(*steps), encoding="utf-8")
     return str(path)
 
 
 def tool_graph(tools: Sequence[BaseTool], state: Any = TodoState) -> Graph:
-    """A graph that runs the tool calls of the last message and nothing else."""
+    """A graph that only runs the tool calls of the last message."""
     builder = StateGraph(state)
     builder.add_node("tools", ToolNode(list(tools)))
     builder.add_edge(START, "tools")
@@ -76,13 +76,13 @@ def results_in(values: Mapping[str, Any]) -> list[ToolMessage]:
 
 
 def loop_of(graph: Graph, config: RunnableConfig) -> dict[str, Any]:
-    """The counters and the outcome that the loop has stored in a thread."""
+    """The counters and the outcome that the loop stored in a thread."""
     loop: dict[str, Any] = graph.get_state(config).values["todo_loop"]
     return loop
 
 
 def recorded_scenarios() -> list[dict[str, Any]]:
-    """The traces of the reference; `tests/traces/README.md` gives their format."""
+    """The recorded traces of the reference; see `tests/traces/README.md` for their format."""
     path = ROOT / "tests" / "traces" / "til_done_traces.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

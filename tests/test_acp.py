@@ -58,7 +58,7 @@ def agent(todos_format: TodosFormat) -> Any:
 
 
 async def plans_of(module: Any, served: Any) -> list[list[tuple[str, str]]]:
-    """The plans that a client is sent during one prompt, without what it is sent twice."""
+    """The plans that a client gets during one prompt, without repetitions."""
     bridge, client = module.AgentServerACP(lambda _: served), Client()
     bridge.on_connect(client)
     session = await bridge.new_session(cwd=str(ROOT), mcp_servers=[])
@@ -86,7 +86,7 @@ async def test_without_it_a_run_fails() -> None:
 async def test_the_patch_of_the_documentation_needs_no_adapter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It fits the installed version, and sends nothing but the lists of the state."""
+    """The patch fits the installed version, and sends exactly the lists of the state."""
     patched = ModuleType("patched")
     patched.__package__ = server.__package__
     monkeypatch.setitem(sys.modules, patched.__name__, patched)

@@ -1,4 +1,4 @@
-"""What the tools answer: the specification's examples, its errors, and malformed arguments."""
+"""The results of the tools: the specification's examples, its errors, malformed arguments."""
 
 import json
 from typing import Any
@@ -44,7 +44,7 @@ class TestWrite:
         assert dict(result.details) == {"action": "write", "todos": items("a", "b")}
 
     def test_append_answers_with_the_whole_list(self) -> None:
-        """The items that were there keep their place."""
+        """The existing items keep their place."""
         result = write("append", [{"text": "Write unit tests"}])
         assert result.content.startswith("Appended 1 item(s)\n\n")
         assert result.todos == [*THREE, *items("Write unit tests")]
@@ -291,12 +291,12 @@ class TestLeniency:
             '[{"content": "a"}, {"text": "b", "content": "c"}]',
         ],
     )
-    def test_todos_are_understood_in_every_plain_form(self, todos: Any) -> None:
+    def test_todos_are_accepted_in_every_clear_form(self, todos: Any) -> None:
         """A JSON string, bare strings and superfluous fields mean the same list."""
         assert write("replace", todos).todos == items("a", "b")
 
     @pytest.mark.parametrize("indices", [[0, 2], "[0, 2]", ["0", " 2 "], [0.0, 2.0], '["0", 2]'])
-    def test_indices_are_understood_in_every_plain_form(self, indices: Any) -> None:
+    def test_indices_are_accepted_in_every_clear_form(self, indices: Any) -> None:
         """Numeric strings, whole floats and a JSON string mean the same indices."""
         assert edit("start", indices).content.startswith("Started [0, 2]\n")
 
@@ -353,7 +353,7 @@ class TestLeniency:
         assert str(CallError("no such note", "unknown")) == "no such note"
 
     def test_many_long_indices_are_not_all_named(self) -> None:
-        """As many as a call may have, of as many digits as an index may have."""
+        """The call has as many indices, with as many digits, as are allowed."""
         result = edit("start", [10**9 - at for at in range(50)])
         assert result.content == (
             "Error: indices [1000000000, 999999999, 999999998, 999999997, 999999996] and 45 more "

@@ -1,7 +1,7 @@
-"""Real `ChatAnthropic` agents against an API that refuses changed histories and bills its cache.
+"""Real `ChatAnthropic` agents with an API that refuses changed histories and bills its cache.
 
-A refused request raises `anthropic.BadRequestError` out of the run. So each test that ends shows
-that every prompt began with all that had been sent before it.
+A refused request raises `anthropic.BadRequestError` from the run. So each test that passes shows
+that every prompt began with the whole prompt before it.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ Script = Sequence[AIMessage | str]
 
 CACHE = {"cache_control": {"type": "ephemeral"}}
 WAITS = AutoContinue(max_in_a_row=0)
-"""The agent is not sent back to work, so that the user can speak while items remain."""
+"""Without a loop, so that the user can speak while items remain."""
 
 
 def says(text: str, **values: Any) -> dict[str, Any]:
-    """An input: what the user says, and values for other channels."""
+    """An input: the user's message, and values for other channels."""
     return {"messages": [("user", text)], **values}
 
 
@@ -46,7 +46,7 @@ BEGIN = says("Do a and b.")
 
 @tool
 def work() -> str:
-    """Do some work."""
+    """Do a piece of work."""
     return "The result of the work. " * 20
 
 
@@ -67,7 +67,7 @@ class Kind:
     """A way to build an agent with the pack."""
 
     build: Callable[..., Any]
-    """From the model, a policy and the tools that need approval to a compiled graph."""
+    """A function from the model, a policy and the tools that need approval to a compiled graph."""
     model_options: Any = None
     is_cached: bool = False
 
@@ -93,7 +93,7 @@ def cached_agent(model: BaseChatModel, policy: AutoContinue, approved: dict[str,
 
 
 def deep_agent(model: BaseChatModel, policy: AutoContinue, approved: dict[str, bool]) -> Any:
-    """deepagents' default stack, which caches prompts by itself."""
+    """The default stack of deepagents, which caches prompts by itself."""
     return create_deep_agent(
         model,
         [work],
@@ -155,7 +155,7 @@ class Talk:
             await self._graph.aupdate_state(self._config, {"todos": todos})
 
     def check(self) -> None:
-        """The whole script was said, and where there is a cache the history came from it."""
+        """The whole script was used, and if there is a cache, the history was read from it."""
         assert len(self.api.bill.charges) == len(self.api.requests) == len(self._script)
         if self._is_cached:
             assert self.api.bill.history_is_read
@@ -188,7 +188,7 @@ with_middleware = pytest.mark.parametrize("start", WITH_MIDDLEWARE, indirect=Tru
 
 class TestRuns:
     async def test_a_list_is_written_and_worked_through(self, start: Start) -> None:
-        """Todo calls are made together with the calls of the work, several in a turn."""
+        """Todo calls are made together with working calls, several in a turn."""
         talk = start(
             turn("", writes("a", "b"), edits("start", 0), works()),
             turn("", works(), works()),
@@ -200,7 +200,7 @@ class TestRuns:
         talk.check()
 
     async def test_a_list_is_seeded_with_the_input(self, start: Start) -> None:
-        """The model learns of it from the prompt alone."""
+        """The model learns of it only from the prompt."""
         talk = start(
             turn("", edits("start", 0), works()),
             turn("", edits("complete", 0), works()),
@@ -211,7 +211,7 @@ class TestRuns:
         talk.check()
 
     async def test_an_agent_that_stops_early_is_continued(self, start: Start) -> None:
-        """Once without any progress in between, and once after some."""
+        """It is continued once without progress, and once after some progress."""
         talk = start(
             turn("", writes("a", "b")),
             "This is my plan.",
@@ -225,7 +225,7 @@ class TestRuns:
         talk.check()
 
     async def test_calls_are_refused(self, start: Start) -> None:
-        """Alone in a turn, and between calls that are accepted."""
+        """A refused call may be alone in its turn, or between accepted calls."""
         talk = start(
             turn("", edits("start", 0)),
             turn("", writes("a", "b"), edits("complete", 7), edits("start", 0)),
@@ -251,7 +251,7 @@ class TestRuns:
         talk.check()
 
     async def test_an_agent_works_for_long_without_touching_its_list(self, start: Start) -> None:
-        """Whatever it is reminded of stays where it was said."""
+        """Every reminder stays at its place in the history."""
         talk = start(
             turn("", writes("a", "b"), edits("start", 0)),
             *(turn("", works()) for _ in range(24)),
@@ -264,7 +264,7 @@ class TestRuns:
 
 class TestSeveralRuns:
     async def test_the_user_speaks_while_items_remain(self, start: Start) -> None:
-        """And goes on speaking when the list is finished."""
+        """The user also speaks after the list is finished."""
         talk = start(
             turn("", writes("a", "b")),
             "Shall I?",
@@ -282,7 +282,7 @@ class TestSeveralRuns:
         talk.check()
 
     async def test_a_list_is_seeded_with_a_later_input(self, start: Start) -> None:
-        """In the middle of a conversation that had no list."""
+        """The conversation had no list before."""
         talk = start(
             turn("", works()),
             "Here it is.",
@@ -295,7 +295,7 @@ class TestSeveralRuns:
         talk.check()
 
     async def test_a_list_is_edited_between_two_runs(self, start: Start) -> None:
-        """The next run begins with another list than the model wrote."""
+        """The next run starts with a list that the model did not write."""
         talk = start(
             turn("", writes("a", "b")),
             "Shall I?",
@@ -310,7 +310,7 @@ class TestSeveralRuns:
         talk.check()
 
     async def test_a_paused_run_is_resumed(self, start: Start) -> None:
-        """Before each step of the tools, without a new message."""
+        """The run pauses before each step of the tools, and resumes without a new message."""
         talk = start(
             turn("", writes("a", "b"), works()),
             turn("", edits("complete", 0), works()),
@@ -322,8 +322,8 @@ class TestSeveralRuns:
             await talk.send(None, interrupt_before=["tools"])
         talk.check()
 
-    async def test_a_paused_run_is_given_up_for_a_new_message(self, start: Start) -> None:
-        """Its calls never get a result of their own."""
+    async def test_a_paused_run_is_abandoned_for_a_new_message(self, start: Start) -> None:
+        """Its calls never get their own results."""
         talk = start(
             turn("", writes("a", "b")),
             turn("", edits("start", 0), works()),
@@ -340,7 +340,7 @@ class TestSeveralRuns:
     async def test_a_person_is_asked_before_a_continuation(
         self, start: Start, answer: bool | str
     ) -> None:
-        """And agrees, or says something else."""
+        """The person agrees, or sends a message."""
         talk = start(
             turn("", writes("a", "b")),
             "This is my plan.",
@@ -370,11 +370,11 @@ DECISIONS: dict[str, dict[str, Any]] = {
 
 @with_middleware
 class TestPauses:
-    """What needs a middleware, or an edit in the middle of a tool loop."""
+    """Cases that need a middleware, or an edit in the middle of a tool loop."""
 
     @pytest.mark.parametrize("decision", DECISIONS)
     async def test_a_call_waits_for_a_person(self, start: Start, decision: str) -> None:
-        """Between a call that needs nobody and one that is approved."""
+        """It is between a call that needs no approval and one that is approved."""
         talk = start(
             turn("", writes("a", "b")),
             turn("", works(), writes("x", mode="append"), edits("start", 0)),
@@ -392,7 +392,7 @@ class TestPauses:
 
     @pytest.mark.parametrize("calls", ["of the list", "of the work"])
     async def test_a_list_is_edited_while_a_run_is_paused(self, start: Start, calls: str) -> None:
-        """The tools that run next find another list than the model saw."""
+        """The next tools find a list that the model did not see."""
         talk = start(
             turn("", writes("a", "b")),
             turn("", edits("start", 0) if calls == "of the list" else works()),
@@ -408,7 +408,7 @@ class TestPauses:
 
 
 def test_a_block_at_the_end_of_each_prompt_is_refused(config: RunnableConfig) -> None:
-    """With the third request: this is what the tests above would show of such a view."""
+    """The third request fails; so the tests above would detect such a view."""
 
     def live_block(state: Any) -> list[AnyMessage]:
         todos = state.get("todos")

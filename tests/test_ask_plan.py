@@ -24,7 +24,7 @@ NOBODY = "rejected: nobody could be asked: there is no terminal, and --yes was n
 
 @pytest.fixture(autouse=True)
 def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test in a directory of its own, since programs write where they are run."""
+    """Run each test in a new directory, because programs write to the current one."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -40,7 +40,7 @@ def editor(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
 
 class TestQuestion:
     def test_the_whole_list_is_shown_as_it_would_be(self) -> None:
-        """A plan that only adds items is shown with those that there are."""
+        """A plan that only adds items is shown together with the existing items."""
         lines = call_rows(proposed("b\x1b[2J", mode="append"), items("a"))
         assert [str(line) for line in lines] == [
             "",
@@ -49,13 +49,13 @@ class TestQuestion:
             "    – [1] b␛[2J",  # noqa: RUF001
         ]
 
-    def test_a_plan_that_the_tool_would_refuse_is_shown_as_it_is(self) -> None:
+    def test_a_plan_that_the_tool_would_refuse_is_shown_unchanged(self) -> None:
         action = {"name": "write_todos", "args": {"mode": "replace", "todos": 7}}
         shown = [str(line) for line in call_rows(action)]
         assert shown[2:] == ["    mode: replace", "    todos: 7"]
 
     def test_only_a_plan_can_be_edited(self) -> None:
-        """Of another call, the word is the reason of a rejection."""
+        """For other calls, `edit` is the reason for a rejection."""
         command = {"name": "execute", "args": {"command": "ls"}}
         assert "edit" not in question_about(command)
         assert answer_about(command, "edit") == Answer(approved=False, reason="edit")
@@ -101,7 +101,7 @@ class TestEditing:
             ("'", "No closing quotation"),
         ],
     )
-    def test_what_changes_nothing_is_said_in_one_line(
+    def test_an_edit_that_fails_is_reported_in_one_line(
         self, command: str, reason: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         editor(monkeypatch, command)
@@ -124,7 +124,7 @@ class TestProgram:
     def test_without_a_terminal_the_plan_is_rejected(
         self, capsys: pytest.CaptureFixture[str], tmp_path: Path
     ) -> None:
-        """The list is not written before, and nothing is done."""
+        """The list is not written, and no work is done."""
         assert main([write_checklist("One: `touch one`"), *ASKED]) == 1
         shown = capsys.readouterr().out
         assert NOBODY in shown
@@ -182,8 +182,8 @@ class TestTerminal:
         children.append(child)
         return child
 
-    def test_an_edited_plan_is_what_is_done(self, children: list[Any], tmp_path: Path) -> None:
-        """Its calls are asked about as well."""
+    def test_the_edited_plan_is_carried_out(self, children: list[Any], tmp_path: Path) -> None:
+        """The program also asks about the plan's calls."""
         child = self.start(children, write_checklist("One: `touch two`"), *ASKED)
         child.expect_exact("? write_todos\r\n    – [0] One: `touch two`\r\n")  # noqa: RUF001
         child.expect_exact(QUESTION)

@@ -1,4 +1,4 @@
-"""Background tasks: whose they are, how many there may be, and when they end."""
+"""Background tasks: their threads, their limit, and their end."""
 
 import os
 import signal
@@ -44,10 +44,10 @@ def id_in(started: str) -> str:
 
 class TestThreads:
     @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_a_thread_sees_its_own_tasks_alone(
+    async def test_a_thread_sees_only_its_own_tasks(
         self, form: str, tasks: BackgroundTasks, tmp_path: Path
     ) -> None:
-        """It neither lists those of another thread nor fetches their output."""
+        """It cannot list the tasks of another thread or fetch their output."""
 
         async def use(thread: str, made: Any) -> str:
             model = ScriptedChatModel(script=[turn("", made), "Done."])
@@ -69,7 +69,7 @@ class TestThreads:
         assert await use("one", fetch) == f"{tmp_path}\nstill running"
 
     def test_without_a_thread_the_tasks_are_those_without_one(self, tasks: BackgroundTasks) -> None:
-        """As outside of a graph."""
+        """A call outside a graph has no thread."""
         mine = id_in(tasks.start("true"))
         other = id_in(tasks.start("true", "a thread"))
         assert mine in tasks.show()
@@ -81,8 +81,8 @@ class TestThreads:
 
 
 class TestTheLimit:
-    def test_parallel_starts_do_not_pass_it(self, tmp_path: Path) -> None:
-        """Exactly as many run as may, and the others are refused."""
+    def test_parallel_starts_do_not_exceed_it(self, tmp_path: Path) -> None:
+        """Exactly as many tasks run as are allowed, and the others are refused."""
         together = threading.Barrier(8)
 
         def start(few: BackgroundTasks) -> str:
@@ -109,10 +109,10 @@ class TestTheLimit:
 
 
 class TestTheirEnd:
-    def test_they_go_on_after_the_call(
+    def test_they_continue_after_the_call(
         self, tasks: BackgroundTasks, lifeline: Lifeline, tmp_path: Path
     ) -> None:
-        """And after the run that has started them."""
+        """They also continue after the run that started them."""
         command = f"{BEGIN}; sleep 60"
         script: list[Any] = [turn("", call("run_in_background", command=command)), "Done."]
         agent = build_coding_agent(
@@ -127,7 +127,7 @@ class TestTheirEnd:
     def test_what_a_task_left_in_the_background_ends_with_it(
         self, tasks: BackgroundTasks, lifeline: Lifeline
     ) -> None:
-        """With its output closed, too."""
+        """This works even if the child has closed its output."""
         tasks.start(f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &)")
         assert lifeline.begins()
         assert lifeline.ends()
@@ -135,7 +135,7 @@ class TestTheirEnd:
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM", "SIGKILL"])
     def test_they_end_with_the_program(self, name: str, lifeline: Lifeline, tmp_path: Path) -> None:
-        """Whatever ends it."""
+        """This holds for every way in which the program ends."""
         program = (
             "import signal; from pathlib import Path\n"
             "from graphs.tools.background import BackgroundTasks\n"
@@ -157,7 +157,7 @@ class TestTheirEnd:
 
 
 def test_every_parameter_of_every_tool_is_described(tasks: BackgroundTasks, tmp_path: Path) -> None:
-    """The model reads what to pass, and sees nothing that it cannot pass."""
+    """The model reads what to pass, and sees no parameter that it cannot pass."""
     tools = [*tasks.tools, shell_tool(tmp_path)]
     described = {
         (tool.name, name): "description" in schema

@@ -74,7 +74,7 @@ class TestMarked:
         assert marked(prompts) == pytest.approx(250 + 20 + 125)
 
     def test_no_entry_is_found_where_no_mark_was(self) -> None:
-        """A block that takes the mark and then vanishes leaves nothing to read."""
+        """If the marked block vanishes from the next prompt, nothing can be read."""
         prompts = [Prompt((A, B, D), marks=(2,)), Prompt((A, B, C, D), marks=(3,))]
         assert marked(prompts) == pytest.approx(375 + 500)
 
@@ -122,7 +122,7 @@ class TestEveryRun:
 
     @given(GROWTH)
     def test_a_prompt_that_only_grows_pays_once_for_each_token(self, growth: list[int]) -> None:
-        """The rest is read: this is what an append-only prompt costs, to the token."""
+        """The rest is read from the cache; this is the exact cost of an append-only prompt."""
         sizes = [sum(growth[: nth + 1]) for nth in range(len(growth))]
         prompts = [Prompt(blocks(size), marks=(size - 1,)) for size in sizes]
         new, read = 100 * sizes[-1], 100 * sum(sizes[:-1])
@@ -193,7 +193,7 @@ class TestRuns:
     def test_the_same_work_is_done_with_every_list_and_without(
         self, kind: ListKind, style: Style
     ) -> None:
-        """The same calls, the same results, the same answer."""
+        """The calls, the results and the answer are the same."""
         without = run_work(CASE, style, NO_LIST).messages
         messages = run_work(CASE, style, kind).messages
         assert len(work_of(without)) == CASE.items * CASE.calls
@@ -213,7 +213,7 @@ class TestRuns:
     def test_a_list_takes_as_many_more_turns_as_its_style_says(
         self, style: Style, more: int
     ) -> None:
-        """Three items: the last completion; a change for each and the last; all of them apart."""
+        """With three items, a style adds one turn, four turns or seven turns."""
         without = script(CASE, style, NO_LIST.calls)
         assert len(without) == CASE.items * CASE.calls + 1
         for kind in LISTS:
@@ -263,7 +263,7 @@ def compared(added: float, styles: tuple[str, ...] = STYLES) -> Comparison:
 
 
 def results(added: float) -> Results:
-    """What the benchmark would measure if the pack added the same share everywhere."""
+    """The results of the benchmark if the pack added the same share everywhere."""
     stored = Stored(size=100, cpu=1, peak=1, load=1, fork=1)
     delta = replace(stored, size=round(100 * (0.5 + added)))
     sizes = {variant.name: delta if variant == DELTA else stored for variant in VARIANTS}
@@ -278,7 +278,7 @@ def results(added: float) -> Results:
 
 class TestGoals:
     def test_a_list_that_costs_nothing_meets_all_but_the_savings_in_planning(self) -> None:
-        """It would have to cost less than no list to save twenty times."""
+        """To save twenty times, it would have to cost less than no list."""
         missed = [goal.text for goal in goals(results(0)) if not goal.met]
         assert missed
         assert all("100 planned items" in text for text in missed)

@@ -1,4 +1,4 @@
-"""The border: what users may import, what they may not, and who imports what."""
+"""The border: which names users may import, and which modules import which."""
 
 import ast
 import json
@@ -142,7 +142,7 @@ PUBLIC = {
         "turn_calls",
     ],
 }
-"""Every name that a user may import. A change here is a change for every user."""
+"""Every name that a user may import. A change here affects every user."""
 
 PURE = {
     "_todos",
@@ -190,7 +190,7 @@ def defined(tree: ast.Module) -> Iterator[str]:
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
-    """Each module that is imported, with the name taken from it."""
+    """Each imported module, with the name that is imported from it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield from ((node.module or "", alias.name) for alias in node.names)
@@ -199,7 +199,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
 
 
 class TestPublicNames:
-    def test_they_are_these(self) -> None:
+    def test_the_exported_names_are_these(self) -> None:
         """Each public module has a literal, sorted `__all__`."""
         found = {name: exported(tree) for name, tree in modules().items() if is_public(name)}
         assert found == PUBLIC
@@ -215,7 +215,7 @@ class TestPublicNames:
                 assert hidden <= set(PUBLIC[name]), name
 
     def test_they_exist(self) -> None:
-        """An export that is missing would be found by the first user."""
+        """Otherwise the first user would find a missing export."""
         for name, names in PUBLIC.items():
             module = __import__(name, fromlist=["__all__"])
             assert [each for each in names if not hasattr(module, each)] == []
@@ -256,7 +256,7 @@ class TestDirection:
                 assert not [module for module, _ in imports(tree) if module.startswith("lang")]
 
     def test_there_is_no_import_cycle(self) -> None:
-        """Every module can be read after those that it imports."""
+        """The modules have an order in which each comes after those that it imports."""
         trees = modules()
         needed = {name: set(_own_imports(tree, trees)) for name, tree in trees.items()}
         needed = {name: wanted - {name} for name, wanted in needed.items()}
@@ -301,7 +301,7 @@ NEW_TOOL = """    "clear_todos": TodoTool(
 
 
 class Copy:
-    """A copy of the library in a directory of its own, to be changed."""
+    """A copy of the library in a new directory, which a test may change."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -320,7 +320,7 @@ class Copy:
         )
 
     def add_status(self, row: str) -> None:
-        self.edit("_todos.py", '"abandoned"]\n"""What', '"abandoned", "blocked"]\n"""What')
+        self.edit("_todos.py", '"completed", "abandoned"]', '"completed", "abandoned", "blocked"]')
         self.edit("_todos.py", "}\n\n\ndef require_rows", f"{row}}}\n\n\ndef require_rows")
 
     def add_tool(self, record: str) -> None:
@@ -373,7 +373,7 @@ assert str(show_call("clear_todos", {})) == "clear_todos"
 @pytest.mark.slow
 class TestOnePlace:
     def test_a_status_is_added_by_one_row(self, tmp_path: Path) -> None:
-        """Tools, texts, loop, clients and rendering know it from its row."""
+        """Tools, texts, loop, clients and rendering all read its row."""
         copy = Copy(tmp_path)
         copy.add_status(NEW_STATUS)
         run = copy.run(TRY_STATUS)
@@ -392,7 +392,7 @@ class TestOnePlace:
         )
 
     def test_a_forgotten_row_is_an_error_at_import(self, tmp_path: Path) -> None:
-        """A status has a name and a row, or it is none."""
+        """Every status needs both a name and a row."""
         copy = Copy(tmp_path)
         copy.add_status("")
         assert (
@@ -401,7 +401,7 @@ class TestOnePlace:
         )
 
     def test_a_tool_is_added_by_one_record(self, tmp_path: Path) -> None:
-        """It is built, answers, changes the list and is shown by its record."""
+        """Its record is enough to build it, answer calls, change the list and show results."""
         copy = Copy(tmp_path)
         copy.add_tool(NEW_TOOL)
         run = copy.run(TRY_TOOL)

@@ -1,4 +1,4 @@
-"""What a provider's package marks for its prompt cache is unchanged in the next request."""
+"""The blocks that a provider's package marks for its cache are unchanged in the next request."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ NOVA = "us.amazon.nova-pro-v1:0"
 
 
 def work() -> list[AIMessage]:
-    """Two runs: a plan, work beside todo calls, a refused call, stops that come too early."""
+    """Two runs: a plan, work together with todo calls, a refused call, early stops."""
     return [
         turn("", call("write_todos", mode="replace", todos=["a", "b"]), call("look", path="a")),
         turn("", call("edit_todos", action="start", indices=[0]), call("look", path="b")),
@@ -111,7 +111,7 @@ def _converse_blocks(answer: AIMessage) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Sent:
-    """A request as a provider's cache sees it."""
+    """A request from the view of a provider's cache."""
 
     blocks: list[str]
     """Tools, system prompt and messages, block by block, without marks."""
@@ -136,7 +136,7 @@ def sent(request: Mapping[str, Any]) -> Sent:
 
 
 def _blocks(request: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """In the order in which caches read them."""
+    """Return the blocks in the order in which caches read them."""
     tools = request.get("toolConfig", request)["tools"]
     yield from (("tools", tool) for tool in tools)
     yield from (("system", block) for block in _listed(request["system"]))
@@ -159,7 +159,7 @@ def in_create_agent(model: Any, caching: Any) -> Any:
 
 
 def in_deepagents(model: Any) -> Any:
-    """The default stack, which brings the caching middleware along."""
+    """The default stack, which includes the caching middleware."""
     return create_deep_agent(
         model,
         [look],
@@ -206,7 +206,7 @@ MARK_THE_NEWEST = [
     anthropic_in_deepagents,
     converse_in_deepagents,
 ]
-"""With Nova no message that has tool calls or results is marked."""
+"""With Nova, no message with tool calls or results is marked."""
 
 
 def requests_of(build: Callable[[], tuple[Any, Requests]], config: RunnableConfig) -> list[Sent]:
@@ -224,7 +224,7 @@ def requests_of(build: Callable[[], tuple[Any, Requests]], config: RunnableConfi
 def test_what_is_marked_is_sent_again_unchanged(
     build: Callable[[], tuple[Any, Requests]], config: RunnableConfig
 ) -> None:
-    """So that the next request finds it in the cache."""
+    """The next request therefore finds it in the cache."""
     for earlier, later in pairwise(requests_of(build, config)):
         end = max(earlier.marked) + 1
         assert later.blocks[:end] == earlier.blocks[:end]
@@ -234,6 +234,6 @@ def test_what_is_marked_is_sent_again_unchanged(
 def test_the_newest_block_is_marked(
     build: Callable[[], tuple[Any, Requests]], config: RunnableConfig
 ) -> None:
-    """Nothing of a prompt is outside the cache."""
+    """The whole prompt is in the cache."""
     for request in requests_of(build, config):
         assert max(request.marked) == len(request.blocks) - 1

@@ -1,4 +1,4 @@
-"""The campaigns: short runs violate nothing, and each finds a defect that is planted."""
+"""The campaigns: short runs find no violation, and each campaign finds a planted defect."""
 
 import sqlite3
 from collections.abc import Callable
@@ -42,7 +42,7 @@ SLOW = [
 
 @pytest.fixture(autouse=True)
 def few_examples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the cases short."""
+    """Shorten the cases."""
     monkeypatch.setattr("campaigns.cases.EXAMPLES", 20)
     monkeypatch.setattr("campaigns.cases.PHASES", (Phase.generate,))
 
@@ -75,7 +75,7 @@ class TestPlantedDefects:
     def test_a_state_that_loses_items_is_found(
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The tools answer rightly, and the channel stores something else."""
+        """The tools return the right list, but the channel stores another one."""
 
         def forgetful(todos: list[TodoItem], operation: Any) -> list[TodoItem]:
             return apply(todos, operation)[:-1]
@@ -86,7 +86,7 @@ class TestPlantedDefects:
     def test_a_step_that_is_done_twice_is_found(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The thread is begun again instead of being resumed."""
+        """The thread starts again instead of being resumed."""
         lose = RuntimeError("the power is gone")
 
         def moment(_: object) -> None:
@@ -106,7 +106,7 @@ class TestPlantedDefects:
             Job(job.variant, job.durability, job.address, job.folder).check_finish()
 
     def test_an_error_that_is_swallowed_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The run ends as if all was stored."""
+        """The run ends as if everything was stored."""
         for name in ("put", "put_writes"):
             write = getattr(SqliteSaver, name)
 
@@ -142,7 +142,7 @@ class TestPlantedDefects:
     def test_a_text_that_acts_is_found(
         self, trial: Trial, function: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What makes texts harmless does nothing."""
+        """The function that escapes texts is disabled."""
         monkeypatch.setattr(f"todo_tools.{function}", str)
         assert tried(trial).violated
 
@@ -157,7 +157,7 @@ class TestPlantedDefects:
 
 class TestRunning:
     def test_a_case_is_repeated_by_its_seed_and_number(self) -> None:
-        """Its chance does not depend on the cases before it."""
+        """Its random choices do not depend on earlier cases."""
         drawn: list[float] = []
         draw: Callable[[Case], object] = lambda case: drawn.append(case.random.random())  # noqa: E731
         run_trial("campaign", draw, 7, count=3)
@@ -174,7 +174,7 @@ class TestRunning:
 
     def test_one_case_runs_alone(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--seed", "1", "--case", "full_disk:0"]) == 0
-        assert capsys.readouterr().out == "seed 1\nnothing was violated\n"
+        assert capsys.readouterr().out == "seed 1\nno promise was violated\n"
 
     @pytest.mark.parametrize("case", ["nothing:1", "full_disk", "full_disk:x"])
     def test_an_unknown_case_is_refused(self, case: str) -> None:
@@ -190,13 +190,13 @@ class TestRunning:
         assert file.read_text() in capsys.readouterr().out
 
     def test_the_summary_names_the_first_violation(self) -> None:
-        """It can be repeated by the seed and the case."""
+        """The seed and the case are enough to repeat it."""
         score = Score("kills", "sqlite_writes", 7, 1_200, 1, 3.2, "sqlite_writes:3: KeyError: 'x'")
         text = summary([score], "python -m campaigns", 60)
         assert "| kills | sqlite writes | 1,200 | 1 | 3 |" in text
         assert "- `--seed 7 --case sqlite_writes:3: KeyError: 'x'`" in text
 
     def test_the_names_of_the_trials_are_unique(self) -> None:
-        """A case is named by its trial alone."""
+        """The name of a case has only its trial."""
         names = [trial.__name__ for trials in CAMPAIGNS.values() for trial in trials]
         assert len(set(names)) == len(names)

@@ -1,4 +1,4 @@
-"""The chat: what its lines mean, how its thread moves, and the program in a terminal."""
+"""The chat: its lines, its thread, and the program in a terminal."""
 
 import os
 import re
@@ -82,7 +82,7 @@ class TestLines:
         ],
     )
     def test_a_line_is_a_message_or_a_command(self, line: str, meaning: object) -> None:
-        """Only what begins with a slash is a command."""
+        """Only a line that begins with a slash is a command."""
         assert read_line(line) == meaning
 
     @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ class TestLines:
             ("/switch ²", "N must be a whole number in /switch N"),
         ],
     )
-    def test_what_is_no_command_is_refused_in_one_line(self, line: str, reason: str) -> None:
-        """The line names the valid forms, and control characters of the input are escaped."""
+    def test_an_invalid_command_is_refused_in_one_line(self, line: str, reason: str) -> None:
+        """The error names the valid forms, and escapes control characters."""
         with pytest.raises(CommandError, match=re.escape(reason)):
             read_line(line)
 
@@ -183,14 +183,14 @@ class TestBranches:
         assert names(tips(TREE).values()) == ["c", "d", "e"]
         assert current_branch(TREE) == 3
 
-    def test_moments_are_the_checkpoints_on_the_way_to_the_newest(self) -> None:
+    def test_moments_are_the_checkpoints_that_lead_to_the_newest(self) -> None:
         """They are in order, and other branches are left out."""
         assert names(moments(TREE)) == ["a", "b", "e"]
         assert moments([]) == []
 
     @given(history=threads)
     def test_a_branch_keeps_its_number(self, history: list[StateSnapshot]) -> None:
-        """Later checkpoints change no number, and each branch has one tip."""
+        """Later checkpoints do not change it, and each branch has one tip."""
         numbers = branch_numbers(history)
         for count in range(len(history)):
             earlier = branch_numbers(history[count:])
@@ -200,7 +200,7 @@ class TestBranches:
         assert set(names(tips(history).values())) == set(names(history)) - above
 
     def test_each_branch_is_shown_with_its_own_list(self) -> None:
-        """The current branch is marked, and no text can pass for another line."""
+        """The current branch is marked, and no text can forge another line."""
         assert str(branches_view(TREE)).splitlines() == [
             "   1  ✓ Done (1 item)",
             "      ✓ [0] c",
@@ -240,12 +240,12 @@ class TestBranches:
             "   5  stopped: no_todos",
         ]
 
-    def test_threads_are_shown_with_what_was_first_asked(self) -> None:
+    def test_threads_are_shown_with_the_first_message(self) -> None:
         shown = threads_view([checkpoint("a", None, messages=[HumanMessage("Go\nnow")])])
         assert str(shown).endswith("  t  No todos Go␊now")
 
     def test_a_thread_is_shown_with_its_time(self) -> None:
-        """It is that of its newest checkpoint, on the clock of this machine."""
+        """It is the local time of the newest checkpoint."""
         at = checkpoint("a", None)._replace(created_at="2026-11-22T12:00:00+00:00")
         local = datetime(2026, 11, 22, 12, tzinfo=UTC).astimezone()
         assert str(threads_view([at])).startswith(f"  {local:%Y-%m-%d %H:%M}  t  No todos")
@@ -260,7 +260,7 @@ class TestBranches:
             "      📋 1/2",
         ]
 
-    def test_the_last_exchange_is_what_was_said_last(self) -> None:
+    def test_the_last_exchange_is_the_last_message_and_its_answer(self) -> None:
         said = [HumanMessage("One"), AIMessage("1"), HumanMessage("Two"), AIMessage("2")]
         shown = [str(each) for each in last_exchange({"messages": said})]
         assert shown == ["› Two", "💬 2"]  # noqa: RUF001
@@ -326,7 +326,7 @@ class TestMoving:
         assert current_branch(history) == 1
         assert tips(history)[2].values["todos"] == items("b", status="abandoned")
 
-    async def test_one_can_go_back_to_every_moment(self) -> None:
+    async def test_the_user_can_go_back_to_every_moment(self) -> None:
         """The next step there is the same, and the thread still knows its directory."""
         thread = self.thread()
         await self.say(thread, "Begin.")
@@ -342,13 +342,13 @@ class TestMoving:
                 assert now.next == moment.next
             await thread.switch(end)
 
-    async def test_a_thread_can_begin_with_a_list_of_the_users(self) -> None:
+    async def test_a_thread_can_start_with_the_users_own_list(self) -> None:
         thread = self.thread()
         await thread.replace_todos(items("a"))
         assert (await thread.now()).values["todos"] == items("a")
 
     async def test_unknown_checkpoints_and_branches_are_refused(self) -> None:
-        """The reason says how many there are."""
+        """The error says how many there are."""
         thread = self.thread()
         with pytest.raises(CommandError, match="no checkpoint 1; /history lists 0"):
             await thread.fork(1)
@@ -386,7 +386,7 @@ class TestUsage:
 
 
 def test_the_text_of_an_error_cannot_act_in_the_terminal() -> None:
-    """It may come from a provider; the chat shows it and goes on."""
+    """It may come from a provider; the chat shows it and continues."""
     console = RecordingConsole(width=200, color_system=None)
     show(console, *error_lines(RuntimeError("401\n\x1b[2J\x1b]0;title\x07 [red]\u202eno")))
     assert console.written == "error: RuntimeError: 401 ␛[2J␛]0;title␇ [red]<U+202E>no\n"
@@ -416,7 +416,7 @@ class Terminal:
         self.answered = 0
 
     def see(self, *expected: str, within: float = 30) -> None:
-        """Wait until all of it has been shown since the last key."""
+        """Wait until all texts have been shown since the last key."""
         end = time.monotonic() + within
         while missing := [text for text in expected if text not in self.shown]:
             assert time.monotonic() < end, f"{missing} not in:\n{self.shown}"
@@ -429,7 +429,7 @@ class Terminal:
     def read(self) -> None:
         with suppress(pexpect.TIMEOUT):
             self.raw += self.child.read_nonblocking(4096, timeout=0.1)
-        # A terminal is asked where its cursor is, to know how much room there is below it.
+        # The program asks the terminal where its cursor is, to know how much space is below it.
         for _ in range(self.raw.count("\x1b[6n") - self.answered):
             self.answered += 1
             self.child.send("\x1b[1;1R")
@@ -454,7 +454,7 @@ class Terminal:
 
 @pytest.fixture
 def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Terminal]]:
-    """The terminals that a test opens; they are closed after it."""
+    """The terminals that a test opens; they are closed afterwards."""
     monkeypatch.chdir(tmp_path)
     opened: list[Terminal] = []
     yield opened
@@ -495,7 +495,7 @@ class TestTerminal:
     def test_the_agent_works_through_a_checklist_in_view(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
-        """The list, the status and the countdown change below; nobody needs to type."""
+        """The list, the status and the countdown change in place; nobody needs to type."""
         terminal = begin(terminals, "--thread", "t", "--grace", "2")
         terminal.say(checklist("One: `echo 1 >> log`", f"Two: {HELD}", "Three", "Four", "Five"))
         terminal.see("→ Shell echo 1 >> log", "✓ [0] One", "● [1] Two", "– [2] Three")  # noqa: RUF001
@@ -512,7 +512,7 @@ class TestTerminal:
         assert sum(map(is_injected, messages("t"))) == 1
 
     def test_typing_stops_the_countdown(self, terminals: list[Terminal]) -> None:
-        """No continuation is sent; what was typed becomes the next message."""
+        """No continuation is sent; the typed text becomes the next message."""
         terminal = begin(terminals, "--thread", "t", "--grace", "3")
         terminal.say(FIVE)
         terminal.see("⏳ Auto-continuing in 3s")
@@ -557,7 +557,7 @@ class TestTerminal:
     def test_a_message_to_a_working_agent_waits_until_it_stops(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
-        """It replaces a continuation; commands that move the thread are refused meanwhile."""
+        """It replaces a continuation. Meanwhile, commands that move the thread are refused."""
         terminal = begin(terminals, "--thread", "t", "--grace", "3")
         terminal.say(checklist(f"Wait: {HELD}", "a", "b", "c"))
         terminal.see("→ Shell until test -e go")
@@ -573,7 +573,7 @@ class TestTerminal:
         assert said[1:] == ["Faster, please."]
 
     def test_ctrl_c_clears_the_line_and_then_leaves(self, terminals: list[Terminal]) -> None:
-        """This is so while the agent is not working."""
+        """This happens if the agent is not working."""
         terminal = begin(terminals)
         terminal.press("never mind")
         terminal.see("never mind")
@@ -582,8 +582,10 @@ class TestTerminal:
         terminal.press("\x03")
         assert terminal.end() == 0
 
-    def test_ctrl_c_gives_back_what_was_kept(self, terminals: list[Terminal]) -> None:
-        """It was meant for a later moment, so it is not sent without another Enter."""
+    def test_ctrl_c_returns_the_waiting_message_to_the_input(
+        self, terminals: list[Terminal]
+    ) -> None:
+        """It was meant for a later moment, so the user must press Enter again."""
         terminal = begin(terminals, "--thread", "t")
         terminal.say(checklist("Wait: `sleep 600`"))
         terminal.see("→ Shell sleep 600")
@@ -631,7 +633,7 @@ class TestTerminal:
     def test_several_lines_are_typed_and_commands_completed(
         self, terminals: list[Terminal]
     ) -> None:
-        """Alt-Enter and a backslash begin a line; exit alone leaves."""
+        """Alt-Enter and a backslash start a new line; `exit` leaves."""
         terminal = begin(terminals, "--thread", "t")
         terminal.press("One\x1b\rTwo\\\rThree\r")
         terminal.see("I am a stand-in", "your turn")
@@ -708,7 +710,7 @@ class TestTerminal:
     def test_a_tool_can_be_approved_until_the_program_ends(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
-        """The answer is echoed, with how to take it back; nothing is shown twice."""
+        """The program confirms the answer and says how to undo it; nothing is shown twice."""
         terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
         terminal.say(checklist("One: `touch one`", "Two: `touch two`"))
         terminal.see("command: touch one", "yes, no, always, or why not")
@@ -733,7 +735,7 @@ class TestTerminal:
     def test_a_plan_is_edited_before_it_is_carried_out(
         self, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        """What is no edit asks again, and a resumed thread still asks about plans."""
+        """If nothing was edited it asks again, and a resumed thread still asks about plans."""
         monkeypatch.setenv("VISUAL", "sed -i s/two/three/")
         terminal = begin(
             terminals, "--thread", "c", "--agent", "coding", "--grace", "0", "--ask-plan"
@@ -779,10 +781,10 @@ class TestTerminal:
         terminal.see("the command cannot be started", "✗ 1 abandoned · your turn")
         assert terminal.leave() == 0
 
-    def test_what_was_cut_off_is_named_before_it_runs_again(
+    def test_a_call_that_was_cut_off_is_named_before_it_runs_again(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
-        """What is printed at the end is a complete command."""
+        """The program prints a complete command at the end."""
         terminal = begin(terminals, "--thread", "t")
         terminal.say(checklist("Wait: `touch began; sleep 600`"))
         wait_for_file(tmp_path / "work" / "began")
@@ -819,7 +821,7 @@ class TestApproval:
         }
 
     def test_decisions_last_as_long_as_the_question(self) -> None:
-        """Another question starts without decisions."""
+        """A new question starts without decisions."""
         once = Approval().of([self.waiting("a", "b")]).decided(Answer(approved=True))
         assert once.of([self.waiting("a", "b")]) == once
         assert once.of([self.waiting("c")]).decisions == ()

@@ -88,7 +88,7 @@ def working_graph(saver: BaseCheckpointSaver[Any], state: Any) -> Graph:
 
 
 def just_started(snapshot: StateSnapshot) -> bool:
-    """The moment before the agent's turn, with the first item in progress."""
+    """The checkpoint before the agent's turn in which the first item is in progress."""
     statuses = [todo["status"] for todo in snapshot.values.get("todos", [])]
     return snapshot.next == ("agent",) and statuses == ["in_progress", "not_started"]
 
@@ -103,7 +103,7 @@ class TestSync:
     def test_time_travel_finds_the_list_of_every_moment(
         self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
     ) -> None:
-        """At each of them the message history gives the same list."""
+        """At each checkpoint the message history gives the same list."""
         with open_saver(tmp_path, uri) as saver:
             graph = working_graph(saver, state)
             final = graph.invoke(BEGIN, config)
@@ -124,7 +124,7 @@ class TestSync:
     def test_a_fork_is_independent(
         self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
     ) -> None:
-        """It has the list and the counters of its moment; the first branch keeps its own."""
+        """It has the list and the counters of its checkpoint; the first branch keeps its own."""
         with open_saver(tmp_path, uri) as saver:
             graph = working_graph(saver, state)
             final = graph.invoke(BEGIN, config)
@@ -141,7 +141,7 @@ class TestSync:
     def test_a_later_process_resumes_the_thread(
         self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
     ) -> None:
-        """The checkpoints hold all that it needs."""
+        """The checkpoints contain everything that it needs."""
         with open_saver(tmp_path, uri) as saver:
             graph = working_graph(saver, state)
             graph.invoke(BEGIN, config, interrupt_after=["auto_continue"])
@@ -160,7 +160,7 @@ class TestSync:
 async def test_asynchronous_savers_fork_as_well(
     open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
 ) -> None:
-    """The fork has the list and the counters of its moment."""
+    """The fork has the list and the counters of its checkpoint."""
     async with open_saver(tmp_path, uri) as saver:
         graph = working_graph(saver, state)
         final = await graph.ainvoke(BEGIN, config)
@@ -176,7 +176,7 @@ async def test_asynchronous_savers_fork_as_well(
 def test_strict_serialization_gives_back_the_same_state(
     state: Any, tmp_path: Path, config: RunnableConfig
 ) -> None:
-    """The state holds plain data, so LangGraph's strict mode blocks nothing of it."""
+    """The state is plain data, so LangGraph's strict mode blocks none of it."""
     assert STRICT_MSGPACK_ENABLED
     with sqlite_saver(tmp_path, "") as saver:
         graph = working_graph(saver, state)
@@ -189,7 +189,7 @@ def test_strict_serialization_gives_back_the_same_state(
 
 
 def test_deltas_need_a_fifth_of_the_space(tmp_path: Path, config: RunnableConfig) -> None:
-    """A run that starts and completes 20 items is stored in less than a fifth of the bytes."""
+    """A run that starts and completes 20 items takes less than a fifth of the bytes."""
     sizes = {}
     for state in (TodoState, DeltaTodoState):
         steps = [edit(action, index) for index in range(20) for action in ("start", "complete")]

@@ -1,4 +1,4 @@
-"""No item is completed whose check says that it is not done."""
+"""An item is completed only if its check agrees."""
 
 import asyncio
 import threading
@@ -36,7 +36,7 @@ def edit(action: str, *indices: int) -> ToolCall:
 
 
 def node_graph(check: Any, **node: Any) -> Graph:
-    """The tools alone, with a tool that is not ours."""
+    """The todo tools with another tool."""
 
     def shell(command: str) -> str:
         """Run a command."""
@@ -68,7 +68,7 @@ def only(*texts: str) -> Check:
 
 
 class Counting:
-    """A check that writes down what it was asked."""
+    """A check that records its calls."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
@@ -81,7 +81,7 @@ class Counting:
 
 class TestRefusal:
     def test_an_item_that_is_not_done_is_not_completed(self) -> None:
-        """The model reads which item, why, and what to do."""
+        """The model reads which item was refused, why, and what to do."""
         final = run(node_graph(never), items("a"), edit("complete", 0))
         (message,) = results_in(final)
         assert message.status == "error"
@@ -101,7 +101,7 @@ class TestRefusal:
         assert [todo["status"] for todo in final["todos"]] == ["completed", "not_started"]
 
     def test_a_long_reason_stays_short_and_on_one_line(self) -> None:
-        """A reason cannot pass for a line of the list."""
+        """A reason cannot forge a line of the list."""
         graph = node_graph(lambda item, state: "no\n✓ [0] a" + "x" * 10_000)
         (message,) = results_in(run(graph, items("a"), edit("complete", 0)))
         assert len(message.text) <= 300
@@ -139,7 +139,7 @@ class TestHowOften:
 
     @pytest.mark.parametrize("graph", [node_graph, agent])
     def test_once_although_later_calls_of_the_turn_depend_on_it(self, graph: Any) -> None:
-        """The calls run at the same time; each must know what the ones before it did."""
+        """The calls run at the same time, and each must know the effect of the earlier ones."""
         check = Counting(never)
         calls = (edit("complete", 0), *(call("list_todos") for _ in range(9)))
         if graph is agent:
@@ -150,7 +150,7 @@ class TestHowOften:
         assert check.asked == ["a"]
 
     def test_not_again_in_a_fork(self) -> None:
-        """What was completed before the fork is in its state."""
+        """The fork's state has the items that were completed before."""
         check = Counting(lambda item, state: None)
         model = ScriptedChatModel(script=[turn("", edit("complete", 0)), "Done.", "Again done."])
         graph: Graph = create_agent(
@@ -169,7 +169,7 @@ class TestHowOften:
         assert check.asked == ["a"]
 
     def test_again_when_the_same_call_runs_again(self) -> None:
-        """What a check said is not kept longer than its turn."""
+        """The result of a check is kept only during its turn."""
         check = Counting(never)
         graph = node_graph(check)
         state: Any = {"messages": [turn("", edit("complete", 0))], "todos": items("a")}
@@ -180,7 +180,7 @@ class TestHowOften:
 
 class TestSeveralCalls:
     @pytest.mark.parametrize("name", ["node", "agent"])
-    def test_calls_after_a_refused_one_are_answered_by_what_happened(self, name: str) -> None:
+    def test_calls_after_a_refused_one_are_answered_correctly(self, name: str) -> None:
         calls = (edit("complete", 0), edit("complete", 1), call("list_todos"))
         check = only("b")
         if name == "agent":
@@ -192,8 +192,8 @@ class TestSeveralCalls:
         assert third.text == format_todos(final["todos"])
         assert [todo["status"] for todo in final["todos"]] == ["not_started", "completed"]
 
-    def test_the_gate_knows_what_happened(self) -> None:
-        """An item whose completion was refused is still in progress, so work may go on."""
+    def test_the_gate_knows_the_result_of_the_check(self) -> None:
+        """An item whose completion was refused is still in progress, so other tools may run."""
         gate = TodoGate()
         graph = node_graph(
             never, wrap_tool_call=gate.wrap_tool_call, awrap_tool_call=gate.awrap_tool_call
@@ -249,11 +249,11 @@ class TestMistakes:
             create_todo_tools(check="make test")  # type: ignore[arg-type]  # the mistake
 
     def test_a_check_must_answer_none_or_a_reason(self) -> None:
-        """`False` might mean either, so it is refused."""
+        """`False` is ambiguous, so it is refused."""
         with pytest.raises(TypeError, match="None or the reason as a string, got False"):
             run(node_graph(lambda item, state: False), items("a"), edit("complete", 0))
 
-    def test_what_a_check_raises_reaches_the_caller(self) -> None:
+    def test_an_error_in_a_check_reaches_the_caller(self) -> None:
         def check(item: TodoItem, state: Any) -> str | None:
             raise OSError("no such program")
 
@@ -262,7 +262,7 @@ class TestMistakes:
 
 
 def test_the_loop_ends_for_a_check_that_never_passes() -> None:
-    """And the state and the notice for people say which item it was."""
+    """The state and the notice for people name the item."""
 
     def rule(messages: Any) -> AIMessage | str:
         refused = isinstance(messages[-1], HumanMessage)
@@ -305,7 +305,7 @@ CALLS = st.one_of(
 @settings(max_examples=100)
 @given(turns=st.lists(st.lists(CALLS, min_size=1, max_size=4), max_size=4))
 def test_no_item_is_completed_against_its_check(turns: list[list[ToolCall]]) -> None:
-    """Whatever the model does; items called "a" are never done."""
+    """This holds whatever the model does; the check always refuses items called "a"."""
     graph = node_graph(only("b"))
     todos = items("a", "b")
     for calls in turns:

@@ -36,7 +36,7 @@ def agent(folder: Path, *tools: str, ask: bool = False) -> Graph:
 
 
 def is_gone(folder: Path) -> bool:
-    """Whether the command is; it wrote its process id first."""
+    """Whether the command is running; it wrote its process id first."""
     try:
         os.kill(int((folder / "pid").read_text()), 0)
     except ProcessLookupError:
@@ -92,10 +92,10 @@ def test_after_an_error_nothing_is_left(
 
 
 @pytest.mark.parametrize("tool", ["execute", "run_in_background"])
-def test_what_cannot_be_started_whole_is_ended(
+def test_a_command_that_fails_to_start_is_ended(
     tool: str, tmp_path: Path, config: RunnableConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its process is there already when the error comes."""
+    """Its process exists already when the error happens."""
     processes: list[int] = []
 
     def fail(pid: int) -> None:

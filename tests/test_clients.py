@@ -61,12 +61,12 @@ class TestConversion:
     def test_converting_there_and_back_gives_the_same_list(self, todos: list[TodoItem]) -> None:
         assert from_client_todos(to_client_todos(todos)) == todos
 
-    def test_items_in_our_own_format_are_read_as_well(self) -> None:
-        """The two formats may be mixed in one list."""
+    def test_items_in_this_librarys_format_are_read_as_well(self) -> None:
+        """One list may mix the two formats."""
         assert from_client_todos([*THEIRS[:1], *OURS[1:]]) == OURS
 
     def test_a_client_may_open_an_abandoned_item_again(self) -> None:
-        """Its new status decides, whatever else the item says."""
+        """Only its new status counts."""
         opened = [{**THEIRS[3], "status": "pending"}]
         assert from_client_todos(opened) == items("d")
 
@@ -127,7 +127,7 @@ def script() -> ScriptedChatModel:
 
 
 def what_a_client_reads(values: dict[str, Any]) -> dict[str, list[str]]:
-    """As deep-agents-ui shows `values.todos`: three groups by status, of contents."""
+    """The view of deep-agents-ui on `values.todos`: the contents in three groups by status."""
     todos = TypeAdapter(list[Todo]).validate_python(values["todos"], strict=True)
     return {
         status: [todo["content"] for todo in todos if todo["status"] == status]
@@ -155,7 +155,7 @@ def deep_agent(model: ScriptedChatModel, policy: AutoContinue, todos_format: Tod
 
 
 class TestOneFormat:
-    """Each list that leaves a graph has the format of that graph, from the first call on."""
+    """Each list that leaves a graph has that graph's format, from the first call on."""
 
     @pytest.mark.parametrize("build", [hand_built, agent, deep_agent])
     @pytest.mark.parametrize("todos_format", get_args(TodosFormat))
@@ -198,7 +198,7 @@ class TestOneFormat:
     def test_a_state_of_the_user_decides_by_what_it_derives_from(
         self, config: RunnableConfig
     ) -> None:
-        """A state around `fold_client_todos` alone needs the setting on the tools."""
+        """A state that only uses `fold_client_todos` needs the setting on the tools."""
 
         class Derived(ClientTodoState):
             report: str
@@ -217,8 +217,8 @@ class TestOneFormat:
             final = tool_graph(tools, state).invoke(begin)
             assert results_in(final)[0].artifact["todos"] == final["todos"] == pending
 
-    def test_a_state_tells_its_format(self) -> None:
-        """For clients, and for tools of the user that show lists."""
+    def test_the_format_of_a_state_can_be_read(self) -> None:
+        """Clients and the user's own tools need it."""
         begin = {"messages": [plan("a")]}
         tools = create_todo_tools()
         assert format_in(tool_graph(tools, ClientTodoState).invoke(begin)) == "langchain"
@@ -240,7 +240,7 @@ class TestOneFormat:
 
 
 class TestThreads:
-    """A thread that is seeded in our format and read by a client."""
+    """A thread that is seeded in this library's format and read by a client."""
 
     def check(self, final: dict[str, Any], model: ScriptedChatModel) -> None:
         assert what_a_client_reads(final) == {
@@ -263,7 +263,7 @@ class TestThreads:
         self.check(final, model)
 
     async def test_in_create_agent(self, config: RunnableConfig) -> None:
-        """It is an option of the middleware; the gate reads the list as well."""
+        """It is an option of the middleware, and the gate can read the list."""
         model = script()
         middleware = TodoMiddleware(client_todos=True, gate=TodoGate())
         graph: Any = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
@@ -271,7 +271,7 @@ class TestThreads:
         self.check(await graph.ainvoke(begin, config), model)
 
     def test_a_client_may_edit_the_list(self, config: RunnableConfig) -> None:
-        """The loop takes an item that a client completed as finished."""
+        """The loop treats an item that a client completed as finished."""
         model = ScriptedChatModel(script=["Nothing to do."])
         graph = build_graph(model, state_schema=ClientTodoState).compile(
             checkpointer=InMemorySaver()

@@ -1,4 +1,4 @@
-"""The coding agent, in a real directory: its files, and the person it asks."""
+"""The coding agent in a real directory: its files, and the approval of a person."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -55,7 +55,7 @@ class TestPaths:
 
     @pytest.mark.parametrize("path", ["../outside", "~/outside", "link", "a..b"])
     @pytest.mark.parametrize("tool", ["read_file", "write_file", "edit_file", "ls", "glob", "grep"])
-    async def test_a_path_that_is_refused_is_an_answer(
+    async def test_a_refused_path_is_an_error_result(
         self, path: str, tool: str, use: Use, tmp_path: Path, tmp_path_factory: Any
     ) -> None:
         """The file tools stay inside the directory, and the agent continues."""
@@ -78,7 +78,7 @@ class TestPaths:
 
 class TestReading:
     async def test_a_file_is_read_by_its_lines(self, use: Use, tmp_path: Path) -> None:
-        """A header says which lines these are and where to read on."""
+        """A header says which lines these are, and where to continue."""
         (tmp_path / "long").write_text("".join(f"line {n}\n" for n in range(1, 201)))
         first, later = await use(
             call("read_file", file_path="long"),
@@ -88,7 +88,7 @@ class TestReading:
         assert later.text.endswith("line 200")
 
     @pytest.mark.parametrize("name", ["missing", "binary", "folder"])
-    async def test_what_cannot_be_read_is_an_answer(
+    async def test_an_unreadable_file_is_an_error_result(
         self, name: str, use: Use, tmp_path: Path
     ) -> None:
         (tmp_path / "binary").write_bytes(b"\xff\xfe\xfd")
@@ -116,8 +116,8 @@ class TestWriting:
         await use(call("write_file", file_path="a", content="new"))
         assert (tmp_path / "a").read_text() == "new"
 
-    async def test_what_cannot_be_written_is_an_answer(self, use: Use, tmp_path: Path) -> None:
-        """Here a file is in the place of a directory."""
+    async def test_a_failed_write_is_an_error_result(self, use: Use, tmp_path: Path) -> None:
+        """Here the parent directory is a file."""
         (tmp_path / "a").write_text("a file")
         (answer,) = await use(call("write_file", file_path="a/b", content="x"))
         assert answer.status == "error"
@@ -159,13 +159,13 @@ class TestEditing:
     async def test_a_text_that_does_not_occur_is_refused(
         self, old: str, use: Use, tmp_path: Path
     ) -> None:
-        """Neither white space nor quotes are guessed."""
+        """The tool does not guess white space or quotes."""
         answer, content = await self.edited(use, tmp_path, old_string=old, new_string="x")
         assert answer.status == "error"
         assert content == self.CONTENT
 
     async def test_line_endings_are_kept(self, use: Use, tmp_path: Path) -> None:
-        """Files from Windows keep theirs, whichever the model writes."""
+        """Windows files keep CRLF, whichever line ends the model writes."""
         (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
         await use(
             call("edit_file", file_path="a.txt", old_string="one\ntwo", new_string="1\n2"),
@@ -178,7 +178,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         "made", [call("execute"), call("edit_file", file_path="a"), call("rm")]
     )
-    async def test_a_call_that_cannot_be_understood_is_an_answer(self, made: Any, use: Use) -> None:
+    async def test_a_malformed_call_is_an_error_result(self, made: Any, use: Use) -> None:
         """Arguments may be missing, or the tool may not exist."""
         (answer,) = await use(made)
         assert answer.status == "error"
@@ -199,7 +199,7 @@ class TestListing:
     @pytest.mark.parametrize(
         ("path", "reason"), [("nowhere", "path_not_found"), ("file", "not_a_directory")]
     )
-    async def test_what_is_no_directory_is_an_answer(
+    async def test_a_path_that_is_not_a_directory_is_an_error_result(
         self, path: str, reason: str, use: Use, tmp_path: Path
     ) -> None:
         (tmp_path / "file").touch()
@@ -231,8 +231,8 @@ class TestFinding:
         assert answer.text == str(["node_modules/lib/index.ts"])
 
     @pytest.mark.slow
-    async def test_what_is_found_can_be_passed_on(self, use: Use) -> None:
-        """File tools and commands take the paths unchanged."""
+    async def test_found_paths_can_be_passed_on(self, use: Use) -> None:
+        """File tools and commands accept the paths unchanged."""
         found, read, ran = await use(
             call("glob", pattern="deep/*.ts", path="src"),
             call("read_file", file_path="src/deep/part.ts"),
@@ -242,7 +242,7 @@ class TestFinding:
         assert "needle" in read.text
         assert "needle" in ran.text
 
-    async def test_a_thousand_files_are_named_at_most(self, use: Use, tmp_path: Path) -> None:
+    async def test_at_most_a_thousand_files_are_named(self, use: Use, tmp_path: Path) -> None:
         """A note says that there are more."""
         for n in range(1_001):
             (tmp_path / f"{n:04}.txt").touch()
@@ -290,7 +290,7 @@ class TestApproval:
     def test_a_change_waits(
         self, tool: str, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
-        """Nothing has happened when the person is asked, and they see the whole call."""
+        """Nothing has happened when the person is asked, and the person sees the whole call."""
         state = agent(call(tool, **CHANGES[tool])).invoke(BEGIN, config)
         (request,) = state["__interrupt__"][0].value["action_requests"]
         assert (request["name"], request["args"]) == (tool, CHANGES[tool])
@@ -330,7 +330,7 @@ class TestApproval:
         assert state["messages"][-1].text == "Done."
 
     @pytest.mark.slow
-    def test_a_change_can_be_changed(
+    def test_a_change_can_be_edited(
         self, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
         """The person's version is carried out, and the model reads that it was replaced."""
@@ -341,7 +341,9 @@ class TestApproval:
         assert {path.name for path in tmp_path.iterdir()} == {"there", "other"}
         assert "a human reviewer replaced this tool call" in answers_in(state)[0].text
 
-    def test_looking_and_planning_ask_nobody(self, agent: Any, config: RunnableConfig) -> None:
+    def test_reading_and_planning_need_no_approval(
+        self, agent: Any, config: RunnableConfig
+    ) -> None:
         """Neither the todo tools nor tools that only read need approval."""
         state = agent(
             call("write_todos", mode="replace", todos=["Look"]),
@@ -375,7 +377,7 @@ class TestApproval:
     def test_the_application_may_decide_what_to_ask(
         self, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
-        """It gives a function of the call."""
+        """It passes a function of the call."""
         graph = agent(
             call("execute", command="touch made"),
             call("execute", command="rm there"),

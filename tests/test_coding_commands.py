@@ -1,4 +1,4 @@
-"""The coding agent's commands: waited for, and in the background."""
+"""The coding agent's commands, in the foreground and in the background."""
 
 import asyncio
 import gc
@@ -25,7 +25,7 @@ Execute = Callable[..., Awaitable[str]]
 
 
 def is_gone(pid_file: Path) -> bool:
-    """Whether the process that wrote its id has ended, collected by its parent or not."""
+    """Whether the process that wrote its id has ended, even if its parent has not collected it."""
     pid = int(pid_file.read_text())
     try:
         os.kill(pid, 0)
@@ -39,7 +39,7 @@ def is_empty(folder: Path) -> bool:
 
 
 CHILD_TO_END = "the child of the command to end"
-# A command whose child outlives the shell, unless the whole tree is ended.
+# A command whose child outlives the shell, unless the whole tree is killed.
 WITH_CHILD = "sh -c 'echo $$ > child; exec sleep 60' & echo begun; wait"
 
 
@@ -74,7 +74,7 @@ class TestCommands:
     async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(
         self, limit: int, arguments: dict[str, int], execute: Execute, tmp_path: Path
     ) -> None:
-        """The result names the time it ran and has the output until then."""
+        """The result has the time limit and the output until then."""
         answer = await execute(WITH_CHILD, limit=limit, **arguments)
         assert answer == "begun\n[Timed out after 1s]\n[Command failed with exit code 124]"
         wait_for(lambda: is_gone(tmp_path / "child"), CHILD_TO_END)
@@ -106,23 +106,25 @@ class TestCommands:
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         assert grown < 100_000  # kilobytes on Linux
 
-    async def test_output_that_is_no_text_is_shown_as_far_as_it_is(self, execute: Execute) -> None:
+    async def test_binary_output_is_shown_as_far_as_it_is_text(self, execute: Execute) -> None:
         """Other bytes are replaced, and the exit code is kept."""
         assert await execute(r"printf 'a\377b'") == "a�b\n[Command succeeded with exit code 0]"
 
     async def test_a_command_that_reads_does_not_hang(self, execute: Execute) -> None:
-        """There is nobody to type."""
+        """Its standard input is empty."""
         assert "exit code 0" in await execute("cat", limit=30)
 
     @pytest.mark.parametrize("seconds", [0, -1, 10_000])
-    async def test_an_unusable_time_limit_is_an_answer(
+    async def test_an_unusable_time_limit_is_an_error_result(
         self, seconds: int, execute: Execute, tmp_path: Path
     ) -> None:
         """Nothing is run."""
         assert (await execute("touch made", timeout=seconds)).startswith("Error: ")
         assert is_empty(tmp_path)
 
-    async def test_a_command_that_cannot_be_started_is_an_answer(self, execute: Execute) -> None:
+    async def test_a_command_that_cannot_be_started_is_an_error_result(
+        self, execute: Execute
+    ) -> None:
         answer = await execute("echo \0")
         assert answer.startswith("Error: the command cannot be started")
         assert answer.endswith("[Command failed with exit code 1]")
@@ -145,7 +147,7 @@ class TestBackgroundTasks:
     async def test_an_agent_starts_one_and_fetches_its_result_later(
         self, form: str, tmp_path: Path
     ) -> None:
-        """It works on meanwhile; the result is like that of any command."""
+        """It works meanwhile; the result has the form of any command's result."""
         command = "echo begun; until test -e go; do sleep 0.05; done; echo built; exit 3"
         seen: list[str] = []
 
@@ -173,7 +175,7 @@ class TestBackgroundTasks:
         assert seen[3].endswith("still running")
         assert seen[-1] == "begun\nbuilt\nexit code 3"
 
-    def test_output_is_shown_while_it_comes(self, tasks: BackgroundTasks) -> None:
+    def test_output_is_shown_as_it_arrives(self, tasks: BackgroundTasks) -> None:
         """A last line says that there may be more."""
         task_id = self.start(tasks, "echo ready; sleep 60")
         wait_for(lambda: tasks.fetch(task_id) == "ready\nstill running", "the first output")
@@ -200,7 +202,7 @@ class TestBackgroundTasks:
             tasks.start("sleep 60")
 
     def test_one_that_cannot_be_started_is_an_error(self, tasks: BackgroundTasks) -> None:
-        """It makes no task."""
+        """No task is created."""
         with pytest.raises(ToolException, match="cannot be started"):
             tasks.start("echo \0")
         assert tasks.show() == "No background tasks"
@@ -208,7 +210,7 @@ class TestBackgroundTasks:
 
 @pytest.mark.slow
 class TestCleanup:
-    """Nothing that was started in the background outlives its owner."""
+    """No background process outlives its owner."""
 
     def test_closing_ends_all_of_a_task(self, tmp_path: Path) -> None:
         """No more tasks can be started then."""
@@ -235,7 +237,7 @@ class TestCleanup:
         wait_for(lambda: is_gone(tmp_path / "child"), CHILD_TO_END)
 
     def test_an_agent_that_is_no_longer_used_takes_its_tasks_with_it(self, tmp_path: Path) -> None:
-        """Nobody has to close them."""
+        """The tasks need not be closed."""
         script: list[Any] = [turn("", call("run_in_background", command=WITH_CHILD)), "Done."]
         agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
         agent.invoke(BEGIN)
@@ -246,7 +248,7 @@ class TestCleanup:
         wait_for(lambda: is_gone(tmp_path / "child"), CHILD_TO_END)
 
     def test_the_end_of_the_program_ends_all_tasks(self, tmp_path: Path) -> None:
-        """This is so even if they are still in use."""
+        """This holds even if they are still in use."""
         program = (
             "import sys, time; from pathlib import Path\n"
             "from graphs.tools.background import BackgroundTasks\n"

@@ -1,4 +1,4 @@
-"""The coding agent run from the program, and the person at its terminal."""
+"""The coding agent in the program, with a person at its terminal."""
 
 import importlib
 import os
@@ -17,14 +17,14 @@ from tests.support import ROOT, write_checklist
 from tests.waiting import wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
-pexpect: Any = importlib.import_module("pexpect")  # it has no types
+pexpect: Any = importlib.import_module("pexpect")  # pexpect has no type stubs
 
 QUESTION = "Do it\\? yes, no, always, or why not: "
 
 
 @pytest.fixture(autouse=True)
 def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run each test in a directory of its own, since programs write where they are run."""
+    """Run each test in a new directory, because programs write to the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -66,7 +66,7 @@ class TestProgram:
 
     @pytest.mark.slow
     def test_a_thread_remembers_its_agent(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """Resuming it needs no name, and another name is refused."""
+        """The agent's name is not needed to resume it, and another name is refused."""
         assert main([write_checklist("One: `true`"), *CODING, "--yes"]) == 0
         assert main(["--thread", "t"]) == 0
         assert main(["--thread", "t", "--agent", "until_done"]) == 2
@@ -77,7 +77,7 @@ class TestProgram:
         assert "nobody" in capsys.readouterr().err
 
     @pytest.mark.slow
-    def test_what_runs_in_the_background_ends_with_the_program(
+    def test_background_tasks_end_with_the_program(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         scripted(
@@ -115,14 +115,14 @@ class TestAnswers:
             "Yes  please.",
         ],
     )
-    def test_a_word_of_approval_approves(self, word: str) -> None:
+    def test_every_form_of_yes_approves(self, word: str) -> None:
         answer = read_answer(word)
         assert answer == Answer(approved=True)
         assert answer.decision == {"type": "approve"}
         assert str(answer.line) == "approved"
 
     @pytest.mark.parametrize("word", ["no", "n", "nope", "stop", "No.", "STOP!"])
-    def test_a_word_of_rejection_rejects(self, word: str) -> None:
+    def test_every_form_of_no_rejects(self, word: str) -> None:
         answer = read_answer(word)
         assert answer == Answer(approved=False)
         assert answer.decision == {"type": "reject"}
@@ -130,7 +130,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("word", ["a", "always", "Always!"])
     def test_always_approves_the_tool_until_the_program_ends(self, word: str) -> None:
-        """A line says so, and how to take it back; other tools are still asked about."""
+        """A line says so and how to undo it; the program still asks about other tools."""
         answer = read_answer(word)
         assert answer == Answer(approved=True, always=True)
         approved = Approved()
@@ -145,7 +145,7 @@ class TestAnswers:
     @pytest.mark.parametrize(
         "text", ["yes, but not there", "go away", "ok?", "use the other one.", "don't!"]
     )
-    def test_anything_else_is_the_reason_of_a_rejection(self, text: str) -> None:
+    def test_anything_else_is_the_reason_for_a_rejection(self, text: str) -> None:
         answer = read_answer(f" {text} ")
         assert answer == Answer(approved=False, reason=text)
         assert answer.decision == {"type": "reject", "message": text}
@@ -196,7 +196,7 @@ class TestQuestion:
         ]
         assert shown[-1] == "    │ line 499"
 
-    def test_nothing_of_a_call_acts_on_the_terminal(self) -> None:
+    def test_no_part_of_a_call_acts_on_the_terminal(self) -> None:
         """No command can hide itself or forge an answer."""
         action = {"name": "execute", "args": {"command": "rm -rf ~ \x1b[2K\rls\u202e"}}
         shown = [str(line) for line in call_rows(action)]
@@ -245,7 +245,7 @@ class TestTerminal:
         child.expect_exact("? execute\r\n    command: touch one\r\n")
         child.expect(QUESTION)
         assert not (tmp_path / "work" / "one").exists()
-        child.sendline("")  # is no answer
+        child.sendline("")  # not an answer
         child.expect(QUESTION)
         child.sendline("y")
         child.expect_exact("command: touch two")
@@ -261,8 +261,8 @@ class TestTerminal:
         assert self.ended(child) == 1
         assert [path.name for path in (tmp_path / "work").iterdir()] == ["one"]
 
-    def test_always_asks_no_more_about_a_tool(self, started: Any, tmp_path: Path) -> None:
-        """What was answered is shown, and how to be asked again."""
+    def test_always_approves_later_calls_of_a_tool(self, started: Any, tmp_path: Path) -> None:
+        """The program shows how it understood the answer, and how to be asked again."""
         child = started(write_checklist("One: `touch one`", "Two: `touch two`"), *CODING)
         child.expect(QUESTION)
         child.sendline("always")
@@ -277,7 +277,7 @@ class TestTerminal:
     def test_a_question_is_asked_again_after_an_interruption(
         self, way: str, started: Any, tmp_path: Path
     ) -> None:
-        """Nothing was done, nothing is lost."""
+        """Nothing was done, and nothing is lost."""
         child = started(write_checklist("One: `echo one >> log`"), *CODING)
         child.expect(QUESTION)
         if way.startswith("Ctrl"):
@@ -312,10 +312,10 @@ class TestTerminal:
 @pytest.mark.slow
 class TestStopping:
     @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
-    def test_a_stopped_program_ends_the_command_it_was_at(
+    def test_a_stopped_program_ends_its_running_command(
         self, way: signal.Signals, tmp_path: Path
     ) -> None:
-        """Ctrl-C and a supervisor's stop do the same."""
+        """Ctrl-C and SIGTERM have the same effect."""
         steps = write_checklist("Wait: `echo $$ > pid; exec sleep 60`")
         program = subprocess.Popen(
             [sys.executable, "-m", "graphs", steps, *CODING, "--yes"],

@@ -23,7 +23,7 @@ SCENARIOS = [
 
 
 class Replay:
-    """A graph that stops before each turn of its agent, which says what the trace says."""
+    """A graph that stops before each turn of its agent, whose answers come from the trace."""
 
     def __init__(self) -> None:
         self.answer = AIMessage("")
@@ -38,7 +38,7 @@ class Replay:
         return self.graph.get_state(self.config).values
 
     def play(self, answer: AIMessage) -> tuple[str, ...]:
-        """Let the agent give an answer; returns where the graph would go next."""
+        """Run the agent for one answer; returns the next node of the graph."""
         if not self.graph.get_state(self.config).next:
             self.graph.update_state(self.config, None, as_node="tools")
         self.answer = answer
@@ -76,7 +76,7 @@ class Replay:
         assert f"[{step['next_index']}]" in last
 
     def check_before_agent_start(self, step: dict[str, Any]) -> None:
-        if step["injects"]:  # the reference shows the list again, the view has shown it before
+        if step["injects"]:  # the reference repeats the list, which the view has already shown
             told = read_list(model_view(self.state))
             assert told == read_list(
                 [ToolMessage(step["list"], name="list_todos", tool_call_id="")]
@@ -85,7 +85,7 @@ class Replay:
     def check_reconstruct(self, step: dict[str, Any]) -> None:
         rebuilt = todos_from_messages(self.state["messages"])
         assert rebuilt == self.state["todos"]
-        if rebuilt:  # the reference brings an older list back for an emptied one
+        if rebuilt:  # the reference restores an older list after the list was emptied
             assert rebuilt == step["todos"]
 
 
@@ -95,7 +95,7 @@ def differs_on_purpose(step: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("steps", SCENARIOS)
 def test_a_recorded_scenario_is_reproduced(steps: list[dict[str, Any]]) -> None:
-    """Texts, details, lists, status, continuations and reconstruction are those recorded."""
+    """Texts, details, lists, status, continuations and reconstruction match the record."""
     replay = Replay()
     for step in steps:
         if differs_on_purpose(step):

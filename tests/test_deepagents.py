@@ -26,14 +26,14 @@ def tool_names(model: ScriptedChatModel) -> list[str]:
 
 
 def deep_agent(model: Any, **options: Any) -> Any:
-    """An agent with a memory and the middleware."""
+    """An agent with a checkpointer and the middleware."""
     middleware = [TodoMiddleware()]
     return create_deep_agent(model, middleware=middleware, checkpointer=InMemorySaver(), **options)
 
 
 class TestDeepAgent:
     def test_it_works_until_its_list_is_finished(self, config: RunnableConfig) -> None:
-        """It takes one line, as in `create_agent`."""
+        """One line is enough, as in `create_agent`."""
         finish = edit("complete", 0)
         model = ScriptedChatModel(script=[plan("a"), "Too early.", finish, "Done."])
         graph = deep_agent(model)
@@ -46,7 +46,7 @@ class TestDeepAgent:
     async def test_parent_and_child_have_separate_lists(
         self, config: RunnableConfig, form: str
     ) -> None:
-        """Lists and counters never mix, and open items of the child do not hold up the parent."""
+        """Lists and counters never mix, and the parent does not wait for the child's open items."""
         parent = ScriptedChatModel(
             script=[
                 plan("parent 1", "parent 2"),
@@ -78,7 +78,7 @@ class TestDeepAgent:
 
 
 def delegate(to: str) -> AIMessage:
-    """An answer of a model that gives a subagent something to do."""
+    """A model's answer that gives a task to a subagent."""
     return turn("", call("task", description="Do it.", subagent_type=to))
 
 
@@ -87,7 +87,7 @@ class TestDefaultSubagent:
     def test_it_has_a_list_only_if_it_is_given_the_middleware(
         self, config: RunnableConfig, *, given: bool
     ) -> None:
-        """deepagents does not hand on the middleware of the agent; one line does."""
+        """The agent's middleware is not passed on to subagents; one line adds it."""
         child: Any = {**GENERAL_PURPOSE_SUBAGENT, "middleware": [TodoMiddleware()]}
         tools: list[set[str]] = []
         answers: list[AIMessage | str] = [delegate("general-purpose"), "Its answer.", "Done."]
@@ -112,7 +112,7 @@ class TestFork:
     async def test_it_is_not_sent_back_to_the_items_of_its_parent(
         self, config: RunnableConfig, form: str
     ) -> None:
-        """Its model is called as often as without a loop, and is told that its list is empty."""
+        """Its model is called as often as without a loop, and reads that its list is empty."""
         child = ScriptedChatModel(script=["The child's answer."])
         parent = ScriptedChatModel(
             script=[plan("a", "b"), delegate("fork"), edit("complete", 0, 1), "Done."]
@@ -126,7 +126,7 @@ class TestFork:
         assert final["todos"] == items("a", "b", status="completed")
 
     def test_its_list_is_its_own(self, config: RunnableConfig) -> None:
-        """It is sent back to its own items, and its parent's are as they were."""
+        """It is sent back to its own items, and its parent's items are unchanged."""
         child = ScriptedChatModel(
             script=[edit("complete", 1), plan("child"), "Early.", edit("complete", 0), "Finished."]
         )
@@ -145,7 +145,7 @@ def fork(model: Any) -> Any:
 
 
 class CodexStandIn(ChatOpenAI):
-    """A chat model that deepagents takes for Codex, and that answers from a script."""
+    """A scripted chat model that deepagents takes for Codex."""
 
     scripted: ScriptedChatModel = Field(exclude=True)
 
@@ -156,7 +156,7 @@ class CodexStandIn(ChatOpenAI):
 
 
 def test_in_the_codex_profile_it_replaces_the_stock_middleware(config: RunnableConfig) -> None:
-    """The model gets each of the three tools once, and there is one list."""
+    """The model gets each of the three tools once, and there is only one list."""
     finish = edit("complete", 0)
     scripted = ScriptedChatModel(script=[plan("a"), finish, "Done."])
     model = CodexStandIn(

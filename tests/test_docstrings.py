@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the library: each of them runs."""
+"""The examples in the library's docstrings all run."""
 
 import ast
 import importlib
@@ -33,13 +33,13 @@ class Example(NamedTuple):
     """A block of Python in a docstring."""
 
     owner: str
-    """What it documents: `todo_tools.gate.TodoGate`."""
+    """The documented name, for example `todo_tools.gate.TodoGate`."""
     code: str
 
 
 def examples() -> Iterator[Example]:
     """Every fenced block of the library, read from its source."""
-    library = Path(todo_tools.__file__).parent  # a wheel's, where the tests run on one
+    library = Path(todo_tools.__file__).parent  # may be that of a wheel
     for path in sorted(library.rglob("*.py")):
         module = ".".join(path.relative_to(library.parent).with_suffix("").parts)
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -60,7 +60,7 @@ def search(query: str) -> str:
 
 
 def namespace(config: RunnableConfig) -> dict[str, Any]:
-    """What an example may use without defining it: public names, and one thing of each kind."""
+    """The names that an example may use without defining them: public names and sample objects."""
     model = checklist_model(rest_after=1)
     graph = build_graph(model).compile(InMemorySaver())
     request = {"messages": [("user", checklist("Measure", "Cut"))]}
@@ -81,7 +81,7 @@ def namespace(config: RunnableConfig) -> dict[str, Any]:
 
 
 def public_names() -> dict[str, Any]:
-    """The names that applications import, from this library and from those it is made for."""
+    """The names that applications import from this library, LangChain and LangGraph."""
     ours = [
         importlib.import_module(module.name)
         for module in pkgutil.iter_modules(todo_tools.__path__, "todo_tools.")
@@ -99,7 +99,7 @@ def public_names() -> dict[str, Any]:
 def test_every_example_runs(
     example: Example, config: RunnableConfig, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It needs no other name than those that it defines and those of `namespace`."""
+    """It uses only names that it defines itself and those of `namespace`."""
     exec(compile(example.code, example.owner, "exec"), namespace(config))
 
 
@@ -120,5 +120,5 @@ def test_every_function_that_draws_has_an_example() -> None:
 
 
 def documented() -> set[str]:
-    """What has an example, without its module."""
+    """The names that have an example, without their modules."""
     return {example.owner.rpartition(".")[2] for example in EXAMPLES}

@@ -1,4 +1,4 @@
-"""A command that has ended is not run again when its result was lost with the program."""
+"""A command that has ended is not run again if its result was lost with the program."""
 
 from pathlib import Path
 from threading import Event
@@ -21,7 +21,7 @@ LOST = "[The command ended before the program that ran it was killed."
 
 
 class KilledError(Exception):
-    """Ends a run at the moment at which a result was to be stored."""
+    """Ends a run just before a result is stored."""
 
 
 class LosingSaver(InMemorySaver):
@@ -29,7 +29,7 @@ class LosingSaver(InMemorySaver):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_resumed = Event()  # LangGraph copies a saver, but not what it holds
+        self.is_resumed = Event()  # LangGraph copies a saver, but not its content
 
     def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
         messages = [value for channel, value in writes if channel == "messages"]
@@ -71,7 +71,7 @@ def config_of(folder: Path) -> Any:
 
 
 def killed_and_resumed(graph: Graph, saver: LosingSaver, config: Any) -> str:
-    """Lose the result of a command, resume in what passes for another program; the result then."""
+    """Lose the result of a command, resume as another program, and return the new result."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(endings, "_THIS_PROGRAM", "another")
         with pytest.raises(KilledError):
@@ -95,7 +95,7 @@ def test_a_command_that_has_ended_is_not_run_again(
 
 
 def test_without_a_folder_nothing_is_kept(build: Any, tmp_path: Path) -> None:
-    """An agent in a user's own program runs the command again, as any tool."""
+    """An agent in a user's own program runs the command again, like any tool."""
     saver = LosingSaver()
     graph = build("echo twice >> log", tmp_path, saver)
     answer = killed_and_resumed(graph, saver, {"configurable": {"thread_id": "t"}})
@@ -104,7 +104,7 @@ def test_without_a_folder_nothing_is_kept(build: Any, tmp_path: Path) -> None:
 
 
 def test_a_command_that_was_killed_is_run_again(build: Any, tmp_path: Path) -> None:
-    """It has left no exit code."""
+    """It stored no exit code."""
     saver = LosingSaver()
     graph = build("echo began >> log; test -e go || { touch go; kill -9 $$; }", tmp_path, saver)
     answer = killed_and_resumed(graph, saver, config_of(tmp_path))
@@ -113,7 +113,7 @@ def test_a_command_that_was_killed_is_run_again(build: Any, tmp_path: Path) -> N
 
 
 def test_the_same_command_twice_in_one_turn_runs_twice(tmp_path: Path) -> None:
-    """The exit code of the first is not taken for that of the second."""
+    """The second command does not use the exit code of the first."""
     same = [call("shell", command="echo run >> log") for _ in range(2)]
     model = ScriptedChatModel(script=[turn("", *same), "Done."])
     graph = build_graph(model, [shell_tool(tmp_path)]).compile(checkpointer=InMemorySaver())
@@ -121,7 +121,7 @@ def test_the_same_command_twice_in_one_turn_runs_twice(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "run\nrun\n"
 
 
-def test_a_quote_in_the_name_of_the_folder_is_no_command(tmp_path: Path) -> None:
+def test_a_quote_in_the_folders_name_is_escaped(tmp_path: Path) -> None:
     folder = tmp_path / "it's; touch bad"
     config: Any = {"configurable": {"thread_id": "t", endings.FOLDER: str(folder)}}
     graph = until_done('echo "it\'s"', tmp_path, LosingSaver())

@@ -1,4 +1,4 @@
-"""List lines, status line, calls as text, and texts that try to act."""
+"""Lists, status and calls as text, and texts with harmful characters."""
 
 import sys
 from typing import Any
@@ -94,8 +94,8 @@ class TestOneLine:
             ("x\ufe0f\u200d🚀", "x<U+FE0F><U+200D>🚀"),
         ],
     )
-    def test_what_could_act_is_made_visible(self, hostile: str, visible: str) -> None:
-        """Line breaks, control characters and overrides act; others hide from a person."""
+    def test_harmful_characters_are_made_visible(self, hostile: str, visible: str) -> None:
+        """These are line breaks, control characters, overrides, and invisible characters."""
         assert one_line(hostile) == visible
 
     def test_ordinary_text_of_any_script_is_left_alone(self) -> None:
@@ -106,7 +106,7 @@ class TestOneLine:
         assert one_line(text) == text
 
     def test_no_format_character_is_shown_as_nothing(self) -> None:
-        """A model would read what a person does not see."""
+        """Otherwise a model would read characters that a person does not see."""
         hidden = [
             character
             for character in map(chr, range(sys.maxunicode + 1))
@@ -116,7 +116,7 @@ class TestOneLine:
 
     @given(st.text() | st.text("a🚀می\u200c\u200d\ufe0e\ufe0f\u20e31\u2800\U000e0062"))
     def test_the_result_is_always_one_encodable_line(self, text: str) -> None:
-        """To show it again changes nothing."""
+        """Applying the function twice changes nothing more."""
         shown = one_line(text)
         assert one_line(shown) == shown
         assert len(shown.splitlines()) <= 1
@@ -153,7 +153,7 @@ class TestOneLine:
     ],
 )
 def test_a_call_is_one_short_line(name: str, args: dict[str, Any], shown: str) -> None:
-    """Malformed arguments, and those of other tools, are shown as they are."""
+    """Malformed arguments, and those of other tools, are shown unchanged."""
     assert format_call(name, args) == shown
 
 

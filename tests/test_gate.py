@@ -1,4 +1,4 @@
-"""The gate before other tools."""
+"""The gate, which refuses other tools until an item is in progress."""
 
 from typing import Any
 
@@ -46,14 +46,14 @@ DIG = call("dig", place="the garden")
 
 class TestGate:
     def test_without_a_list_a_tool_is_refused(self) -> None:
-        """The model is told to plan first."""
+        """The error tells the model to plan first."""
         ((status, text),) = answers(gated(TodoGate()).invoke({"messages": [turn("", DIG)]}))
         assert status == "error"
         assert text.startswith("Error: no todo is in progress, so this tool was not run")
         assert "write your plan with write_todos" in text
 
     def test_without_an_item_in_progress_a_tool_is_refused(self) -> None:
-        """The model is told to start an item."""
+        """The error tells the model to start an item."""
         state: dict[str, Any] = {"messages": [turn("", DIG)], "todos": items("Dig")}
         ((status, text),) = answers(gated(TodoGate()).invoke(state))
         assert status == "error"
@@ -68,7 +68,7 @@ class TestGate:
         assert answers(gated(TodoGate()).invoke(state)) == [("success", "A hole in the garden.")]
 
     async def test_an_item_may_be_started_in_the_same_message(self) -> None:
-        """The call that starts it has to come before the tool, not after it."""
+        """The call that starts the item must come before the tool's call."""
         start = call("edit_todos", action="start", indices=[0])
         for calls, expected in (((start, DIG), "success"), ((DIG, start), "error")):
             state: dict[str, Any] = {"messages": [turn("", *calls)], "todos": items("Dig")}
@@ -76,7 +76,7 @@ class TestGate:
                 assert answers(final)[calls.index(DIG)][0] == expected
 
     def test_the_todo_tools_are_never_refused(self) -> None:
-        """Nothing could ever be started otherwise."""
+        """Otherwise no item could ever be started."""
         state: dict[str, Any] = {"messages": [turn("", call("list_todos"))]}
         assert answers(gated(TodoGate()).invoke(state)) == [("success", "No todos")]
 
@@ -86,6 +86,6 @@ class TestGate:
         assert statuses == ["success", "error"]
 
     def test_a_single_name_is_refused_at_build_time(self) -> None:
-        """It would be taken for a collection of letters."""
+        """Python would treat it as a collection of letters."""
         with pytest.raises(TypeError, match="exempt must be a collection of tool names"):
             TodoGate(exempt="look")

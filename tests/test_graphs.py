@@ -1,4 +1,4 @@
-"""The graph and the program that this repository ships, as a stranger would run them."""
+"""The graph and the program of this repository, run as a new user would."""
 
 import asyncio
 import importlib
@@ -31,7 +31,7 @@ from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 @pytest.fixture(autouse=True)
 def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run each test in a directory of its own, since programs write where they are run."""
+    """Run each test in a new directory, because programs write to the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -81,7 +81,7 @@ class TestUntilDone:
     def test_the_agent_works_through_a_checklist(
         self, tmp_path: Path, config: RunnableConfig
     ) -> None:
-        """The commands are real, and the stand-in is continued where it stops early."""
+        """The commands are real, and the stand-in is sent back to work when it stops early."""
         builder = build_graph(checklist_model(rest_after=1), [shell_tool(tmp_path)])
         graph = builder.compile(checkpointer=InMemorySaver())
         markdown = "- [ ] Make: `touch made`\n- [ ] Fail: `exit 4`\n- [ ] Think"
@@ -195,15 +195,15 @@ class TestServed:
             monkeypatch.delenv(name, raising=False)
         return importlib.reload(importlib.import_module("graphs.served"))
 
-    async def test_no_graph_has_a_checkpointer_of_its_own(self, served: ModuleType) -> None:
-        """The server has its own and refuses another."""
+    async def test_no_graph_has_its_own_checkpointer(self, served: ModuleType) -> None:
+        """The server has its own checkpointer and refuses any other."""
         agent = await served.coding_agent({})
         assert agent.checkpointer is None
         assert served.notes.checkpointer is None
         assert served.until_done.checkpointer is None
 
     async def test_each_has_its_own_name(self, served: ModuleType) -> None:
-        """Traces and pictures show it."""
+        """Traces and graph pictures show the name."""
         graphs = [served.notes, served.until_done, await served.coding_agent({})]
         assert [graph.name for graph in graphs] == ["notes", "until_done", "coding_agent"]
 
@@ -228,8 +228,8 @@ class TestServed:
         assert statuses == ["abandoned", "completed"]
         assert not (tmp_path / "touched").exists()
 
-    def test_the_stand_in_of_the_notes_agent_keeps_notes(self, served: ModuleType) -> None:
-        """The text `note: ` keeps one; anything else lists them."""
+    def test_the_notes_agents_stand_in_keeps_notes(self, served: ModuleType) -> None:
+        """A message that begins with `note: ` adds a note; any other message lists the notes."""
         kept = served.notes.invoke({"messages": [("user", "note: the key is blue")]})
         assert kept["messages"][-1].text == 'Note #1 saved: "the key is blue"'
         listed = served.notes.invoke({**kept, "messages": [("user", "What is there?")]})
@@ -260,7 +260,7 @@ class TestProgram:
 
     @pytest.mark.slow
     def test_the_demonstration_works(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """It is what runs without a checklist."""
+        """It runs if no checklist is given."""
         assert main(["--grace", "0"]) == 0
         assert "site/index.html" in capsys.readouterr().out
 
@@ -324,7 +324,7 @@ class TestProgram:
     def test_a_model_that_does_not_answer_is_one_line_too(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A bug of the program would be a traceback."""
+        """Only a bug of the program gives a traceback."""
 
         def unreachable(_: object) -> str:
             raise RuntimeError("no route\nto the model")
@@ -388,7 +388,7 @@ class TestResuming:
     def test_a_result_that_is_stored_before_its_checkpoint_is_kept(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A kill may come between the two; the command is not run again then."""
+        """If a kill comes between the two, the command is not run again."""
         store = AsyncSqliteSaver.aput
 
         async def killed(saver: Any, config: Any, checkpoint: Any, *rest: Any) -> Any:
@@ -409,7 +409,7 @@ class TestResuming:
     def test_a_finished_thread_is_only_reported(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """The same command does nothing more; another checklist is new work."""
+        """The same command does no more work; another checklist is new work."""
         first = write_checklist("One: `echo one >> log`")
         arguments = ["--thread", "t", "--workdir", "work", "--create"]
         assert main([first, *arguments]) == 0
@@ -421,7 +421,7 @@ class TestResuming:
     def test_an_unfinished_thread_takes_no_other_checklist(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Its own checklist has to be finished first."""
+        """Its own checklist must be finished first."""
         lazy = ScriptedChatModel(
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 99]
         )
@@ -435,7 +435,7 @@ class TestResuming:
     def test_a_thread_that_a_limit_stopped_can_be_resumed(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Resuming it counts as a message of the user, which resets the limit."""
+        """Resuming it counts as a user message, which resets the limit."""
         lazy = ScriptedChatModel(
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 21]
         )

@@ -1,4 +1,4 @@
-"""Programs that are killed at random moments, and what is done twice when they are resumed."""
+"""Programs that are killed at random moments do not repeat finished commands when resumed."""
 
 import os
 import random
@@ -14,17 +14,17 @@ import pytest
 from tests.support import ROOT, checklist
 
 KILLS = int(os.environ.get("RANDOM_KILLS", "5"))
-"""How many of them; `RANDOM_KILLS=100` takes some minutes."""
+"""How many kills; `RANDOM_KILLS=100` takes some minutes."""
 
 STEPS = 4
 _BEGINS, _ENDS = "echo begin {0} >> log", "echo end {0} >> log"
 _PLAN = checklist(*(f"Step {n}: `{_BEGINS}; sleep 0.1; {_ENDS}`".format(n) for n in range(STEPS)))
 _LONGEST_RUN = 1.2
-"""Seconds; a little longer than the steps take, so that each moment of them may be hit."""
+"""The latest moment of a kill, in seconds: a little more than the steps take."""
 
 
 def graphs(folder: Path, *argv: str) -> subprocess.Popen[str]:
-    """The program, working on a checklist in a folder."""
+    """The program with a checklist in a folder."""
     (folder / "PLAN.md").write_text(_PLAN, encoding="utf-8")
     given = ["PLAN.md", "--thread", "t", "--workdir", "work", "--create", "--grace", "0"]
     return subprocess.Popen(
@@ -38,11 +38,11 @@ def graphs(folder: Path, *argv: str) -> subprocess.Popen[str]:
 
 
 def killed_at_random(folder: Path, moment: float) -> None:
-    """Run the program, and kill it so many seconds after it has begun to work."""
+    """Run the program, and kill it some seconds after its work has started."""
     program = graphs(folder)
     assert program.stdout is not None
     assert select.select([program.stdout], [], [], 60)[0]
-    time.sleep(moment)  # the moment is what the test is about: there is nothing to wait for
+    time.sleep(moment)  # the test is about the moment, so there is nothing to wait for
     program.kill()
     program.communicate(timeout=60)
 
@@ -50,7 +50,7 @@ def killed_at_random(folder: Path, moment: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_no_finished_command_runs_twice_after_a_kill(seed: int, tmp_path: Path) -> None:
-    """A command that was killed while it ran is run again, and the checklist is completed."""
+    """A command that was killed while it ran runs again, and the checklist is completed."""
     killed_at_random(tmp_path, random.Random(seed).uniform(0, _LONGEST_RUN))
     resumed = graphs(tmp_path)
     shown, _ = resumed.communicate(timeout=60)

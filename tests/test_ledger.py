@@ -1,4 +1,4 @@
-"""The ledger: what each item cost, from the history alone."""
+"""The ledger: the cost of each item, computed from the history."""
 
 from functools import reduce
 from typing import Any
@@ -37,7 +37,7 @@ def answer(
 
 
 def history(*answers: AIMessage) -> list[AnyMessage]:
-    """The history in which the real tools answer the todo calls, and any other tool says "ok"."""
+    """A history in which the real tools answer the todo calls, and any other tool says "ok"."""
     builder = StateGraph(TodoState)
     builder.add_node("tools", ToolNode(create_todo_tools()))
     builder.add_edge(START, "tools")
@@ -92,12 +92,12 @@ def test_a_tool_call_belongs_to_the_item_that_calls_before_it_started() -> None:
     assert costs.other.tools == {"write_todos": 1, "edit_todos": 1}
 
 
-def test_of_several_items_in_progress_the_first_one_pays() -> None:
+def test_with_several_items_in_progress_the_first_one_gets_the_cost() -> None:
     costs = ledger(history(answer(plan("A", "B"), edit("start", 1, 0)), answer(call("shell"))))
     assert tokens_of(costs) == [100, 0]
 
 
-def test_bookkeeping_is_the_turns_with_nothing_but_todo_calls() -> None:
+def test_bookkeeping_is_the_turns_with_only_todo_calls() -> None:
     costs = ledger(
         history(
             answer(plan("Measure"), tokens=1),
@@ -145,7 +145,7 @@ def test_errors_are_counted_where_they_happened() -> None:
 
 
 def test_time_is_read_where_the_provider_dates_its_answers() -> None:
-    """As seconds or as ISO 8601; a pause of the person is not counted."""
+    """The date may be in seconds or in ISO 8601; the time a person takes is not counted."""
     messages = history(
         answer(plan("A"), edit("start", 0), made_at=100),
         answer(call("shell"), made_at=107.5),
@@ -173,7 +173,7 @@ def test_no_time_is_below_zero() -> None:
 
 
 def test_a_thread_of_langchains_list_is_read_from_its_arguments() -> None:
-    """Its results hold no list, its calls the whole one."""
+    """Its results have no list, but its calls have the whole list."""
 
     def write(status: str) -> ToolCall:
         return call("write_todos", todos=[{"content": "Measure", "status": status}])
@@ -230,7 +230,7 @@ ANSWERS = st.builds(
 
 @given(answers=st.lists(ANSWERS, max_size=8))
 def test_the_parts_sum_up_to_the_usage_of_the_run(answers: list[AIMessage]) -> None:
-    """Exactly, whatever the model called, and every call is in one part."""
+    """The sum is exact, whatever the model called, and every call is in exactly one part."""
     costs = ledger(history(*answers))
     usages = [message.usage_metadata for message in answers]
     assert costs.total.usage == reduce(add_usage, usages, add_usage(None, None))
@@ -239,7 +239,7 @@ def test_the_parts_sum_up_to_the_usage_of_the_run(answers: list[AIMessage]) -> N
 
 
 def test_it_is_shown_as_a_table() -> None:
-    """One line for each item, then no item, all, and bookkeeping; columns without figures go."""
+    """There is one line for each item, then lines for no item, all, and bookkeeping."""
     costs = ledger(
         history(
             answer(plan("Measure", "Re\nport"), edit("start", 0), tokens=90),

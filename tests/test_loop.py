@@ -36,13 +36,13 @@ def compiled(model: ScriptedChatModel = IDLE, policy: AutoContinue = AutoContinu
 
 
 def begin(*texts: str) -> dict[str, Any]:
-    """The user's message, with a list seeded."""
+    """A user message with a seeded list."""
     return {**BEGIN, "todos": items(*texts)}
 
 
 class TestRouting:
     def test_an_agent_is_continued_until_its_list_is_finished(self, config: RunnableConfig) -> None:
-        """It stops too early twice, and is told the next call both times."""
+        """It stops too early twice, and reads the next call both times."""
         model = ScriptedChatModel(
             script=[
                 plan("a", "b"),
@@ -63,7 +63,7 @@ class TestRouting:
         ]
 
     def test_its_edges_are_labelled(self) -> None:
-        """A picture of the graph says when each is taken."""
+        """A picture of the graph says when each edge is taken."""
         edges = compiled().get_graph().edges
         assert {(edge.source, edge.data, edge.target) for edge in edges if edge.conditional} == {
             ("agent", "calls tools", "tools"),
@@ -73,7 +73,7 @@ class TestRouting:
         }
 
     def test_a_conversation_without_todos_just_ends(self, config: RunnableConfig) -> None:
-        """Nothing is added to it."""
+        """No message is added."""
         final = compiled().invoke({"messages": [("user", "Hello.")]}, config)
         assert [m.type for m in final["messages"]] == ["human", "ai"]
         assert final["todo_loop"]["outcome"] == "no_todos"
@@ -110,7 +110,7 @@ class TestRouting:
             add_auto_continue(StateGraph(MessagesState))
 
     def test_a_channel_without_a_reducer_is_refused_at_build_time(self) -> None:
-        """It could not fold what the tools write."""
+        """Such a channel could not fold the tools' operations."""
 
         class Plain(MessagesState):
             todos: list[TodoItem]
@@ -120,7 +120,7 @@ class TestRouting:
             add_auto_continue(StateGraph(Plain))
 
     def test_a_policy_of_another_type_is_refused_at_build_time(self) -> None:
-        """A class is easily given instead of an instance."""
+        """It is easy to pass a class instead of an instance."""
         with pytest.raises(TypeError, match="policy must be an AutoContinue"):
             add_auto_continue(StateGraph(TodoState), policy=AutoContinue)  # type: ignore[arg-type]
 
@@ -136,7 +136,7 @@ class TestLimits:
     def test_twenty_continuations_happen_and_the_next_is_refused(
         self, config: RunnableConfig
     ) -> None:
-        """So it is without the limit on idle answers; a notice is sent to the stream."""
+        """This holds without the limit on idle answers; a notice is sent to the stream."""
         graph = compiled(policy=AutoContinue(max_idle=None))
         *_, last = graph.stream(begin("a"), config, stream_mode="custom")
         assert last["outcome"] == "limit_in_a_row"
@@ -218,12 +218,12 @@ def test_the_loop_ends_for_every_model(
 ) -> None:
     """It answers without a tool call at most 1 + max_in_turn times for each message.
 
-    Wherever the continuations are kept.
+    This holds whether the continuations are stored in the history or not.
     """
     model = ScriptedChatModel(
         script=lambda prompt: script[len(model.prompts) % len(script)] if script else "Nothing."
     )
-    # A model that calls tools for ever is the recursion limit's to stop, not the loop's.
+    # A model that calls tools forever is stopped by the recursion limit, not by the loop.
     if script and all(answer.tool_calls for answer in script):
         script.append(turn("I stop here."))
     policy = AutoContinue(max_in_a_row=in_a_row, max_in_turn=in_turn, store=store)
@@ -256,7 +256,7 @@ class TestGracePeriod:
         assert without_grace.invoke(None, config)["todo_loop"]["in_turn"] == 1
 
     def drained(self, config: RunnableConfig, reason: str = "shutdown") -> Graph:
-        """A graph whose run was asked to drain in the first second of the countdown."""
+        """A graph whose run gets a drain request in the first second of the countdown."""
         graph, control = compiled(policy=self.POLICY), RunControl()
         events = graph.stream(begin("a"), config, stream_mode="custom", control=control)
         assert next(events)["seconds"] == 2
@@ -266,7 +266,7 @@ class TestGracePeriod:
         return graph
 
     def test_each_second_is_announced(self, config: RunnableConfig) -> None:
-        """It is counted down to one before the prompt is sent."""
+        """The countdown reaches one before the prompt is sent."""
         began = time.monotonic()
         events = list(compiled(policy=self.POLICY).stream(begin("a"), config, stream_mode="custom"))
         assert time.monotonic() - began >= 2
@@ -290,7 +290,7 @@ class TestGracePeriod:
         self.check_interrupted(graph, config)
 
     def test_a_drain_request_sends_no_prompt(self, config: RunnableConfig) -> None:
-        """It is noticed before the second is over."""
+        """The run notices it before the second is over."""
         began = time.monotonic()
         graph = self.drained(config, "deploy")
         assert time.monotonic() - began < 1
@@ -322,9 +322,7 @@ class TestGracePeriod:
             await anext(events)
         await asyncio.to_thread(self.check_interrupted, graph, config)
 
-    def test_the_users_next_message_takes_the_place_of_the_prompt(
-        self, config: RunnableConfig
-    ) -> None:
+    def test_the_users_next_message_replaces_the_prompt(self, config: RunnableConfig) -> None:
         """The continuation that was about to be sent is dropped."""
         graph = self.drained(config)
         graph.update_state(config, {"todos": []})
@@ -353,7 +351,7 @@ class TestAsking:
 
     @pytest.mark.parametrize("no", [False, "no"])
     def test_no_ends_the_run(self, config: RunnableConfig, no: object) -> None:
-        """The outcome has a name of its own, and nothing is counted."""
+        """The outcome is `declined`, and nothing is counted."""
         result = self.asked(config).invoke(Command(resume=no), config)
         assert result["todo_loop"]["outcome"] == "declined"
         assert result["todo_loop"].get("in_turn", 0) == 0
@@ -367,7 +365,7 @@ class TestAsking:
         assert is_from_user(message)
 
     def test_the_decisions_of_an_interface_are_understood(self, config: RunnableConfig) -> None:
-        """It approves, then edits the message, which becomes the user's next one."""
+        """It approves once, then edits the message, which becomes the user's next one."""
         graph = self.asked(config)
         graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
         action = {"name": "Items remain. Continue?", "args": {"message": "Tests first."}}

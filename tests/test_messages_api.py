@@ -1,4 +1,4 @@
-"""The imitation of Anthropic's API: what it refuses, what it accepts, and what it charges."""
+"""The imitation of Anthropic's API: the requests that it accepts or refuses, and the charges."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -62,7 +62,7 @@ def talk(api: MessagesAPI, *says: str, **extra: Any) -> list[dict[str, Any]]:
 
 
 def without_thinking(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages as a program sends them that keeps no thinking."""
+    """The messages that a program sends if it drops thinking."""
     return [
         {**message, "content": [b for b in message["content"] if b["type"] != "thinking"]}
         for message in messages
@@ -71,7 +71,7 @@ def without_thinking(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
 
 class TestAnswers:
     def test_an_answer_has_thinking_text_and_calls(self) -> None:
-        """In this order, each as a block."""
+        """Each of these is a block, in this order."""
         api = MessagesAPI([turn("I look.", WORK)])
         answer = api.answer(request(HELLO))
         assert [block["type"] for block in answer["content"]] == ["thinking", "text", "tool_use"]
@@ -79,7 +79,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_the_real_chat_model_reads_it(self, form: str) -> None:
-        """With its calls, its thinking and its usage, in both forms."""
+        """It reads calls, thinking and usage, with and without streaming."""
         model = chat_anthropic(MessagesAPI([LOOKED_UP]))
         answer = model.invoke("Hello.") if form == "sync" else await model.ainvoke("Hello.")
         assert answer.tool_calls[0]["id"] == WORK["id"]
@@ -90,21 +90,21 @@ class TestAnswers:
 
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_the_real_chat_model_raises_what_is_refused(self, form: str) -> None:
-        """As the error of the client library for status 400."""
+        """The error is the client library's error for status 400."""
         model = chat_anthropic(MessagesAPI(echo))
         history = [HumanMessage("Hello."), AIMessage("Hi.")]
         with pytest.raises(anthropic.BadRequestError, match="must end with a user message"):
             model.invoke(history) if form == "sync" else await model.ainvoke(history)
 
-    def test_a_script_that_is_used_up_is_an_error_of_the_server(self) -> None:
-        """So that no test takes it for a refused request."""
+    def test_an_exhausted_script_is_a_server_error(self) -> None:
+        """So no test can mistake it for a refused request."""
         with pytest.raises(anthropic.InternalServerError, match="no answer left"):
             chat_anthropic(MessagesAPI([])).invoke("Hello.")
 
 
 class TestThinking:
     def test_a_growing_conversation_is_accepted(self) -> None:
-        """All of its thinking comes back, each block after what was before it."""
+        """All of its thinking is sent back, each block after its original predecessors."""
         api = MessagesAPI(echo)
         history = talk(api, "One.", "Two.", "Three.")
         thinking = [block for m in history for block in m["content"] if "signature" in block]
@@ -112,7 +112,7 @@ class TestThinking:
 
     @pytest.mark.parametrize("place", ["system", "tools", "messages"])
     def test_a_change_before_a_thinking_block_is_refused(self, place: str) -> None:
-        """Wherever it is."""
+        """This holds for a change at any place."""
         api = MessagesAPI(echo)
         history = [*talk(api, "One.", "Two."), HELLO]
         changes = {
@@ -123,8 +123,8 @@ class TestThinking:
         with pytest.raises(RefusedError, match=f"different conversation.*change is at {place}"):
             api.answer(changes[place])
 
-    def test_a_block_that_was_shown_once_is_refused_when_it_is_gone(self) -> None:
-        """With the third request: the second answer was bound to it."""
+    def test_a_request_is_refused_when_an_earlier_block_is_gone(self) -> None:
+        """The third request fails, because the second answer was bound to the block."""
         api = MessagesAPI([LOOKED_UP, turn("", call("work")), "Done."])
         shown = text("Your list: ...")
         first = api.answer(request(HELLO))["content"]
@@ -137,8 +137,8 @@ class TestThinking:
         ):
             api.answer(request(*gone))
 
-    def test_a_block_that_was_left_out_is_refused_when_a_later_one_comes_back(self) -> None:
-        """Thinking is part of what is before the next thinking."""
+    def test_leaving_out_thinking_is_refused_if_later_thinking_is_sent_back(self) -> None:
+        """Later thinking is bound to earlier thinking."""
         api = MessagesAPI(echo)
         history = talk(api, "One.", "Two.")
         history[1] = assistant(*history[1]["content"][1:])
@@ -146,22 +146,22 @@ class TestThinking:
             api.answer(request(*history, HELLO))
 
     def test_no_thinking_at_all_is_accepted(self) -> None:
-        """There is nothing then that is bound to anything."""
+        """Without thinking nothing is bound to the history."""
         api = MessagesAPI(echo)
         _, *later = without_thinking(talk(api, "One.", "Two."))
         assert api.answer(request(user(text("Won.")), *later, HELLO))
 
     @pytest.mark.parametrize("change", [{"signature": "forged"}, {"thinking": "Something else."}])
     def test_thinking_that_was_never_given_is_refused(self, change: dict[str, str]) -> None:
-        """It needs a known signature and its own text."""
+        """Thinking needs a known signature and the original text."""
         api = MessagesAPI(echo)
         history = talk(api, "One.")
         history[1]["content"][0] |= change
         with pytest.raises(RefusedError, match="Invalid `signature`"):
             api.answer(request(*history, HELLO))
 
-    def test_marks_and_the_form_of_a_text_are_no_change(self) -> None:
-        """A string says what a list with one text says, and a mark says nothing to the model."""
+    def test_marks_and_the_form_of_a_text_do_not_count_as_a_change(self) -> None:
+        """A string equals a list with one text, and the model does not see marks."""
         api = MessagesAPI(echo)
         history = talk(api, "One.", cache_control=MARK)
         system = [text("Help.", cache_control=MARK)]
@@ -223,8 +223,8 @@ ORDERS: dict[str, tuple[str, list[dict[str, Any]]]] = {
 
 class TestOrder:
     @pytest.mark.parametrize("name", ORDERS)
-    def test_it_refuses(self, name: str) -> None:
-        """Each with a reason of its own."""
+    def test_an_invalid_request_is_refused(self, name: str) -> None:
+        """Each error has its own reason."""
         reason, messages = ORDERS[name]
         with pytest.raises(RefusedError, match=reason):
             MessagesAPI(echo).answer(request(*messages))
@@ -240,19 +240,19 @@ class TestOrder:
 
 class TestMarks:
     def test_four_marks_are_accepted_and_a_fifth_is_refused(self) -> None:
-        """The mark of the whole request counts as one."""
+        """The mark of the whole request counts too."""
         marked: Content = [text(str(number), cache_control=MARK) for number in range(4)]
         assert MessagesAPI(echo).answer(request(user(*marked)))
         with pytest.raises(RefusedError, match="at most 4 blocks can be marked, found 5"):
             MessagesAPI(echo).answer(request(user(*marked), HELLO, cache_control=MARK))
 
     def test_a_mark_on_a_marked_block_is_one(self) -> None:
-        """The mark of the whole request may land on a block that has its own."""
+        """The mark of the whole request may fall on a block that has its own mark."""
         marked: Content = [text(str(number), cache_control=MARK) for number in range(4)]
         assert MessagesAPI(echo).answer(request(user(*marked), cache_control=MARK))
 
     def test_thinking_cannot_be_marked(self) -> None:
-        """It is cached with what is after it."""
+        """It is cached together with the block after it."""
         api = MessagesAPI(echo)
         history = talk(api, "One.")
         history[1]["content"][0]["cache_control"] = MARK
@@ -261,8 +261,8 @@ class TestMarks:
 
 
 class TestBill:
-    def test_without_marks_all_is_paid_in_full(self) -> None:
-        """No cache is written and none is read."""
+    def test_without_marks_every_token_is_paid_in_full(self) -> None:
+        """Nothing is written to the cache or read from it."""
         api = MessagesAPI(echo)
         talk(api, "One.", "Two.")
         charges = api.bill.charges
@@ -281,7 +281,7 @@ class TestBill:
         assert api.bill.history_is_read
 
     def test_the_cost_is_in_plain_input_tokens(self) -> None:
-        """Writing costs more than sending, reading a tenth, and what is received five times."""
+        """Writing costs more than sending, reading a tenth, and output five times as much."""
         api = MessagesAPI(echo)
         talk(api, "One.", "Two.", cache_control=MARK)
         first, second = api.bill.charges
@@ -290,8 +290,8 @@ class TestBill:
         assert second.cost == read + OUTPUT_PRICE * second.received
         assert api.bill.cost == first.cost + second.cost
 
-    def test_only_what_is_up_to_a_mark_is_written(self) -> None:
-        """What is after the last mark is paid in full, and again in the next request."""
+    def test_only_blocks_up_to_a_mark_are_written(self) -> None:
+        """Blocks after the last mark are paid in full, and again in the next request."""
         api = MessagesAPI(echo)
         system = [text("Help.", cache_control=MARK)]
         talk(api, "One.", "Two.", system=system)
@@ -301,7 +301,7 @@ class TestBill:
         assert second.plain > first.plain > 0
 
     def test_text_at_the_end_that_vanishes_takes_the_mark_with_it(self) -> None:
-        """Then nothing of the history is ever read from the cache."""
+        """Then no part of the history is ever read from the cache."""
         api = MessagesAPI(echo)
         history: list[dict[str, Any]] = []
         for number in range(4):
@@ -315,7 +315,7 @@ class TestBill:
 
     @pytest.mark.parametrize(("added", "is_read"), [(LOOK_BACK - 1, True), (LOOK_BACK, False)])
     def test_an_entry_is_found_only_within_the_look_back(self, added: int, is_read: bool) -> None:
-        """Though all that was marked is there, unchanged."""
+        """This holds even if all marked blocks are present and unchanged."""
         api = MessagesAPI(echo)
         api.answer(request(HELLO, cache_control=MARK))
         more = [text(f"Part {number}.") for number in range(added)]
@@ -325,7 +325,7 @@ class TestBill:
         assert api.bill.history_is_read is is_read
 
     def test_the_usage_of_the_real_chat_model_is_that_of_the_bill(self) -> None:
-        """The chat model adds the parts up to its own input tokens."""
+        """The chat model's input tokens are the sum of the parts."""
         api = MessagesAPI(echo)
         model = chat_anthropic(api, model_kwargs={"cache_control": MARK})
         history = [SystemMessage("Help."), HumanMessage("One.")]

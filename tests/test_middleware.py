@@ -1,4 +1,4 @@
-"""The pack in LangChain's `create_agent`, beside other middleware."""
+"""`TodoMiddleware` in `create_agent`, together with other middleware."""
 
 import copy
 import importlib
@@ -68,7 +68,7 @@ def scripted(*script: AIMessage | str) -> ScriptedChatModel:
 
 
 def never_finished() -> ScriptedChatModel:
-    """Plans, and never does anything."""
+    """Plans, and then never works."""
     planned = iter([PLAN])
     return ScriptedChatModel(script=lambda _: next(planned, None) or "I am done, I think.")
 
@@ -88,7 +88,7 @@ class TestByItself:
             "edit_todos",
         }
         assert model.prompts[0][0] == SystemMessage(TODO_SYSTEM_PROMPT)
-        assert model.prompts[2][-1].text.endswith("on [0].")  # it was sent back to work
+        assert model.prompts[2][-1].text.endswith("on [0].")  # the continuation
         assert model.prompts[3][-1].text.startswith("Completed [0, 1]\nEvery item is finished.")
 
     async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
@@ -98,15 +98,15 @@ class TestByItself:
         assert loop_of(graph, config)["outcome"] == "finished"
 
     def test_the_agents_own_prompt_comes_first(self, config: RunnableConfig) -> None:
-        """The prompt of the pack follows it."""
+        """The middleware's prompt follows it."""
         model = scripted("Hi.")
         agent(model, TodoMiddleware(), system_prompt="You are kind.").invoke(BEGIN, config)
         text = model.prompts[0][0].text
         assert text.startswith("You are kind.")
         assert text.endswith(TODO_SYSTEM_PROMPT)
 
-    def test_the_agents_own_prompt_keeps_what_else_it_says(self) -> None:
-        """Providers read its name and other keys; a string stays a string, blocks stay blocks."""
+    def test_the_agents_own_prompt_keeps_its_other_fields(self) -> None:
+        """Providers read its name and other keys. A string stays a string, blocks stay blocks."""
         given: dict[str, Any] = {"id": "1", "name": "house", "additional_kwargs": {"key": "value"}}
         blocks: list[Any] = [{"type": "text", "text": "Own.", "cache_control": {"type": "x"}}]
         added = {"type": "text", "text": f"\n\n{TODO_SYSTEM_PROMPT}"}
@@ -132,7 +132,7 @@ class TestByItself:
         assert final["todos"] == items("a", "b")
 
     def test_each_part_can_be_replaced(self, config: RunnableConfig) -> None:
-        """The limits, the policy, the prompt and the view can be given."""
+        """The limits, the policy, the prompt and the view are arguments."""
         model = scripted(PLAN, "No.", "No.")
         middleware = TodoMiddleware(
             limits=TodoLimits(max_todos=1),
@@ -159,7 +159,7 @@ class TestByItself:
         assert len(final["todos"]) == 150
 
     def test_the_limits_of_a_subgraph_do_not_bind_its_parent(self, config: RunnableConfig) -> None:
-        """Each list goes through the channel; limits are those of the tools that write it."""
+        """Each list goes through the channel, but limits belong to the tools that write it."""
         texts = [f"step {number}" for number in range(150)]
         large = TodoMiddleware(limits=TodoLimits(max_todos=150), policy=None)
         planner = agent(scripted(plan(*texts), "Planned."), large)
@@ -173,7 +173,7 @@ class TestByItself:
         assert final["todos"][149]["status"] == "completed"
 
     def test_the_gate_knows_the_limits_of_the_tools(self, config: RunnableConfig) -> None:
-        """A plan that they refuse does not open the gate for a later call of the same message."""
+        """A refused plan does not open the gate for a later call of the same message."""
         plan = call("write_todos", mode="replace", todos=["a", "b"])
         start = call("edit_todos", action="start", indices=[0])
         model = scripted(turn("", plan, start, call("look")), *["I stop."] * 30)
@@ -200,19 +200,19 @@ class TestByItself:
         ],
     )
     def test_arguments_of_another_type_are_refused_at_build_time(self, wrong: Any) -> None:
-        """The error says what was given."""
+        """The error names the value."""
         with pytest.raises(TypeError, match=r"got (True|5)"):
             TodoMiddleware(**wrong)
 
     def test_the_loop_is_neither_input_nor_output(self, config: RunnableConfig) -> None:
-        """A parent and its subagent therefore cannot mix up their counters."""
+        """So a parent and its subagent cannot mix their counters."""
         graph = agent(scripted("Hi."), TodoMiddleware())
         final = graph.invoke({**BEGIN, "todo_loop": {"in_turn": 99}}, config)
         assert "todo_loop" not in final
         assert loop_of(graph, config).get("in_turn", 0) == 0
 
     def test_a_person_can_be_asked(self, config: RunnableConfig) -> None:
-        """It interrupts the run, as in a hand-built graph."""
+        """The question interrupts the run, as in a hand-built graph."""
         middleware = TodoMiddleware(policy=AutoContinue(ask=True))
         graph = agent(scripted(PLAN, "Planned.", "As you say."), middleware)
         assert graph.invoke(BEGIN, config)["__interrupt__"]
@@ -236,7 +236,7 @@ NODES = {"__start__", "model", "tools", "__end__"}
 
 
 class TestHooks:
-    """`create_agent` adds a node for each hook that a class overrides, and drops a check."""
+    """`create_agent` adds a node for each overridden hook, and drops a check for wrapped tools."""
 
     def test_without_a_loop_it_adds_no_node(self) -> None:
         graph = agent(scripted("Hi."), TodoMiddleware(policy=None))
@@ -244,7 +244,7 @@ class TestHooks:
 
     @pytest.mark.parametrize("gate", [None, TodoGate()])
     def test_only_a_gate_turns_off_the_check_for_unknown_tools(self, gate: TodoGate | None) -> None:
-        """LangChain refuses a tool that another middleware offers and nobody can run."""
+        """The check refuses a tool that other middleware offers but that cannot run."""
 
         @tool
         def unknown() -> str:
@@ -264,14 +264,14 @@ class TestHooks:
             with pytest.raises(ValueError, match=r"Unknown tools: \['unknown'\]"):
                 graph.invoke(BEGIN)
 
-    def test_with_nothing_but_the_tools_the_model_is_called_directly(self) -> None:
+    def test_with_only_the_tools_the_model_is_called_directly(self) -> None:
         middleware = TodoMiddleware(policy=None, view=None, system_prompt=None)
         assert type(middleware).wrap_model_call is AgentMiddleware.wrap_model_call
         assert type(middleware).awrap_model_call is AgentMiddleware.awrap_model_call
 
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_a_subclass_keeps_its_hooks(self, form: str) -> None:
-        """It may call those of the pack through `super()`, whether these are used or not."""
+        """It may call the middleware's hooks through `super()`, even if they are left out."""
         told: list[Any] = []
 
         class Telling(TodoMiddleware):
@@ -313,8 +313,8 @@ class TestHooks:
         assert told == [None, "", form, "Planned.", None]
 
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-    def test_it_looks_like_what_it_is(self, copied: Any) -> None:
-        """Its class, its name and copies of it do not show that hooks were left out."""
+    def test_left_out_hooks_do_not_show(self, copied: Any) -> None:
+        """Its class, its name and its copies are those of the full middleware."""
 
         class Mine(TodoMiddleware):
             pass
@@ -357,7 +357,7 @@ class TestStructuredResponse:
     def test_with_a_tool_strategy_the_last_response_wins(
         self, config: RunnableConfig, stops_early: bool
     ) -> None:
-        """This holds when the agent has to continue after giving one, too."""
+        """This holds even if the agent must continue after a response."""
         early = [turn("", call("Report", summary="early"))] if stops_early else []
         script: list[AIMessage | str] = [
             PLAN,
@@ -375,7 +375,7 @@ class TestStructuredResponse:
     async def test_with_a_provider_strategy_the_last_response_wins(
         self, config: RunnableConfig, stops_early: bool
     ) -> None:
-        """This holds when the agent has to continue after giving one, too."""
+        """This holds even if the agent must continue after a response."""
         early = ['{"summary": "early"}'] if stops_early else []
         script: list[AIMessage | str] = [PLAN, *early, FINISH, '{"summary": "late"}']
         graph = agent(scripted(*script), TodoMiddleware(), response_format=ProviderStrategy(Report))
@@ -385,12 +385,12 @@ class TestStructuredResponse:
 
 
 def both_orders(other: AgentMiddleware[Any, Any, Any]) -> Any:
-    """The other middleware before ours and after it."""
+    """The other middleware before this one and after it."""
     return [(other, TodoMiddleware()), (TodoMiddleware(), other)]
 
 
 class TestLimitsOfOthers:
-    """A limit of another middleware ends the run, and the loop does not start it again."""
+    """If another middleware's limit ends the run, the loop does not continue it."""
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_limit_on_model_calls_ends_the_run(self, config: RunnableConfig, order: int) -> None:
@@ -432,10 +432,10 @@ class TestLimitsOfOthers:
 
 
 class TestOrder:
-    """The middleware works at any place among others."""
+    """The middleware works at any position in the list."""
 
-    def test_listed_last_others_end_once(self, config: RunnableConfig) -> None:
-        """The `after_agent` hooks of others run once, when the run really ends."""
+    def test_if_it_is_last_the_end_hooks_of_others_run_once(self, config: RunnableConfig) -> None:
+        """Other `after_agent` hooks run once, when the run really ends."""
         ended: list[int] = []
 
         class Closing(AgentMiddleware[Any, Any, Any]):
@@ -451,7 +451,7 @@ class TestOrder:
     def test_a_rewritten_answer_still_counts_as_the_models(
         self, config: RunnableConfig, order: int
     ) -> None:
-        """Another middleware may put a message with another id in its place."""
+        """Other middleware may replace the answer by a message with another id."""
 
         class Shouting(AgentMiddleware[Any, Any, Any]):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
@@ -466,7 +466,7 @@ class TestOrder:
     def test_a_provider_that_is_down_is_not_asked_again_and_again(
         self, config: RunnableConfig, order: int
     ) -> None:
-        """The message that replaces its answer after the last retry does not count as an answer."""
+        """After the last retry a message replaces the answer; it does not count as an answer."""
         retry = ModelRetryMiddleware(max_retries=2, initial_delay=0.0, jitter=False)
 
         def down(_: Any) -> str:
@@ -479,7 +479,7 @@ class TestOrder:
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
     def test_pictures_from_tools_reset_nothing(self, config: RunnableConfig) -> None:
-        """A model cannot speak for the user."""
+        """A tool result does not count as the user."""
 
         @tool
         def look(runtime: ToolRuntime) -> Command[Any]:
@@ -495,8 +495,8 @@ class TestOrder:
 
 
 class TestHistoryOfOthers:
-    def test_the_live_list_survives_summarization(self, config: RunnableConfig) -> None:
-        """The model still sees it, and the counters stay."""
+    def test_the_list_survives_summarization(self, config: RunnableConfig) -> None:
+        """The model still sees the list, and the counters stay."""
         summary = SummarizationMiddleware(
             scripted(*["In short: nothing was done."] * 99),
             trigger=("messages", 6),
@@ -514,7 +514,7 @@ class TestHistoryOfOthers:
         assert loop_of(graph, config)["in_turn"] == 12
 
     def test_cleared_tool_results_stay_cleared(self, config: RunnableConfig) -> None:
-        """A block with the list takes their place, if the middleware is listed last."""
+        """A block with the list replaces them, if the middleware is listed last."""
         clearing = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=0)])
         model = scripted(PLAN, FINISH, "Done.")
         agent(model, clearing, TodoMiddleware()).invoke(BEGIN, config)
@@ -522,7 +522,7 @@ class TestHistoryOfOthers:
         assert result.startswith("[cleared]\n\n[Automatic note: the todo list]\n")
 
     def test_a_prompt_begins_with_the_one_before(self, config: RunnableConfig) -> None:
-        """The provider's prompt cache holds from call to call."""
+        """So the provider's prompt cache works from call to call."""
         model = scripted(PLAN, "Planned.", turn("", call("list_todos")), FINISH, "Done.", "Hi.")
         graph = agent(model, TodoMiddleware(), system_prompt="You are kind.")
         graph.invoke(BEGIN, config)
@@ -532,8 +532,8 @@ class TestHistoryOfOthers:
 
 
 class TestToolsOfOthers:
-    def test_a_failing_tool_is_retried_beside_the_todo_tools(self, config: RunnableConfig) -> None:
-        """The todo tools are not run again."""
+    def test_a_failing_tool_is_retried_without_the_todo_tools(self, config: RunnableConfig) -> None:
+        """Todo calls of the same message are not run again."""
         tries: list[str] = []
 
         @tool
@@ -556,7 +556,7 @@ class TestToolsOfOthers:
     async def test_a_person_may_approve_edit_and_reject_todo_calls(
         self, config: RunnableConfig, form: str
     ) -> None:
-        """Each later call of the same message means what it means after those decisions."""
+        """Each later call of the same message is applied to the list after those decisions."""
         calls = [
             call("write_todos", mode="append", todos=["first"]),
             call("write_todos", mode="append", todos=["second"]),
@@ -592,7 +592,7 @@ class TestToolsOfOthers:
 
 class TestStockMiddleware:
     @pytest.mark.parametrize("order", [0, 1])
-    def test_an_agent_with_langchains_own_as_well_is_refused(self, order: int) -> None:
-        """Their two formats never meet in one channel."""
+    def test_an_agent_with_langchains_own_middleware_too_is_refused(self, order: int) -> None:
+        """Otherwise two formats would meet in one channel."""
         with pytest.raises(AssertionError, match="remove duplicate middleware"):
             agent(scripted("Hi."), *both_orders(TodoListMiddleware())[order])

@@ -1,4 +1,4 @@
-"""What the model is sent."""
+"""The prompts that the model gets."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -42,14 +42,14 @@ USER = HumanMessage("Begin.", id="user")
 
 
 class History:
-    """A history that grows, with the list that its todo calls add up to."""
+    """A growing history, with the list that results from its todo calls."""
 
     def __init__(self, *messages: AnyMessage) -> None:
         self.messages: list[AnyMessage] = list(messages or [USER])
         self.todos: list[TodoItem] = []
 
     def turn(self, *calls: tuple[str, dict[str, Any]]) -> "History":
-        """An answer of the model with calls, and their results."""
+        """A model's answer with calls, and their results."""
         made = [call(name, **args) for name, args in calls]
         self.messages.append(turn("", *made))
         for each, (name, args) in zip(made, calls, strict=True):
@@ -95,13 +95,13 @@ class TestResults:
         history = History().turn(plan("a", "b"))
         assert history.texts[-1] == f"Wrote 2 todo item(s)\n\n{format_todos(items('a', 'b'))}"
 
-    def test_a_status_change_is_its_first_line_and_the_progress(self) -> None:
-        """The rest of the list has been read before."""
+    def test_a_status_change_is_shown_as_one_line_and_the_progress(self) -> None:
+        """The model has already read the rest of the list."""
         history = History().turn(plan("a", "b")).turn(edit("start", 0))
         assert history.texts[-1] == "Started [0]\n0/2 done. Now: [0] a"
 
     def test_only_the_last_change_of_a_turn_shows_the_progress(self) -> None:
-        """Earlier changes of the turn are their first line."""
+        """Earlier changes of the turn are shown as their first line."""
         history = History().turn(plan("a", "b")).turn(edit("complete", 0), edit("start", 1), WORK)
         assert history.texts[-3:] == [
             "Completed [0]",
@@ -110,7 +110,7 @@ class TestResults:
         ]
 
     def test_without_an_item_in_progress_the_next_one_is_shown(self) -> None:
-        """It is the first that is not started."""
+        """The next item is the first one that is not started."""
         history = History().turn(plan("a", "b")).turn(edit("abandon", 0))
         assert history.texts[-1] == "Abandoned [0]\n1/2 done. Next: [1] b"
 
@@ -125,17 +125,17 @@ class TestResults:
         assert history.texts[-1].endswith(f"[0] {'a' * 40}…")
 
     def test_the_last_finished_item_asks_for_the_answer(self) -> None:
-        """Also where the list is shown whole in the same turn."""
+        """This holds even if the whole list is shown in the same turn."""
         history = History().turn(plan("a")).turn(edit("complete", 0))
         assert history.texts[-1] == "Completed [0]\nEvery item is finished. Now answer the user."
 
-    def test_a_plan_with_the_same_texts_is_its_first_line(self) -> None:
-        """The model knows the texts, and that new items are not started."""
+    def test_a_plan_with_the_same_texts_is_shown_as_its_first_line(self) -> None:
+        """The model knows the texts, and knows that new items are not started."""
         history = History().turn(plan("a", "b")).turn(edit("complete", 0)).turn(plan("a", "b"))
         assert history.texts[-1] == "Wrote 2 todo item(s)\n0/2 done. Next: [0] a"
 
     def test_errors_and_listings_are_shown_whole(self) -> None:
-        """The model asked for them, or needs them to do better."""
+        """The model asked for them, or needs them to correct its call."""
         history = History().turn(plan("a")).turn(edit("start", 7), ("list_todos", {}))
         assert history.texts[-2:] == ["Error: indices [7] out of range (0 to 0)", "– [0] a"]  # noqa: RUF001
 
@@ -147,7 +147,7 @@ class TestResults:
         assert texts[-1].split("\n")[-1] == "0/1 done. Now: [0] a␊✓ [1] done"
 
     def test_a_result_that_was_replaced_is_left_alone(self) -> None:
-        """A middleware has cleared it, so the list is shown in another place."""
+        """Middleware cleared it, so the list is shown at another place."""
         history = History().turn(plan("a", "b"))
         history.messages[-1] = history.messages[-1].model_copy(update={"content": "[cleared]"})
         (text,) = [message.text for message in history.view() if message.type == "tool"]
@@ -155,14 +155,14 @@ class TestResults:
         assert read_list(history.view()) == [("a", "not_started"), ("b", "not_started")]
 
     def test_the_stored_history_is_not_changed(self) -> None:
-        """The view is made of copies."""
+        """The view copies the messages that it changes."""
         history = History().turn(plan("a")).turn(edit("start", 0))
         before = [message.model_copy(deep=True) for message in history.messages]
         history.view()
         assert history.messages == before
 
     def test_without_todos_nothing_is_changed(self) -> None:
-        """A conversation that has no list costs nothing."""
+        """A conversation without a list costs nothing extra."""
         messages: list[AnyMessage] = [USER, AIMessage("Hello."), HumanMessage("a\n\nb\n\nc")]
         assert model_view({"messages": messages, "todos": []}) == messages
         assert model_view({"messages": messages}) == messages
@@ -170,7 +170,7 @@ class TestResults:
 
 class TestBlocks:
     def test_a_seeded_list_is_appended_to_the_users_message(self) -> None:
-        """As text, or as a block where the message has blocks."""
+        """It is added as text, or as a block if the message has blocks."""
         state: dict[str, Any] = {"messages": [USER], "todos": items("a")}
         shown = "[Automatic note: the todo list]\n– [0] a"  # noqa: RUF001
         assert model_view(state)[0].content == f"Begin.\n\n{shown}"
@@ -179,20 +179,20 @@ class TestBlocks:
         assert model_view(state)[0].content == [*blocks, {"type": "text", "text": shown}]
 
     def test_a_finished_list_does_not_leak_into_the_next_task(self) -> None:
-        """The user has spoken since, and the results are gone."""
+        """The user has sent a new message, and the results are gone."""
         done = items("a", status="completed")
         messages = [USER, AIMessage("Done."), HumanMessage("What is 2+2?")]
         assert model_view({"messages": messages, "todos": done}) == messages
 
     def test_an_emptied_list_is_shown_as_such(self) -> None:
-        """Otherwise the model would go on with items that are gone."""
+        """Otherwise the model would continue with items that are gone."""
         history = History().turn(plan("a"))
         history.messages += [AIMessage("Later."), HumanMessage("Something else.", id="second")]
         history.todos = []
         assert history.view()[-1].text.endswith("[Automatic note: the todo list]\nNo todos")
 
     def test_a_list_without_its_results_is_shown_again(self) -> None:
-        """They were summarized or trimmed away."""
+        """Results may be summarized or trimmed away."""
         summary = HumanMessage("In short: …", additional_kwargs={"lc_source": "summarization"})
         prompt = model_view({"messages": [summary], "todos": items("a")})
         assert read_list(prompt) == [("a", "not_started")]
@@ -214,7 +214,7 @@ class TestReminders:
         return [at for at, each in enumerate(results) if "Automatic note" in each.text]
 
     def test_the_progress_is_shown_again_after_ten_calls_without_the_list(self) -> None:
-        """On the tool result after the tenth, after the twentieth, and so on; it stays there."""
+        """It is added to the tool result after every tenth call, and stays there."""
         history = History().turn(plan("a"), edit("start", 0))
         for _ in range(25):
             history.turn(WORK)
@@ -223,15 +223,15 @@ class TestReminders:
         assert history.view()[-1].text == "Worked."
         assert [m for m in history.view() if m.type == "tool"][11].text == f"Worked.\n\n{note}"
 
-    def test_how_often_is_a_setting(self) -> None:
-        """A number of calls of the model, 1 or more."""
+    def test_the_interval_of_reminders_is_a_setting(self) -> None:
+        """The interval is a number of model calls, 1 or more."""
         history = History().turn(plan("a")).turn(WORK).turn(WORK).turn(WORK).turn(WORK)
         assert self.reminded(history, remind_every=2) == [2, 4]
         with pytest.raises(ValueError, match="remind_every must be 1 or more, got 0"):
             history.view(remind_every=0)
 
     def test_a_todo_call_starts_the_count_again(self) -> None:
-        """Also one that changes nothing: the model has thought of its list."""
+        """Even a call that changes nothing does, because the model has read its list."""
         history = History().turn(plan("a"))
         for _ in range(9):
             history.turn(WORK)
@@ -240,8 +240,8 @@ class TestReminders:
             history.turn(WORK)
         assert self.reminded(history) == []
 
-    def test_nobody_is_reminded_of_a_finished_list(self) -> None:
-        """Nor without a list at all."""
+    def test_a_finished_list_needs_no_reminder(self) -> None:
+        """Without a list there is no reminder either."""
         for history in (History().turn(plan("a")).turn(edit("complete", 0)), History()):
             for _ in range(12):
                 history.turn(WORK)
@@ -259,13 +259,13 @@ class TestContinuations:
         assert history.view()[-1].text == "Go on.\n\nNext: start."
 
     def test_items_that_differ_are_shown(self) -> None:
-        """The message is sent as it is stored."""
+        """The message is sent unchanged."""
         history = History().turn(plan("a", "b"))
         history.messages += [AIMessage("I stop."), continuation_message(self.TEXT, self.LINES)]
         assert history.view()[-1].text == self.TEXT
 
     def test_a_message_without_the_lines_is_left_alone(self) -> None:
-        """A middleware has redacted it, or an earlier version stored it."""
+        """Middleware redacted it, or an earlier version stored it."""
         redacted = continuation_message("redacted", self.LINES)
         history = History().turn(plan("a"))
         history.messages += [AIMessage("I stop."), redacted]
@@ -274,7 +274,7 @@ class TestContinuations:
 
 class TestMissingResults:
     def test_a_call_that_was_cut_off_gets_a_result(self) -> None:
-        """A run was cancelled while its tools worked; providers refuse a call without a result."""
+        """A run was cancelled during its tools, and providers refuse a call without a result."""
         done, cut = call("shell", command="true"), call("shell", command="sleep 99")
         answer = ToolMessage("exit code 0", name="shell", tool_call_id=str(done["id"]))
         messages: list[AnyMessage] = [turn("", done, cut), answer, HumanMessage("Stop that.")]
@@ -286,12 +286,12 @@ class TestMissingResults:
         assert "the run ended before" in result.text
 
     def test_a_call_at_the_end_of_the_history_gets_a_result(self) -> None:
-        """The model is called now, and would be refused."""
+        """Otherwise the provider would refuse the prompt."""
         made = model_view({"messages": [turn("", call("shell", command="true"))]})
         assert [message.type for message in made] == ["ai", "tool"]
 
     def test_a_result_after_another_message_is_found(self) -> None:
-        """A tool beside it may have put a message of its own between."""
+        """Another tool of the same turn may have added a message in between."""
         first, second = call("look"), call("list_todos")
         messages: list[AnyMessage] = [
             turn("", first, second),
@@ -312,8 +312,8 @@ class TestMissingResults:
         made = model_view({"messages": messages})
         assert [m.type for m in made] == ["ai", "tool", "human", "ai", "tool"]
 
-    def test_a_call_whose_arguments_were_no_json_gets_a_result(self) -> None:
-        """No tool will ever answer it; without an id nothing can."""
+    def test_a_call_whose_arguments_were_not_json_gets_a_result(self) -> None:
+        """No tool will ever answer it. A call without an id gets no result."""
         for call_id, types in (("b", ["ai", "tool"]), ("", ["ai"]), (None, ["ai"])):
             broken = {"name": "shell", "args": "{", "id": call_id, "error": None}
             messages = [AIMessage("", invalid_tool_calls=[broken])]
@@ -328,7 +328,7 @@ class TestCallsWithoutIds:
     def test_a_call_and_its_result_get_an_id_that_providers_accept(
         self, call_id: str | None
     ) -> None:
-        """It is the same in every prompt; calls that have ids keep them."""
+        """The id is the same in every prompt; calls that have ids keep them."""
         named = call("shell", command="true")
         nameless: Any = [{**call(name), "id": call_id} for name in ("list_todos", "look")]
         messages: list[AnyMessage] = [
@@ -347,8 +347,8 @@ class TestCallsWithoutIds:
         assert results[1] == named["id"]
         assert model_view({"messages": [*messages, AIMessage("Over.")]})[:5] == shown
 
-    def test_a_result_of_no_call_is_left_out(self) -> None:
-        """Its answer was trimmed away, or its call could not be read."""
+    def test_a_result_without_a_call_is_left_out(self) -> None:
+        """The AI message was trimmed away, or the call could not be parsed."""
         stray = ToolMessage("No todos", name="list_todos", tool_call_id="")
         assert model_view({"messages": [USER, stray]}) == [USER]
 
@@ -400,8 +400,9 @@ runs = st.lists(
     min_size=1,
     max_size=3,
 )
-"""Runs of one thread: the list that the application writes before each, what the model answers,
-and the list that a person writes while the run is paused."""
+"""Runs of one thread, each with the list that the application writes before it, the model's
+answers, and the list that a person writes while the run is paused.
+"""
 
 Build = Callable[[ScriptedChatModel], Any]
 POLICY = AutoContinue(max_in_turn=3)
@@ -419,14 +420,14 @@ def with_middleware(model: ScriptedChatModel, **options: Any) -> Any:
     )
 
 
-@cache  # building a graph takes as long as running it
+@cache  # cached, because building a graph takes as long as running it
 def built(build: Build) -> tuple[ScriptedChatModel, Any]:
     model = ScriptedChatModel(script=[])
     return model, build(model)
 
 
 class Watched:
-    """A thread whose model writes down, for each prompt, the list of the state at that call."""
+    """A thread whose model records, for each prompt, the list of the state at that call."""
 
     def __init__(self, build: Build) -> None:
         self.script: list[AIMessage] = []
@@ -476,24 +477,22 @@ def watched(build: Build, script: Any, *, pauses: bool) -> Watched:
     return thread
 
 
-many = settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+slow_data = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
-@pytest.mark.slow
-@many
+@slow_data
 @given(runs)
 def test_in_a_hand_built_graph_a_prompt_begins_with_all_earlier_ones(script: Any) -> None:
-    """And its text tells the list of the state, whatever the model and the application write."""
+    """The prompt also shows the list of the state, whatever the model and the application write."""
     thread = watched(hand_built, script, pauses=False)
     thread.check_prefixes()
     thread.check_reader()
 
 
-@pytest.mark.slow
-@many
+@slow_data
 @given(runs)
 def test_with_the_middleware_a_prompt_begins_with_all_earlier_ones(script: Any) -> None:
-    """And its text tells the list of the state, also when it is edited during a pause."""
+    """The prompt also shows the list of the state, even if it is edited during a pause."""
     thread = watched(with_middleware, script, pauses=True)
     thread.check_prefixes()
     thread.check_reader()
@@ -507,16 +506,16 @@ BUILDS: dict[Any, Build] = {
 @pytest.mark.parametrize("state_schema", BUILDS)
 @settings(max_examples=30)
 @given(script=runs)
-def test_an_edit_during_a_pause_of_a_hand_built_graph_is_told(
+def test_an_edit_during_a_pause_of_a_hand_built_graph_is_shown(
     state_schema: type[Any], script: Any
 ) -> None:
-    """The prompt may change where the list was shown, since nothing records what was sent."""
+    """The prompt may change at the place of the list, because nothing records what was sent."""
     thread = watched(BUILDS[state_schema], script, pauses=True)
     thread.check_reader()
 
 
 class Trimming(AgentMiddleware):
-    """Keeps the newest messages only, as soon as there are more than eight."""
+    """Keeps only the newest messages once there are more than eight."""
 
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         messages = state["messages"]
@@ -533,12 +532,12 @@ def with_trimming(model: ScriptedChatModel) -> Any:
 
 @settings(max_examples=50)
 @given(runs)
-def test_after_trimming_the_list_is_still_told(script: Any) -> None:
-    """Where the results were taken out of the history, a block with the list takes their place."""
+def test_after_trimming_the_list_is_still_shown(script: Any) -> None:
+    """A block with the list replaces the removed results."""
 
     watched(with_trimming, script, pauses=True).check_reader()
 
 
-def test_a_continuation_is_no_message_of_the_user() -> None:
-    """It is tagged, so interfaces can tell it apart."""
+def test_a_continuation_does_not_count_as_the_users() -> None:
+    """It is tagged, so interfaces can recognise it."""
     assert is_injected(continuation_message("Go on."))

@@ -1,4 +1,4 @@
-"""The notebooks: what is saved in them, what a fresh run shows, what a browser makes of it."""
+"""The notebooks: their saved outputs, the outputs of a fresh run, and their look in a browser."""
 
 import ast
 import json
@@ -68,7 +68,7 @@ def _text(output: Any) -> str:
 
 @cache
 def saved(name: str) -> Book:
-    """A notebook as it is in the repository."""
+    """A notebook of the repository."""
     read: Any = nbformat.read
     return Book(read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4))
 
@@ -131,7 +131,7 @@ class TestSaved:
             assert output.get("name") != "stderr"
 
     def test_it_can_be_read_anywhere(self, name: str) -> None:
-        """HTML has plain text beside it, and there are no widgets, scripts or remote pictures."""
+        """HTML outputs also have plain text, and there are no widgets, scripts or remote images."""
         for output in saved(name).outputs:
             assert set(output.get("data", {})) <= {"text/plain", "text/html"}
             assert "text/plain" in output.get("data", {"text/plain": ""})
@@ -200,7 +200,7 @@ def test_there_is_no_other_notebook() -> None:
 
 @pytest.fixture(params=["saved", pytest.param("fresh", marks=pytest.mark.slow)])
 def book(request: pytest.FixtureRequest) -> Callable[[str], Book]:
-    """The notebooks as they are saved, and as they are after a fresh run."""
+    """The saved notebooks, and the notebooks after a fresh run."""
     chosen: Callable[[str], Book] = (
         saved if request.param == "saved" else request.getfixturevalue("fresh")
     )
@@ -241,8 +241,8 @@ class TestQuickStart:
         places = [shown.index(mark) for mark in marks]
         assert places == sorted(places)
 
-    def test_the_view_of_the_model_shows_the_list_once(self, book: Callable[[str], Book]) -> None:
-        """The results after it are their first line, with the progress."""
+    def test_the_prompt_shows_the_list_once(self, book: Callable[[str], Book]) -> None:
+        """Later results are shown as their first line with the progress."""
         shown = book("1_quick_start").shown["view"]
         assert shown.count("– [2] Put up the shelf") == 1  # noqa: RUF001
         assert "Started [0]\n0/3 done. Now: [0] Measure the wall\n" in shown
@@ -251,7 +251,7 @@ class TestQuickStart:
 
 class TestLoop:
     def test_the_live_view_keeps_its_last_state(self, book: Callable[[str], Book]) -> None:
-        """It is one output without the countdown, and the step that failed is abandoned."""
+        """The view is one output without the countdown, and the failed step is abandoned."""
         loop = book("2_the_loop")
         icons = [line[0] for line in loop.shown["run"].splitlines()]
         assert icons == ["✓", "✓", "✓", "✗", "✓", "✓"]
@@ -268,7 +268,7 @@ class TestLoop:
         )
 
     def test_the_agent_is_sent_back_once(self, book: Callable[[str], Book]) -> None:
-        """The note lists the items that are left; then the run ends."""
+        """The continuation lists the remaining items; then the run ends."""
         shown = book("2_the_loop").shown["note"]
         assert shown.count("[Automatic note]") == 1
         assert "● [3] Look for a greeting in French" in shown
@@ -287,7 +287,7 @@ EARLIER = ("✓ [0] Rent a room", "● [1] Bake a cake", "– [2] Invite the gue
 
 
 class TestBranches:
-    def test_an_earlier_moment_has_its_own_list(self, book: Callable[[str], Book]) -> None:
+    def test_an_earlier_checkpoint_has_its_own_list(self, book: Callable[[str], Book]) -> None:
         shown = book("3_branches").shown
         assert shown["moment"] == lines(*EARLIER)
         assert re.findall(r"📋 .*|✓.*", shown["history"]) == [
@@ -297,7 +297,7 @@ class TestBranches:
             "✓ Done (3 items)",
         ]
 
-    def test_a_branch_leaves_the_first_run_as_it_was(self, book: Callable[[str], Book]) -> None:
+    def test_a_branch_does_not_change_the_first_run(self, book: Callable[[str], Book]) -> None:
         shown = book("3_branches").shown
         assert shown["run"] == shown["first"] == lines(*FIRST)
         assert shown["branch"] == lines(*SECOND)
@@ -382,7 +382,7 @@ class TestOwnTool:
         assert "   │ Note #1 is saved.\n   │ Note #2 is saved.\n" in shown
 
     def test_its_notes_follow_the_branches(self, book: Callable[[str], Book]) -> None:
-        """Both branches have what was noted before the fork."""
+        """Both branches have the notes from before the fork."""
         assert book("6_your_own_tool").shown["branch"] == lines(
             "first branch",
             "#1: The key is under the mat",
@@ -397,7 +397,7 @@ class TestOwnTool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_saved_is_what_a_run_shows(name: str, fresh: Callable[[str], Book]) -> None:
+def test_the_saved_outputs_equal_those_of_a_run(name: str, fresh: Callable[[str], Book]) -> None:
     """Every output is the same, except for the ids of checkpoints.
 
     The run has the installed package alone: no checkout, and no other package that the notebook
@@ -416,7 +416,7 @@ def test_what_is_saved_is_what_a_run_shows(name: str, fresh: Callable[[str], Boo
 class TestInABrowser:
     @pytest.fixture
     def page(self, theme: str, tmp_path: Path) -> Path:
-        """The notebook of the branches as a page in a theme of Jupyter."""
+        """The notebook about branches as a page in a Jupyter theme."""
         make_exporter: Any = HTMLExporter
         exporter = make_exporter(template_name="lab", theme=theme)
         made, _ = exporter.from_notebook_node(saved("3_branches").notebook)
@@ -439,7 +439,7 @@ class TestInABrowser:
         assert len(set(measure(page)["fonts"])) == 1
 
     def test_it_is_drawn_in_the_theme(self, page: Path, theme: str, tmp_path: Path) -> None:
-        """The background is light or dark as the theme asks, and something is drawn on it."""
+        """The background is light or dark like the theme, and something is drawn on it."""
         picture = tmp_path / "page.png"
         browse(page, f"--screenshot={picture}", "--window-size=1000,1800")
         corner, rows = read_png(picture.read_bytes())

@@ -35,14 +35,14 @@ def noted(*texts: str, next_id: int | None = None) -> Notes:
 
 
 def notes_graph(state: Any = NotesState) -> Graph:
-    """A graph that runs the notes calls of the last message and nothing else."""
+    """A graph that only runs the notes calls of the last message."""
     return tool_graph([notes_tool()], state)
 
 
 def agent_graph(*calls: ToolCall) -> Graph:
-    """LangChain's agent, whose model makes some calls in one AI message; each call is one task."""
+    """A `create_agent` agent whose model makes calls in one AI message; each call is one task."""
     model = ScriptedChatModel(script=[turn("", *calls), "Done."])
-    state: Any = NotesState  # it need not derive from AgentState, whatever the annotation says
+    state: Any = NotesState  # despite the annotation, it need not derive from AgentState
     return create_agent(model, [notes_tool()], state_schema=state)
 
 
@@ -51,7 +51,7 @@ def texts(values: Mapping[str, Any]) -> list[tuple[int, str]]:
 
 
 class TestAnswers:
-    """Text and details are exactly as specified."""
+    """The text and the details are exactly as specified."""
 
     @pytest.mark.parametrize(
         ("args", "before", "content", "details"),
@@ -141,8 +141,8 @@ class TestAnswers:
         assert after == {"notes": details["notes"], "nextId": details["nextId"]}
 
     @pytest.mark.parametrize("number", ["2", 2.0, " 2 "])
-    def test_a_plain_number_in_another_form_is_understood(self, number: object) -> None:
-        """Models write numbers in these forms."""
+    def test_a_number_in_another_form_is_accepted(self, number: object) -> None:
+        """Models also write numbers as strings or floats."""
         assert answer_note({"action": "get", "id": number}, noted("a", "b"), AT)[0] == "#2: b"
 
     @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ class TestAnswers:
         ],
     )
     def test_malformed_arguments_are_named(self, args: dict[str, Any], content: str) -> None:
-        """The error does not repeat them."""
+        """The error does not repeat the arguments."""
         assert answer_note(args, noted("a"), AT)[0] == content
 
     @given(
@@ -239,7 +239,7 @@ SIBLINGS = (
 
 
 class TestSeveralCallsInOneTurn:
-    """They act in call order, and each sees the changes of those before it."""
+    """Calls are applied in order, and each sees the changes of those before it."""
 
     def check(self, final: dict[str, Any]) -> None:
         *answers, listing = [message.text for message in results_in(final)]
@@ -274,7 +274,7 @@ class TestSeveralCallsInOneTurn:
         self.check(await agent_graph(*SIBLINGS).ainvoke({"messages": [("user", "Begin.")]}))
 
     def test_many_at_once_have_one_time(self) -> None:
-        """So every result matches what is stored, to the millisecond."""
+        """So every result matches the state, to the millisecond."""
         calls = [call("notes", action="add", text=str(n)) for n in range(12)]
         final = agent_graph(*calls).invoke({"messages": [("user", "Begin.")]})
         stored = final["notes"]["notes"]
@@ -308,7 +308,7 @@ class TestResults:
 
     def test_the_time_is_that_of_the_call(self) -> None:
         """It is ISO 8601 in UTC, with milliseconds and `Z`."""
-        before = datetime.now(UTC) - timedelta(milliseconds=1)  # what the last digit cuts off
+        before = datetime.now(UTC) - timedelta(milliseconds=1)  # the precision of the last digit
         (note,) = self.run(call("notes", action="add", text="a"))["notes"]["notes"]
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", note["createdAt"])
         assert before <= datetime.fromisoformat(note["createdAt"]) <= datetime.now(UTC)
@@ -324,7 +324,7 @@ class TestResults:
         "args", [{}, {"action": 5}, {"config": 1, "self": 2, "run_manager": 3, "args": [4]}]
     )
     async def test_malformed_arguments_never_raise(self, args: dict[str, Any]) -> None:
-        """Their names may be names that Python's own machinery uses."""
+        """Argument names may clash with names that Python or LangChain use."""
         bad = ToolCall(name="notes", args=args, id="1", type="tool_call")
         state = {"messages": [turn("", bad)]}
         for final in (notes_graph().invoke(state), await notes_graph().ainvoke(state)):
@@ -333,13 +333,13 @@ class TestResults:
             assert message.text.startswith("Unknown action: ")
 
     def test_a_forged_runtime_is_replaced(self) -> None:
-        """The model cannot speak for the graph."""
+        """The model cannot pass its own state."""
         forged = call("notes", action="get", id=1, runtime={"state": {"notes": noted("forged")}})
         (message,) = results_in(self.run(forged, notes=noted("real")))
         assert message.text == "#1: real"
 
     def test_details_share_nothing_with_the_state(self) -> None:
-        """A reader that changes one changes nothing else."""
+        """A reader may change the details without changing the state."""
         final = self.run(call("notes", action="list"), notes=noted("a"))
         final["notes"]["notes"][0]["text"] = "changed"
         assert results_in(final)[0].artifact["notes"] == noted("a")["notes"]
@@ -383,7 +383,7 @@ class TestBranches:
     def test_a_fork_has_its_own_notes_and_next_id(
         self, tmp_path: Path, config: RunnableConfig
     ) -> None:
-        """It begins at a checkpoint in a SQLite file; the other branch keeps its own notes."""
+        """It starts at a checkpoint in a SQLite file; the other branch keeps its own notes."""
         path = str(tmp_path / "threads.sqlite")
         with SqliteSaver.from_conn_string(path) as saver:
             graph = build_graph(three_notes()).compile(checkpointer=saver)
@@ -427,10 +427,10 @@ class TestBranches:
             (call("notes", action="list"), {}, []),
         ],
     )
-    def test_an_agent_in_a_larger_graph_hands_its_notes_back(
+    def test_an_agent_in_a_larger_graph_returns_its_notes(
         self, made: ToolCall, seed: dict[str, Any], after: list[tuple[int, str]]
     ) -> None:
-        """It is a subgraph that shares the channel."""
+        """The agent is a subgraph that shares the channel."""
         builder = StateGraph(NotesState)
         builder.add_node("agent", agent_graph(made))
         builder.add_edge(START, "agent")

@@ -1,4 +1,4 @@
-"""Operations: made by nodes, applied to lists."""
+"""Operations: how nodes make them, and how they change a list."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -25,19 +25,19 @@ from todo_tools.operations import (
 )
 
 
-def test_replace_leaves_nothing_of_the_old_list() -> None:
+def test_replace_removes_the_old_list() -> None:
     after = apply(items("a", status="completed"), {"op": "replace", "texts": ["b"]})
     assert after == items("b")
 
 
-def test_append_keeps_what_is_there() -> None:
+def test_append_keeps_the_existing_items() -> None:
     """New items are not started, and old ones keep their status."""
     after = apply(items("a", status="completed"), {"op": "append", "texts": ["b"]})
     assert after == [*items("a", status="completed"), *items("b")]
 
 
 def test_insert_puts_items_before_an_index() -> None:
-    """The items from that index on move on."""
+    """The items from that index on move back."""
     after = apply(items("a", "b"), {"op": "insert", "index": 1, "texts": ["x", "y"]})
     assert after == items("a", "x", "y", "b")
 
@@ -49,14 +49,14 @@ def test_a_status_is_set_whatever_it_was() -> None:
     assert apply(todos, operation) == [*items("a", status="in_progress"), *items("b")]
 
 
-def test_what_no_longer_applies_is_ignored() -> None:
-    """A list that the application changed in the same step breaks nothing."""
+def test_an_index_that_no_longer_exists_is_ignored() -> None:
+    """The application may have changed the list in the same step."""
     assert apply([], {"op": "insert", "index": 5, "texts": ["a"]}) == items("a")
     assert apply([], {"op": "set_status", "status": "completed", "indices": [3]}) == []
 
 
-def test_a_dict_that_is_no_operation_is_refused() -> None:
-    """The error says what was given and what to do."""
+def test_a_dict_that_is_not_an_operation_is_refused() -> None:
+    """The error names the value and says what to do."""
     with pytest.raises(ValueError, match=r"a dict with \['op'\]; give the whole list"):
         apply([], {"op": "shuffle"})
 
@@ -71,8 +71,8 @@ def test_a_dict_that_is_no_operation_is_refused() -> None:
         {"op": "merge", "base": [], "todos": "a"},
     ],
 )
-def test_an_operation_of_wrong_content_is_refused(operation: Any) -> None:
-    """The stored list stays valid, whoever made the operation."""
+def test_an_operation_with_wrong_content_is_refused(operation: Any) -> None:
+    """The stored list stays valid, whatever code made the operation."""
     with pytest.raises(ValueError, match="operation of the tools"):
         apply(items("a"), operation)
 
@@ -143,7 +143,7 @@ class TestMaking:
 
     @pytest.mark.parametrize("set_status", [start_items, complete_items, abandon_items])
     def test_indices_are_checked_when_it_is_made(self, set_status: Callable[..., Any]) -> None:
-        """At the node that made the mistake, not when all updates of the step are applied."""
+        """The error is raised in the node, not when the updates of the step are applied."""
         with pytest.raises(ValueError, match="indices are required"):
             set_status()
         with pytest.raises(ValueError, match="index must be 0 or more, got -1"):

@@ -1,4 +1,4 @@
-"""The package: its names, its wheel, and that it needs nothing but what it requires."""
+"""The package: its names, its wheel, and its requirements."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of what PyPI would get: an sdist, and the wheel that is built from it."""
+    """The directory with the files for PyPI: an sdist, and the wheel that is built from it."""
     out = tmp_path_factory.mktemp("dist")
     build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True)
@@ -36,8 +36,8 @@ def wheel(distributions: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_an_index_would_take_the_distributions(distributions: Path, wheel: Path) -> None:
-    """The metadata is whole, the README can be rendered, and no file is where it should not be."""
+def test_pypi_would_accept_the_distributions(distributions: Path, wheel: Path) -> None:
+    """The metadata is complete, the README can be rendered, and no file is in a wrong place."""
     files = list(map(str, distributions.iterdir()))
     twine = [sys.executable, "-m", "twine", "check", "--strict", *files]
     subprocess.run(twine, check=True, capture_output=True)
@@ -46,7 +46,7 @@ def test_an_index_would_take_the_distributions(distributions: Path, wheel: Path)
 
 
 @pytest.mark.slow
-def test_the_sdist_holds_what_the_wheel_is_built_from(distributions: Path) -> None:
+def test_the_sdist_contains_the_sources_of_the_wheel(distributions: Path) -> None:
     (sdist,) = distributions.glob("*.tar.gz")
     with tarfile.open(sdist) as tar:
         names = {Path(name).parts[1] for name in tar.getnames()}
@@ -61,7 +61,7 @@ def link_required(site: Path) -> None:
     An installer would fetch and compile it, which takes five times as long and a network.
     """
     (info,) = site.glob("*.dist-info")
-    left = [Distribution.at(info)]
+    left: list[Distribution] = [Distribution.at(info)]
     known = set[str]()
     while left:
         for line in left.pop().requires or ():
@@ -89,17 +89,17 @@ def link_files(package: Distribution, site: Path) -> None:
 @pytest.mark.slow
 class TestWheel:
     def test_it_holds_the_library_and_nothing_else(self, wheel: Path) -> None:
-        """It has the marker for type checkers and the licence, and neither tests nor graphs."""
+        """It has `py.typed` and the licence, and neither tests nor graphs."""
         names = zipfile.ZipFile(wheel).namelist()
         tops = {name.split("/")[0] for name in names}
         assert tops == {"todo_tools", f"langgraph_todo_tools-{todo_tools.__version__}.dist-info"}
         assert "todo_tools/py.typed" in names
         assert any(name.endswith("licenses/LICENSE") for name in names)
 
-    def test_it_imports_where_only_the_required_packages_are(
+    def test_it_can_be_imported_with_only_the_required_packages(
         self, wheel: Path, tmp_path: Path
     ) -> None:
-        """Only the middleware does not; its error names the extra that it needs."""
+        """Only the middleware cannot; its error names the missing extra."""
         site = tmp_path / "site"
         zipfile.ZipFile(wheel).extractall(site)
         link_required(site)

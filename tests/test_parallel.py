@@ -1,4 +1,4 @@
-"""Several hands on one list in one step: subgraphs, tool nodes, and the merge of their lists."""
+"""Parallel changes of one list in one step: subgraphs, tool nodes, and the merge of their lists."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -39,7 +39,7 @@ def writer(update: Any) -> Any:
 
 
 def subgraph(state: type[Any], node: Any) -> Graph:
-    """A graph of one node; as a node of another graph it returns its whole list."""
+    """A graph with one node; as a node of another graph it returns its whole list."""
     return StateGraph(state).add_node("work", node).add_edge(START, "work").compile()
 
 
@@ -61,10 +61,10 @@ def stored(graph: Graph) -> list[TodoItem]:
 
 @STATES
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_parallel_subgraphs_keep_what_each_of_them_did(
+def test_parallel_subgraphs_keep_all_their_changes(
     state: type[Any], durability: Literal["sync", "async", "exit"]
 ) -> None:
-    """Also in what is read back from the checkpoints afterwards."""
+    """The list that is read from the checkpoints afterwards has all changes too."""
     updates = [complete_items(0), append_items("new"), abandon_items(2)]
     graph = side_by_side(state, [subgraph(state, writer(update)) for update in updates])
     start: Any = {"messages": [], "todos": items("a", "b", "c")}
@@ -82,7 +82,7 @@ def test_parallel_subgraphs_keep_what_each_of_them_did(
 
 @STATES
 def test_a_subgraph_that_does_nothing_undoes_nothing(state: type[Any]) -> None:
-    """It returns the list that it was handed; the operation of a sibling survives."""
+    """It returns the list that it got, and the operation of a sibling survives."""
     idle = subgraph(state, lambda _: {})
     graph = side_by_side(state, [writer(complete_items(0)), idle, idle])
     graph.invoke({"messages": [], "todos": items("a", "b")}, CONFIG)
@@ -91,7 +91,7 @@ def test_a_subgraph_that_does_nothing_undoes_nothing(state: type[Any]) -> None:
 
 @STATES
 def test_nothing_is_lost_when_one_of_them_fails_and_is_run_again(state: type[Any]) -> None:
-    """What the others had done is read from the checkpointer then."""
+    """The changes of the others are then read from the checkpointer."""
     failures = iter([True])
 
     def flaky(_: Any) -> Any:
@@ -132,7 +132,7 @@ class TestToolNodes:
         return builder.compile().invoke(start)
 
     def test_calls_of_one_message_are_answered_in_their_order(self) -> None:
-        """Each tool is told of the whole message, so its result counts the calls before it."""
+        """Each tool gets the whole message, so its result includes the calls before it."""
 
         def sends(state: Any) -> list[Send]:
             calls = state["messages"][-1].tool_calls
@@ -146,7 +146,7 @@ class TestToolNodes:
         assert todos_from_messages(final["messages"]) == final["todos"]
 
     def test_after_parallel_branches_the_model_reads_the_list_of_the_state(self) -> None:
-        """A branch knows its own calls only, and its results show the list of that branch."""
+        """A branch knows only its own calls, and its results show the list of that branch."""
 
         def sends(state: Any) -> list[Send]:
             calls = state["messages"][-1].tool_calls
@@ -170,7 +170,7 @@ def test_a_list_alone_in_its_step_still_replaces(state: type[Any]) -> None:
 
 @STATES
 def test_an_overwrite_still_wins(state: type[Any]) -> None:
-    """It is LangGraph's way past the rules of a channel."""
+    """LangGraph's `Overwrite` bypasses the reducer of a channel."""
     graph = side_by_side(state, [writer(items("a", "b")), writer(Overwrite(items("x")))])
     graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
     assert stored(graph) == items("x", "last")
@@ -182,7 +182,7 @@ def merge(todos: list[TodoItem], base: list[TodoItem], changed: list[TodoItem]) 
 
 class TestMerge:
     @given(todo_lists, todo_lists)
-    def test_it_is_exact_where_one_side_did_nothing(
+    def test_it_is_exact_if_one_side_did_nothing(
         self, base: list[TodoItem], changed: list[TodoItem]
     ) -> None:
         assert merge(base, base, changed) == changed
@@ -196,7 +196,7 @@ class TestMerge:
         assert texts == [todo["text"] for todo in [*base, *first, *second]]
 
     @given(st.lists(st.sampled_from("aab"), max_size=8), st.data())
-    def test_ticks_add_up_also_among_items_of_one_text(
+    def test_status_changes_add_up_even_if_items_have_the_same_text(
         self, texts: list[str], data: st.DataObject
     ) -> None:
         base = items(*texts)
@@ -208,7 +208,7 @@ class TestMerge:
         assert todos == items(*texts, status="completed")
 
     def test_an_item_is_added_where_it_was_added(self) -> None:
-        """Also beside what others added and removed."""
+        """This holds even if others added and removed items."""
         merged = merge(items("x", "a", "c", "y"), items("a", "b", "c"), items("a", "n", "b", "c"))
         assert merged == items("x", "a", "n", "c", "y")
 

@@ -1,4 +1,4 @@
-"""The demonstration, and its recording as a picture that moves."""
+"""The demonstration, and its recording as an animated picture."""
 
 import re
 import runpy
@@ -31,7 +31,7 @@ def frame(at: float, *texts: str) -> Frame:
 
 
 def still(svg: str) -> list[str]:
-    """The rows that are shown where nothing moves, from the top."""
+    """The rows of the picture without animation, from the top."""
     root = ElementTree.fromstring(svg)
     space = "{http://www.w3.org/2000/svg}"
     texts = {each.get("id"): "".join(each.itertext()) for each in root.iter(f"{space}text")}
@@ -41,7 +41,7 @@ def still(svg: str) -> list[str]:
 
 
 class TestAnimation:
-    def test_where_nothing_moves_it_shows_the_last_frame(self) -> None:
+    def test_without_animation_it_shows_the_last_frame(self) -> None:
         svg = animate([frame(0, "first", "same"), frame(1, "last", "same")], title="A run")
         assert still(svg) == ["last", "same"]
 
@@ -69,8 +69,8 @@ class TestAnimation:
 
 @pytest.mark.slow
 class TestRecording:
-    def test_it_keeps_what_was_on_the_screen(self) -> None:
-        """Colours, faint and struck text, and what was overwritten later."""
+    def test_it_records_the_screen(self) -> None:
+        """It records colours, faint and struck text, and text that is overwritten later."""
         script = r"import time; print('one', flush=True); time.sleep(0.4); print('\033[Atwo')"
         frames = record([sys.executable, "-c", script], columns=20, rows=3)
         assert [str(each).split() for each in frames if str(each).strip()] == [["one"], ["two"]]

@@ -40,7 +40,7 @@ def decided(*decisions: dict[str, Any]) -> Any:
 
 
 class Watched:
-    """An agent that writes down what happened: `ask`, the person's decisions, and `dig`."""
+    """An agent that records events: `ask`, the person's decisions, and `dig`."""
 
     def __init__(self, turns: list[AIMessage], decisions: list[dict[str, Any]]) -> None:
         self.happened: list[str] = []
@@ -106,7 +106,7 @@ turns = st.lists(calls, max_size=4).map(lambda made: turn("", *made))
 def test_no_other_tool_runs_before_an_approval(
     invoke: Callable[..., Any], script: list[AIMessage], decisions: list[dict[str, Any]]
 ) -> None:
-    """An edit is an approval of what the person wrote."""
+    """An edit approves the person's version."""
     watched = Watched(script, decisions)
     asyncio.run(watched.run(invoke))
     if "dig" in watched.happened:
@@ -115,7 +115,7 @@ def test_no_other_tool_runs_before_an_approval(
 
 
 def test_the_tools_of_an_approved_plan_run() -> None:
-    """They do also in the message that has the plan."""
+    """This includes the tools called in the same message as the plan."""
     together = [*plan("a").tool_calls, *edit("start", 0).tool_calls, call("dig")]
     watched = Watched([turn("", *together)], [APPROVE])
     asyncio.run(watched.run(asynchronously))
@@ -137,10 +137,10 @@ class TestCodingAgent:
         )
         return agent, model
 
-    def test_a_killed_process_asks_once_more_and_the_edited_list_is_what_the_model_sees(
+    def test_a_killed_process_asks_again_and_the_model_sees_the_edited_list(
         self, tmp_path: Path, config: RunnableConfig
     ) -> None:
-        """Another process takes the thread from the file."""
+        """Another process resumes the thread from the file."""
         file = str(tmp_path / "threads.db")
         with SqliteSaver.from_conn_string(file) as saver:
             graph, _ = self.agent(tmp_path, saver, plan("a", "b"))
@@ -154,7 +154,7 @@ class TestCodingAgent:
         assert read_list(model.prompts[-1]) == [("a", "not_started"), ("c", "not_started")]
 
     def test_the_whole_list_is_shown(self, tmp_path: Path, config: RunnableConfig) -> None:
-        """A call that only adds items shows them among the others."""
+        """For a call that only adds items, they are shown in the whole list."""
         more = turn("", call("write_todos", mode="insert", index=1, todos=["b"]))
         graph, _ = self.agent(tmp_path, InMemorySaver(), more)
         seeded = {**BEGIN, "todos": items("a", "c")}

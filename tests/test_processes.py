@@ -1,4 +1,4 @@
-"""One thread, many processes that share a PostgreSQL database and nothing else."""
+"""Many processes work on one thread and share only a PostgreSQL database."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ CHECKLIST = f"- [ ] One: `echo one >> log`\n- [ ] Two: `{WAIT}`\n- [ ] Three: `e
 
 
 class Shared(NamedTuple):
-    """What the processes of a test share."""
+    """The thread, database and directory that the processes of a test share."""
 
     uri: str
     thread: str
@@ -50,7 +50,7 @@ class Shared(NamedTuple):
         return process
 
     def run(self, request: object) -> dict[str, Any]:
-        """Run a request in a process of its own, and return its answer."""
+        """Run a request in a new process, and return its answer."""
         return finished(self.start(request))
 
     @property
@@ -60,7 +60,7 @@ class Shared(NamedTuple):
 
 @pytest.fixture
 def shared(postgres: str, request: pytest.FixtureRequest, tmp_path: Path, form: str) -> Shared:
-    """Make a thread for each test."""
+    """Create a thread for each test."""
     return Shared(postgres, request.node.name, tmp_path, form)
 
 
@@ -71,7 +71,7 @@ def finished(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 @FORMS
-def test_a_thread_is_handed_from_process_to_process(shared: Shared) -> None:
+def test_a_thread_passes_from_process_to_process(shared: Shared) -> None:
     """One process is killed during a run, a second edits the list, a third finishes it."""
     first = shared.start({"messages": [("user", CHECKLIST)]})
     wait_for_file(shared.workdir / "waiting")
@@ -95,7 +95,7 @@ def test_a_thread_is_handed_from_process_to_process(shared: Shared) -> None:
 
 
 @FORMS
-def test_an_edit_during_a_run_is_a_branch_of_its_own(shared: Shared) -> None:
+def test_an_edit_during_a_run_is_a_separate_branch(shared: Shared) -> None:
     """A checkpointer takes no lock: the run continues with its own list, and neither is lost."""
     run = shared.start({"messages": [("user", CHECKLIST)]})
     wait_for_file(shared.workdir / "waiting")
@@ -112,14 +112,14 @@ def test_an_edit_during_a_run_is_a_branch_of_its_own(shared: Shared) -> None:
 
 
 def test_two_servers_share_one_thread(postgres: str, tmp_path: Path) -> None:
-    """They share a database: one asks, the other gets the answer, and the reverse."""
+    """One server asks and the other gets the answer, and the other way round."""
     asking, answering = tmp_path / "asking", tmp_path / "answering"
     with (
         serving_on(postgres, asking) as first,
         serving_on(postgres, answering) as second,
     ):
         thread = str(uuid4())
-        for server in (first, second):  # each keeps its own record of the threads it has
+        for server in (first, second):  # each server keeps its own record of threads
             server.client.threads.create(thread_id=thread, graph_id="ask")
         message: Any = {"role": "user", "content": "- [ ] a\n- [ ] b"}
         first.client.runs.wait(thread, "ask", input={"messages": [message]})
@@ -151,7 +151,7 @@ def serving_on(postgres: str, directory: Path) -> Iterator[Server]:
 
 
 def read_list(shared: Shared) -> list[dict[str, str]]:
-    """The list as another process sees it, here this one."""
+    """The list in the database, as this process reads it."""
     with PostgresSaver.from_conn_string(shared.uri) as saver:
         graph = graph_on(saver, shared.workdir)
         values = graph.get_state({"configurable": {"thread_id": shared.thread}}).values

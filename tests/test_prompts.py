@@ -1,4 +1,4 @@
-"""What models read: its size, and what it does not ask for."""
+"""The prompts and schemas: their size, and the words that they avoid."""
 
 import json
 
@@ -25,7 +25,7 @@ class TestSize:
         assert tokens(TODO_LIGHT_PROMPT) <= 80
         assert SCHEMAS + tokens(TODO_LIGHT_PROMPT) < 500
 
-    def test_they_are_less_than_half_of_what_langchains_list_takes(self) -> None:
+    def test_they_are_less_than_half_the_size_of_langchains(self) -> None:
         """LangChain describes its one tool twice: in the schema and in the system prompt."""
         stock = TodoListMiddleware()
         schema = json.dumps([convert_to_openai_tool(tool) for tool in stock.tools])
@@ -36,11 +36,11 @@ class TestSize:
 
 
 class TestLightPrompt:
-    def test_it_obliges_the_model_to_nothing(self) -> None:
-        """Such words make strong models spend turns on the list alone."""
+    def test_it_does_not_oblige_the_model(self) -> None:
+        """Words of obligation make strong models spend turns on the list alone."""
         words = TODO_LIGHT_PROMPT.lower().split()
         assert not {"always", "must", "verify", "every"} & set(words)
 
-    def test_both_prompts_ask_for_todo_calls_beside_the_work(self) -> None:
+    def test_both_prompts_ask_for_todo_calls_together_with_the_work(self) -> None:
         assert "in one turn with" in TODO_SYSTEM_PROMPT
         assert "in the same turn as" in TODO_LIGHT_PROMPT

@@ -1,4 +1,4 @@
-"""The question about a call: what a person sees of it, whatever the call consists of."""
+"""The question about a call: what a person sees, whatever the call contains."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def shown(action: dict[str, Any], room: Room = WHOLE) -> list[str]:
 
 
 class TestRows:
-    def test_a_short_call_is_shown_as_it_is(self) -> None:
+    def test_a_short_call_is_shown_unchanged(self) -> None:
         action = {"name": "execute", "args": {"timeout": 5, "command": "ls"}}
         assert shown(action, Room(80, 10)) == [
             "",
@@ -40,7 +40,7 @@ class TestRows:
             "    timeout: 5",
         ]
 
-    def test_a_row_that_goes_on_says_so(self) -> None:
+    def test_a_continued_row_has_a_mark(self) -> None:
         assert shown(command("abcdefghijklmnopqrst\nuv"), Room(25, 10))[2:] == [
             "    command: abcdefghijk",
             "    ↪ lmnopqrst",
@@ -48,7 +48,7 @@ class TestRows:
         ]
 
     def test_a_long_call_is_cut_in_the_middle(self) -> None:
-        """The row in place of the middle says how much is missing; everything can be asked for."""
+        """A row replaces the middle and says how much is missing; `show` prints everything."""
         room = Room(20, 4)
         action = command("a" * 100 + "z" * 20)
         assert is_cut(action, (), room)
@@ -71,7 +71,7 @@ class TestRows:
         assert size_of(plan) == "1 item"
 
     def test_many_arguments_do_not_hide_the_command(self) -> None:
-        """A model may invent some."""
+        """A model may invent arguments."""
         args = {f"x{n}": "\n" * 50 for n in range(100)} | {"command": "rm -rf ~"}
         rows = shown({"name": "execute", "args": args}, Room(80, 16))
         assert rows[2] == "    command: rm -rf ~"
@@ -86,7 +86,7 @@ class TestRows:
     def test_no_row_is_as_wide_as_the_screen(
         self, args: dict[str, Any], width: int, encoding: str
     ) -> None:
-        """So the terminal breaks none, and each begins with a mark or the name of an argument."""
+        """So the terminal breaks no row, and each begins with a mark or an argument's name."""
         room = Room(width, 12, encoding)
         console = RecordingConsole(width=width, encoding=encoding, color_system=None)
         rows = list(call_rows({"name": "execute", "args": args}, (), room))
@@ -119,7 +119,7 @@ def joined(rows: list[str]) -> str:
 
 
 def padded(rows: int, columns: int, blank: str) -> str:
-    """A command that would leave the screen and draw another question there, row by row."""
+    """A command that tries to scroll the screen and draw another question, row by row."""
     return "echo gone >> log; #" + "".join(
         row + blank * (columns - len(row)) for row in [""] * rows + HARMLESS
     )
@@ -177,7 +177,7 @@ class TestPainting:
         return padded(rows, columns, " " if how == "blanks" else "\u2800")
 
     def check(self, terminal: Emulator) -> None:
-        """The command is on the screen from its beginning, and only the real question asks."""
+        """The beginning of the command is on the screen, and only the real question asks."""
         rows = terminal.rows
         assert sum(row.startswith("? execute") for row in rows) == 1
         begin = next(at for at, row in enumerate(rows) if row.startswith("? execute"))

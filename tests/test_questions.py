@@ -26,7 +26,7 @@ NO_END = {
     "QUESTIONED EQUAL TO",
     "TAG QUESTION MARK",
 }
-"""Characters with such a name that end no sentence."""
+"""Characters with QUESTION MARK in their name that do not end a sentence."""
 
 
 def asks(content: Any) -> bool:
@@ -50,7 +50,7 @@ def test_every_question_mark_of_unicode_ends_a_question(mark: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Ποιο χρώμα θέλετε;",  # typed as a semicolon
+        "Ποιο χρώμα θέλετε;",  # the Greek question mark is typed as a semicolon
         "**Ποιο χρώμα;**",
         "Ո՞ր գույնն եք ուզում։",  # noqa: RUF001  the mark is inside the sentence
         "«Какой цвет?»",
@@ -89,12 +89,12 @@ def test_signs_and_choices_may_follow_the_mark(text: str) -> None:
         "Το μήκος: x = 1;",  # noqa: RUF001  no Greek in the last word
     ],
 )
-def test_other_answers_are_no_questions(text: str) -> None:
+def test_other_answers_are_not_questions(text: str) -> None:
     assert not asks(text)
 
 
 def test_the_models_last_answer_is_the_one_that_counts() -> None:
-    """Messages after it do not hide it, and earlier answers do not count."""
+    """Later messages do not hide it, and earlier answers do not count."""
     asked, told = AIMessage("Which colour?"), AIMessage("Red it is.")
     assert asks_user({"messages": [told, asked, continuation_message("Go on.")]})
     assert not asks_user({"messages": [asked, told]})
@@ -113,7 +113,7 @@ def test_blanks_at_the_end_hide_no_question() -> None:
 
 
 @given(text=st.text(), state=json_values)
-def test_nothing_makes_it_raise(text: str, state: Any) -> None:
+def test_it_never_raises(text: str, state: Any) -> None:
     asks(text)
     asks([text, {"type": "text", "text": text}])
     asks_user(state)

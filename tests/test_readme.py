@@ -1,4 +1,4 @@
-"""README and documentation are true: their programs run, and their claims are checked."""
+"""The programs in README and documentation run, and their claims are checked."""
 
 import json
 import re
@@ -46,9 +46,9 @@ BLOCKS = [
 def test_every_program_runs(
     block: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each runs by itself, and its prints show what the comments at and below them say.
+    """Each runs by itself, and prints the text of the comments after its `print` calls.
 
-    A model that a block names is replaced by the stand-in.
+    The stand-in replaces a real model in a block.
     """
     monkeypatch.setattr("langchain.agents.factory.init_chat_model", lambda _: checklist_model())
     exec(compile(block, "block", "exec"), {"__name__": "block"})
@@ -98,11 +98,11 @@ def test_the_reference_has_every_public_module() -> None:
 
 class TestReadme:
     def test_it_is_short(self) -> None:
-        """Prose and tables have at most 900 words; code and the targets of links do not count."""
+        """Prose and tables have at most 900 words; code and link targets do not count."""
         assert len(re.sub(r"\]\([^)]*\)", "]", prose(README)).split()) <= 900
 
     def test_it_names_the_lowest_versions(self) -> None:
-        """They are those of `pyproject.toml`."""
+        """They are the lowest versions in `pyproject.toml`."""
         project = PROJECT["project"]
         graphs = project["optional-dependencies"]["graphs"]
         lowest = {
@@ -147,7 +147,7 @@ class TestReadme:
 
 
 class TestFigures:
-    """The benchmark writes `RESULTS.md`; every figure of cost comes from there."""
+    """Every cost figure comes from `RESULTS.md`, which the benchmark writes."""
 
     def test_the_tables_of_costs_are_the_benchmarks(self) -> None:
         rows = re.findall(r"^\| (?:5|10|20|50) \|.*$", COST, re.MULTILINE)
@@ -156,7 +156,7 @@ class TestFigures:
 
     @pytest.mark.parametrize("page", ["README.md", "docs/migrating.md"])
     def test_the_added_cost_at_20_items_is_the_benchmarks(self, page: str) -> None:
-        """With an automatic cache, for LangChain's list and for this one."""
+        """The README gives it for an automatic cache, for LangChain's list and for this one."""
         for name in ("LangChain", "this pack"):
             row = re.search(
                 rf"^\| 20 \| {name} \| .* \| \+(\d+ %) \| .* \|$", RESULTS, re.MULTILINE
@@ -170,7 +170,7 @@ class TestFigures:
         assert f" {delta.strip()} with `DeltaTodoState`, and {langchain.strip()} with" in README
 
     def test_the_cost_of_a_list_that_is_never_used_is_the_benchmarks(self) -> None:
-        """In percent of what LangChain's adds, for both prompts."""
+        """The README gives it in percent of LangChain's added cost, for both prompts."""
         for name in ("this pack", "this pack, light"):
             goal = re.search(rf"LangChain's adds: {name}, automatic \| .*? \| ([\d.]+)%", RESULTS)
             assert goal

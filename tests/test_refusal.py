@@ -1,4 +1,4 @@
-"""Changes that cannot succeed: the model is told without a person being asked."""
+"""For changes that cannot succeed, the model gets an error and no person is asked."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def agent_of(workdir: Path, *turns: AIMessage | str, ask: Any = True) -> Graph:
 
 @pytest.mark.parametrize("form", ["sync", "async"])
 @pytest.mark.parametrize("made", IMPOSSIBLE.values(), ids=list(IMPOSSIBLE))
-async def test_what_cannot_succeed_is_answered_without_a_question(
+async def test_a_call_that_cannot_succeed_is_answered_without_a_question(
     made: Any, form: str, workdir: Path, config: RunnableConfig
 ) -> None:
     """The model reads the error, and nothing has changed."""
@@ -81,7 +81,7 @@ def test_an_approved_edit_is_checked_again(workdir: Path, config: RunnableConfig
 def test_a_call_that_was_refused_is_not_carried_out_later(
     workdir: Path, config: RunnableConfig
 ) -> None:
-    """A sibling that makes it possible does not smuggle it past the person."""
+    """Even if another call makes it possible, it does not run without approval."""
     fix = call("execute", command="echo x > file")
     agent = agent_of(workdir, turn("", fix, IMPOSSIBLE["no match"]), "Done.")
     agent.invoke(BEGIN, config)

@@ -1,4 +1,4 @@
-"""Ready to be published: one place for the repository's address, and a README that works alone."""
+"""Readiness for a release: one place for the repository's address, absolute links in the README."""
 
 import re
 import runpy
@@ -25,7 +25,7 @@ def test_the_address_of_the_repository_is_in_one_place() -> None:
 class TestPackageIndex:
     @pytest.fixture
     def metadata(self) -> dict[str, Any]:
-        """What the hook of the build makes of an address."""
+        """The metadata that the build hook makes from an address."""
         hook = runpy.run_path(str(ROOT / "hatch_build.py"))["PackageIndexHook"]
         metadata: dict[str, Any] = {"version": "1.2.3"}
         hook(str(ROOT), {"repository": "https://host/me/it"}).update(metadata)
@@ -47,7 +47,7 @@ class TestPackageIndex:
 class TestReleaseCheck:
     @pytest.fixture
     def root(self, tmp_path: Path) -> Path:
-        """A project that is ready."""
+        """A project that is ready for release."""
         shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=lambda *_: ["reliability.md"])
         project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
         project = project.replace(ADDRESS, "https://host/me/it")
@@ -76,7 +76,7 @@ class TestReleaseCheck:
             ("README.md", "@TABLE@\n", "README.md: @TABLE@ is still to be filled in"),
         ],
     )
-    def test_it_names_what_is_wrong(self, root: Path, name: str, text: str, problem: str) -> None:
+    def test_it_names_each_problem(self, root: Path, name: str, text: str, problem: str) -> None:
         (root / name).write_text(text, encoding="utf-8")
         (found,) = self.problems(root)
         assert found.startswith(problem)

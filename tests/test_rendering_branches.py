@@ -20,7 +20,7 @@ from todo_tools.rendering._branches import knots_of
 
 @pytest.fixture
 def graph() -> Any:
-    """A graph that does nothing; its thread is written by hand."""
+    """A graph that does nothing; the tests write its thread."""
     builder = StateGraph(TodoState)
     builder.add_node("agent", lambda _: {})
     builder.add_edge(START, "agent")
@@ -39,7 +39,9 @@ def shown(history: Iterator[StateSnapshot]) -> str:
 
 
 class TestTree:
-    def test_a_thread_without_forks_is_its_tip(self, graph: Any, config: RunnableConfig) -> None:
+    def test_a_thread_without_forks_is_drawn_as_its_tip(
+        self, graph: Any, config: RunnableConfig
+    ) -> None:
         """The tip is shown with its list."""
         write(graph, write(graph, config, "a", "b"), "a", "b", done=1)
         assert shown(graph.get_state_history(config)) == (
@@ -76,8 +78,8 @@ class TestTree:
         end = str(show_branches(graph.get_state_history(config))).splitlines()[0].split()[-1]
         assert tip["configurable"]["checkpoint_id"].endswith(end)
 
-    def test_a_part_of_a_history_is_a_picture_too(self, graph: Any, config: RunnableConfig) -> None:
-        """A checkpoint whose parent is missing begins a tree of its own."""
+    def test_a_part_of_a_history_can_be_drawn(self, graph: Any, config: RunnableConfig) -> None:
+        """A checkpoint whose parent is missing starts a new tree."""
         fork = write(graph, config, "a")
         write(graph, fork, "b")
         write(graph, fork, "c")
@@ -114,7 +116,7 @@ class TestTree:
         assert str(show_branches([])) == ""
         assert page(show_branches([])).text == ""
 
-    def test_what_is_no_snapshot_is_refused(self) -> None:
+    def test_a_value_that_is_not_a_snapshot_is_refused(self) -> None:
         """The error says what was given."""
         with pytest.raises(TypeError, match="dict"):
             show_branches([{}])  # type: ignore[list-item]
@@ -126,7 +128,7 @@ def page_html(graph: Any, config: RunnableConfig) -> str:
 
 class TestDrawing:
     def test_html_nests_as_the_tree_does(self, graph: Any, config: RunnableConfig) -> None:
-        """Every list in it is closed."""
+        """Every list in the HTML is closed."""
         fork = write(graph, config, "a")
         write(graph, fork, "b")
         write(graph, fork, "c")
@@ -145,7 +147,7 @@ class TestDrawing:
     def test_a_terminal_without_unicode_gets_plain_rails(
         self, graph: Any, config: RunnableConfig
     ) -> None:
-        """Its icons are boxes."""
+        """Its icons are boxes like `[x]`."""
         fork = write(graph, config, "a")
         write(graph, fork, "b")
         write(graph, fork)

@@ -1,4 +1,4 @@
-"""The lines that the terminal and the notebook draw, and what they are made of."""
+"""The lines that the terminal and the notebook draw, and their tokens."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,6 +23,7 @@ from todo_tools.rendering._lines import (
     Progress,
     Span,
     encodable,
+    in_view,
     list_lines,
     progress_of,
     result_lines,
@@ -51,7 +52,7 @@ def recorded_result(step: dict[str, Any]) -> ToolMessage:
 
 class TestRecordedRenderings:
     def test_every_call_is_themed_token_by_token(self) -> None:
-        """The title, the mode or action and the count or indices have their tokens."""
+        """The title, the mode or action, and the count or indices have their tokens."""
         for step in recorded_calls():
             assert marked(call_lines(step["name"], step["args"])) == step["render_call"]
 
@@ -62,8 +63,8 @@ class TestRecordedRenderings:
                 shown = marked(result_lines(recorded_result(step)))
                 assert shown == step["render_result"]
 
-    def test_a_listing_shows_what_the_tool_showed(self) -> None:
-        """The reference shows `No todos` for every listing, since its details hold no list."""
+    def test_a_listing_shows_the_result_of_the_tool(self) -> None:
+        """The reference shows `No todos` for every listing, because its details have no list."""
         for step in recorded_calls():
             if step["name"] == "list_todos":
                 shown = result_lines(recorded_result(step))
@@ -104,13 +105,13 @@ class TestCalls:
             assert len(str(line).splitlines()) <= 1
 
     def test_a_call_is_its_label_its_main_argument_and_options(self) -> None:
-        """The seeds give this form; an action follows a colon."""
+        """An action follows a colon."""
         args = {"glob": "*.py", "pattern": "x = 1", "max_count": 5}
         assert str(show_call("grep", args, label="Search")) == "Search x = 1 glob=*.py max_count=5"
         assert str(show_call("job", {"action": "stop", "id": 3})) == "job: stop 3"
 
     def test_a_long_text_is_on_further_lines(self) -> None:
-        """It is whole, unless it is very long; then a mark says how much is missing."""
+        """A very long text is cut, and a mark says how much is missing."""
         command = "\n".join(["make " + "x" * 100, "make test"])
         shown = str(show_call("shell", {"command": command, "timeout": 5}, label="Shell"))
         assert shown.split("\n") == ["Shell timeout=5", f"    make {'x' * 100}", "    make test"]
@@ -122,8 +123,8 @@ class TestCalls:
             "    … 2,000 more characters",
         ]
 
-    def test_arguments_that_make_no_sense_are_shown_as_they_are(self) -> None:
-        """They do not get the colours of a mode or of indices."""
+    def test_malformed_arguments_are_shown_unchanged(self) -> None:
+        """They do not have the colours of a mode or of indices."""
         assert marked(call_lines("write_todos", {"todos": "junk"})) == (
             "<toolTitle><bold>write_todos </bold></toolTitle><muted>junk</muted>"
         )
@@ -135,12 +136,12 @@ class TestResults:
         result = ToolMessage("ok\r\n\x1b[2J[red]b", name="shell", tool_call_id="1")
         assert str(show_result(result)) == "ok\n␛[2J[red]b"
 
-    def test_another_tool_s_error_looks_like_one(self) -> None:
+    def test_another_tool_s_error_is_shown_as_an_error(self) -> None:
         """Each of its lines has the colour of an error."""
         result = ToolMessage("no\nfile", name="shell", tool_call_id="1", status="error")
         assert [line.body[0].token for line in show_result(result).lines] == ["error", "error"]
 
-    def test_an_artifact_that_is_no_list_is_not_drawn(self) -> None:
+    def test_an_artifact_that_is_not_a_list_is_not_drawn(self) -> None:
         """The text of the result is shown instead."""
         damaged: Any = {"action": "write", "todos": [{"content": "a"}]}
         result = ToolMessage("text", name="write_todos", tool_call_id="1", artifact=damaged)
@@ -154,7 +155,7 @@ class TestResults:
         ]
         assert drawn == [list_lines(MIXED)] * 2
 
-    def test_a_listing_that_was_replaced_is_shown_as_it_is(self) -> None:
+    def test_a_listing_that_was_replaced_is_shown_unchanged(self) -> None:
         """Other middleware may have cleared it to save tokens."""
         result = ToolMessage(
             "[cleared]",
@@ -165,7 +166,7 @@ class TestResults:
         assert marked(result_lines(result)) == "[cleared]"
 
     def test_other_messages_are_refused(self) -> None:
-        """The error says what was given."""
+        """The error names the value."""
         with pytest.raises(TypeError, match="AIMessage"):
             show_result(AIMessage("a"))  # type: ignore[arg-type]
 
@@ -185,15 +186,22 @@ class TestTexts:
         view = show_todos(todos)
         assert str(view) == repr(view) == format_todos(todos)
 
-    def test_what_is_no_list_of_todos_is_refused(self) -> None:
+    def test_a_value_that_is_not_a_list_of_todos_is_refused(self) -> None:
         """The error names the item that is wrong."""
         with pytest.raises(ValueError, match=r"todos\[0\]"):
             show_todos([{"content": "a"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
 
     @given(todo_lists, st.sampled_from(["ascii", "cp437", "cp1252", "gbk", "latin-1", "utf-8"]))
     def test_every_list_can_be_encoded(self, todos: list[TodoItem], encoding: str) -> None:
-        """What the encoding lacks is replaced, and nothing else is."""
+        """Only characters that the encoding lacks are replaced."""
         for line in list_lines(todos):
             shown = "".join(encodable(span, encoding) for span in line.spans)
             shown.encode(encoding)
             assert encoding != "utf-8" or shown == str(line)
+
+
+def test_the_end_of_a_list_fills_the_rows_that_there_are() -> None:
+    """Where the item in progress is the last one, all of them show what is above it."""
+    todos = [*items(*"abcdef", status="completed"), *items("g", status="in_progress")]
+    shown = in_view(list_lines(todos), 4)
+    assert list(map(str, shown)) == ["✓ [4] e", "✓ [5] f", "● [6] g", "(4 above)"]

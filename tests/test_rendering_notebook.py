@@ -1,4 +1,4 @@
-"""Drawing in a notebook: HTML in which no text acts, and a run that is followed in place."""
+"""Drawing in a notebook: safe HTML, and a live view of a run."""
 
 import io
 import re
@@ -23,7 +23,7 @@ from todo_tools.rendering import follow_in_notebook, show_call, show_result, sho
 
 class TestHtml:
     def test_a_list_shows_its_items_and_a_bar(self) -> None:
-        """Finished texts are struck through by an element, since a style may be lost."""
+        """Finished texts are struck through by an element, because a style may be lost."""
         todos = [*items("a"), *items("b", status="completed")]
         html = show_todos(todos)._repr_html_()
         assert "<s>b</s>" in html
@@ -34,7 +34,7 @@ class TestHtml:
         assert page(show_call("list_todos", {})).text == "list_todos"
 
     def test_the_text_takes_the_colour_of_the_page(self) -> None:
-        """No colour of text or background is fixed, so light and dark pages are readable."""
+        """No text or background colour is fixed, so light and dark pages are readable."""
         style = re.findall(r"<style>(.*?)</style>", show_todos(items("a"))._repr_html_(), re.DOTALL)
         assert "color: inherit" in style[0]
         assert "background: #" not in style[0]
@@ -52,7 +52,7 @@ class TestHostileTexts:
 
     @pytest.mark.parametrize("text", TEXTS)
     def test_a_text_is_only_text(self, text: str) -> None:
-        """It creates no element or attribute, and all of it can be read."""
+        """It creates no element or attribute, and the whole text is visible."""
         read = page(show_todos(items(text)))
         assert set(read.tags) <= ELEMENTS
         assert read.attributes <= {"class", "role", "value", "max", "aria-label", "title"}
@@ -60,7 +60,7 @@ class TestHostileTexts:
 
     @pytest.mark.parametrize("text", TEXTS)
     def test_a_call_and_an_error_are_only_text(self, text: str) -> None:
-        """Both repeat what a model wrote."""
+        """Both repeat text from a model."""
         details = {"action": "edit", "todos": [], "error": text}
         result = ToolMessage("x", name="edit_todos", tool_call_id="1", artifact=details)
         assert page(show_result(result)).text == f"Error: {one_line(text)}"
@@ -74,7 +74,7 @@ class TestHostileTexts:
 
     @pytest.mark.parametrize("formula", [r"$\href{x}{y}$", r"\(x\)", r"\[x\]", "$$x$$"])
     def test_no_formula_is_rendered(self, formula: str) -> None:
-        """Each delimiter of a formula is in an element of its own."""
+        """Each formula delimiter is in its own element."""
         html = show_todos(items(formula))._repr_html_().split("</style>")[1]
         assert "mathjax_ignore" in html
         assert not re.search(r"[^>][$\\]|[$\\][^<]", html)
@@ -82,7 +82,7 @@ class TestHostileTexts:
 
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What a notebook was sent: a real shell of IPython that publishes nowhere."""
+    """The outputs sent to a notebook by a real IPython shell that publishes nothing."""
     make_shell: Any = InteractiveShell
     make_publisher: Any = CapturingDisplayPublisher
     shell = make_shell()
@@ -100,7 +100,7 @@ class TestFollowing:
     ]
 
     def test_one_display_changes_in_place(self, notebook: Any) -> None:
-        """It is made once and updated afterwards."""
+        """It is created once and then updated."""
         assert list(follow_in_notebook(iter(self.CHUNKS))) == self.CHUNKS
         first, *updates = notebook
         assert not first["update"]
@@ -108,8 +108,8 @@ class TestFollowing:
         ids = {output["transient"]["display_id"] for output in notebook}
         assert len(ids) == 1
 
-    def test_html_has_plain_text_beside_it(self, notebook: Any) -> None:
-        """Viewers without HTML show the last state, too."""
+    def test_html_comes_with_plain_text(self, notebook: Any) -> None:
+        """Viewers without HTML also show the last state."""
         list(follow_in_notebook(iter(self.CHUNKS)))
         last = notebook[-1]["data"]
         assert last["text/plain"] == "✓ [0] a\n✓ Done (1 item)"
@@ -126,7 +126,9 @@ class TestFollowing:
 
     def test_what_the_display_does_not_show_does_not_redraw_it(self, notebook: Any) -> None:
         """Such as an answer, piece by piece."""
-        pieces = [("messages", (AIMessageChunk(text, id="1"), {})) for text in "abc"]
+        pieces: list[Any] = [
+            ("messages", (AIMessageChunk(content=text, id="1"), {})) for text in "abc"
+        ]
         list(follow_in_notebook(iter([self.CHUNKS[0], *pieces])))
         first, final = notebook
         assert (first["update"], final["update"]) == (False, True)
@@ -136,7 +138,7 @@ class TestFollowing:
         assert notebook == []
 
     def test_outside_a_notebook_changes_are_lines(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """The same program runs as a script."""
+        """So the same program also runs as a script."""
         list(follow_in_notebook(iter(self.CHUNKS)))
         assert capsys.readouterr().out.splitlines()[:3] == [
             "– [0] a",  # noqa: RUF001
@@ -154,7 +156,7 @@ class TestFollowing:
 
 
 @pytest.mark.slow
-def test_a_saved_notebook_has_the_last_state() -> None:
+def test_a_saved_notebook_contains_the_last_state() -> None:
     """A real kernel leaves one output, the finished list, as HTML and as text."""
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")

@@ -1,4 +1,4 @@
-"""Drawing in a terminal: widths, encodings, colours, pipes, and a run that is followed."""
+"""Drawing in a terminal: widths, encodings, colours, pipes, and the live view of a run."""
 
 import asyncio
 import re
@@ -66,7 +66,7 @@ class TestColours:
         )
 
     def test_the_theme_of_the_console_wins(self) -> None:
-        """It uses the names of the tokens."""
+        """The theme uses the names of the tokens."""
         theme = Theme({"todo.warning": "magenta"})
         shown = drawn(show_todos(MIXED), color_system="standard", theme=theme)
         assert "\x1b[35m●" in shown
@@ -78,12 +78,12 @@ class TestColours:
 class TestWidths:
     @given(todo_lists, st.integers(20, 100))
     def test_no_line_is_wider_than_the_terminal(self, todos: list[TodoItem], width: int) -> None:
-        """Wide characters and emoji are counted as the columns that they take."""
+        """Wide characters and emoji count as two columns."""
         shown = drawn(show_todos(todos), width=width, color_system=None)
         assert max(map(cell_len, shown.splitlines())) <= width
 
     @pytest.mark.parametrize("width", [1, 2, 5, 20, 40])
-    def test_nothing_of_a_text_is_lost(self, width: int) -> None:
+    def test_no_part_of_a_text_is_lost(self, width: int) -> None:
         """Long words and words without spaces are broken, not cut."""
         todos = items("部署" * 30, "x" * 99, "a few short words that are wrapped")
         shown = drawn(show_todos(todos), width=width, color_system=None)
@@ -100,8 +100,8 @@ class TestWidths:
             "      schema",
         ]
 
-    def test_an_empty_line_of_a_result_stays(self) -> None:
-        """A text of several lines keeps its shape."""
+    def test_an_empty_line_of_a_result_is_kept(self) -> None:
+        """A text of several lines keeps its line breaks."""
         view = show_result(ToolMessage("a\n\nb", name="shell", tool_call_id="1"))
         assert drawn(view, width=20, color_system=None) == "a\n\nb\n"
 
@@ -118,14 +118,14 @@ class TestEncodings:
         ]
 
     def test_the_status_line_loses_its_icon(self) -> None:
-        """It keeps its numbers."""
+        """The numbers remain."""
         assert drawn(show_status(MIXED), encoding="cp1252", color_system=None) == (
             "Todos 2/4\n[1] Implement migration script\n"
         )
 
     @pytest.mark.parametrize("encoding", ["ascii", "cp437", "cp1252", "latin-1", "gbk"])
     def test_every_text_can_be_printed(self, encoding: str) -> None:
-        """What the encoding lacks is shown as an escape."""
+        """A character that the encoding lacks is shown as an escape."""
         shown = drawn(show_todos(items(*HOSTILE)), encoding=encoding, color_system=None)
         assert len(shown.splitlines()) == len(HOSTILE)
 
@@ -133,20 +133,20 @@ class TestEncodings:
 class TestHostileTexts:
     @pytest.mark.parametrize("text", HOSTILE)
     @pytest.mark.parametrize("terminal", [True, False])
-    def test_nothing_but_line_ends_controls_the_terminal(self, text: str, terminal: bool) -> None:
-        """No escape sequence, override or line break of a text reaches it."""
+    def test_only_line_ends_control_the_terminal(self, text: str, terminal: bool) -> None:
+        """No escape sequence, override or line break from a text reaches the terminal."""
         view = show_todos(items(text))
         shown = drawn(view, terminal=terminal, width=500, color_system=None)
         assert shown.count("\n") == 1
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
 
     def test_markup_of_rich_is_text(self) -> None:
-        """Tags, links and emoji codes are shown as they are written."""
+        """Tags, links and emoji codes are shown unchanged."""
         shown = drawn(show_todos(items(HOSTILE[3])), width=500)
         assert HOSTILE[3] in shown
 
     def test_an_error_of_a_tool_is_text(self) -> None:
-        """It may repeat what a model wrote."""
+        """It may repeat text from a model."""
         details = {"action": "edit", "todos": [], "error": "[red]\x1b[2J"}
         result = ToolMessage("x", name="edit_todos", tool_call_id="1", artifact=details)
         assert drawn(show_result(result), color_system=None) == "Error: [red]␛[2J\n"
@@ -160,7 +160,7 @@ class TestFollowing:
         chunks = list(follow_in_terminal(stream, console=console))
         assert {mode for mode, _ in chunks} == set(MODES)
         assert console.text.rstrip().endswith(FINAL)
-        assert console.written.count("\x1b[1A")  # it moved up to change a line
+        assert console.written.count("\x1b[1A")  # the cursor moved up to change a line
 
     async def test_an_asynchronous_stream_is_followed_too(self, config: RunnableConfig) -> None:
         console = RecordingConsole(width=60)
@@ -188,7 +188,7 @@ class TestFollowing:
         ]
 
     def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(self) -> None:
-        """Such a terminal calls itself dumb."""
+        """Such a terminal has `TERM=dumb`."""
         console = RecordingConsole(term="dumb")
         steps = follow_in_terminal(iter([todos_event(MIXED)]), console=console)
         next(steps)
@@ -200,14 +200,14 @@ class TestFollowing:
         list(follow_in_terminal(iter([("updates", {})]), console=console))
         assert console.written == ""
 
-    def test_a_list_that_is_known_is_shown_at_once(self) -> None:
-        """A thread that is resumed has one."""
+    def test_a_known_list_is_shown_at_once(self) -> None:
+        """A resumed thread already has a list."""
         console = RecordingConsole(terminal=False)
         list(follow_in_terminal(iter([]), console=console, todos=items("a")))
         assert console.written == "– [0] a\n📋 0/1\n"  # noqa: RUF001
 
     def test_a_long_list_shows_the_part_in_progress_until_it_is_final(self) -> None:
-        """It is never higher than the terminal; the whole list is shown at the end."""
+        """The view is never higher than the terminal; the whole list is shown at the end."""
         console = RecordingConsole(width=40, height=8)
         todos = [*items(*"abcdefghij", status="completed"), *items("now", status="in_progress")]
         todos += items(*"klmnopqrst")
@@ -246,7 +246,7 @@ class TestFollowing:
                 closed.append(True)
 
         console = RecordingConsole()
-        stream = endless()  # held here, so that only closing it ends it
+        stream = endless()  # kept alive here, so that only `close` ends it
         for _ in follow_in_terminal(stream, console=console):
             break
         assert closed
@@ -313,8 +313,8 @@ class TestFollowing:
         assert "\x1b[?25h" in console.written
 
     @pytest.mark.parametrize("stream", [None, "text", [("custom", {})], {"type": "todos"}])
-    def test_what_is_no_stream_is_refused(self, stream: Any) -> None:
-        """The error says what to give."""
+    def test_a_value_that_is_not_a_stream_is_refused(self, stream: Any) -> None:
+        """The error says what to pass."""
         with pytest.raises(TypeError, match=r"graph\.stream"):
             follow_in_terminal(stream)
 
@@ -332,8 +332,10 @@ class TestFollowing:
         list(follow_in_terminal(iter([todos_event(items("a"))])))
         assert capsys.readouterr().out == "– [0] a\n📋 0/1\n"  # noqa: RUF001
 
-    def test_a_run_goes_on_where_nobody_can_see_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """All chunks pass through, though the disk is full or the reader of the pipe is gone."""
+    def test_a_run_continues_if_its_view_cannot_be_written(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """All chunks pass through even if the disk is full or the reader of the pipe is gone."""
         chunks = [todos_event(items("a")), todos_event(items("b"))]
         with Path("/dev/full").open("w", encoding="utf-8", buffering=1) as full:
             monkeypatch.setattr(sys, "stdout", full)
@@ -345,14 +347,14 @@ class TestFollowing:
 
 class TestPrinting:
     @pytest.mark.parametrize(("term", "coloured"), [("xterm-256color", True), ("dumb", False)])
-    def test_a_printed_view_is_coloured_where_that_can_be_seen(
+    def test_a_printed_view_is_coloured_in_a_terminal(
         self,
         term: str,
         coloured: bool,
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        """In an f-string it is plain, since that may go anywhere."""
+        """In an f-string it is plain, because that text may go anywhere."""
         monkeypatch.setenv("TERM", term)
         monkeypatch.delenv("NO_COLOR", raising=False)
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -363,15 +365,17 @@ class TestPrinting:
 
 
 class TestClipping:
-    def test_a_line_that_is_cut_says_so(self) -> None:
-        """Where lines are not to be broken."""
+    def test_a_cut_line_ends_with_a_mark(self) -> None:
+        """Lines are cut if the caller does not want them broken."""
         for encoding, shown in (("utf-8", "– [0] abcde…"), ("ascii", "[ ] [0] a...")):  # noqa: RUF001
             console = RecordingConsole(width=12, encoding=encoding, color_system=None)
             console.print(show_todos(items("abcdefghijk")), no_wrap=True)
             assert console.written == f"{shown}\n"
 
     def test_a_line_that_fits_is_whole(self) -> None:
-        assert drawn(show_todos(items("abcdef")), width=12, color_system=None) == "– [0] abcdef\n"  # noqa: RUF001
+        console = RecordingConsole(width=12, color_system=None)
+        console.print(show_todos(items("abcdef")), no_wrap=True)
+        assert console.written == "– [0] abcdef\n"  # noqa: RUF001
 
     def test_where_the_reader_scrolls_every_line_is_whole(self) -> None:
         """rich calls this soft wrap."""

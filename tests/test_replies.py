@@ -1,4 +1,4 @@
-"""What a person replies to the question whether to continue."""
+"""A person's replies to the question whether to continue."""
 
 import re
 from typing import Any, get_args
@@ -47,10 +47,8 @@ def test_yes_no_and_messages_are_understood(reply: object, meaning: Reply) -> No
         ({"type": "edit", "edited_action": UNCHANGED}, YES),
     ],
 )
-def test_each_decision_of_langchains_form_is_understood(
-    decision: dict[str, Any], meaning: Reply
-) -> None:
-    """An edit that changed nothing is an approval."""
+def test_each_of_langchains_decisions_is_accepted(decision: dict[str, Any], meaning: Reply) -> None:
+    """An edit without changes is an approval."""
     assert read_reply({"decisions": [decision]}) == meaning
 
 
@@ -71,14 +69,14 @@ def test_each_decision_of_langchains_form_is_understood(
     ],
 )
 def test_anything_else_is_an_error_that_says_what_is_allowed(reply: object, problem: str) -> None:
-    """The question is repeated with it."""
+    """The error is shown with the repeated question."""
     with pytest.raises(ValueError, match=re.escape(problem)) as raised:
         read_reply(reply)
     assert '"approve" | "reject" | "edit" | "respond"' in str(raised.value)
 
 
 def test_the_question_is_a_request_of_langchains_human_in_the_loop() -> None:
-    """Interfaces that answer such requests can answer it, with every decision that there is."""
+    """Interfaces for such requests can answer it with every kind of decision."""
     question = continue_question(MIXED)
     request = TypeAdapter(HITLRequest).validate_python(question)
     (action,), (config,) = request["action_requests"], request["review_configs"]

@@ -1,4 +1,4 @@
-"""What the pack sends to a model has the order of messages that the history has."""
+"""The prompt has the same order of messages as the history."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,13 +27,13 @@ agents = pytest.mark.parametrize("build", [hand_built, with_middleware])
 
 
 def has_result(message: BaseMessage, messages: list[AnyMessage]) -> bool:
-    """Whether the message is one of the messages' tool results."""
+    """Whether the message is the result of a call in the messages."""
     ids = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     return isinstance(message, ToolMessage) and message.tool_call_id in ids
 
 
 def without_added_results(sent: ModelCall) -> list[BaseMessage]:
-    """The prompt without the results of calls that have none in the history."""
+    """The prompt without the added results of calls that have no result in the history."""
     return [
         message
         for message in sent.prompt
@@ -49,7 +49,7 @@ def is_of_the_pack(message: BaseMessage) -> bool:
 
 
 def outline(messages: list[Any]) -> list[tuple[Any, ...]]:
-    """What each message is, whatever it says: type, identity, the form of its content.
+    """Each message without its text: type, identity, the form of its content.
 
     A tool result is known by its call. It may have no id yet: `create_agent` itself answers calls
     whose arguments are no JSON, and stores the result only after the model has seen it.
@@ -58,7 +58,7 @@ def outline(messages: list[Any]) -> list[tuple[Any, ...]]:
 
 
 def shapes(messages: list[Any]) -> dict[str, Shape]:
-    """What each provider's package would send."""
+    """The request of each provider's package."""
     return {provider: shape(messages) for provider, shape in SHAPES.items()}
 
 
@@ -69,16 +69,16 @@ class TestMessages:
     def test_the_prompt_has_the_messages_of_the_history(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """None is added but results that are missing, none is left out, none moves."""
+        """Only missing results are added; no message is left out or moved."""
         for sent in model_calls(build, conversation):
             assert outline(without_added_results(sent)) == outline(sent.history)
 
     @few
     @given(conversation=conversations)
-    def test_what_others_wrote_is_only_added_to(
+    def test_messages_of_others_are_only_appended_to(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """A text stays a text, blocks stay blocks, and the pack's words come after them."""
+        """A text stays a text, blocks stay blocks, and the library's text comes last."""
         for sent in model_calls(build, conversation):
             for shown, stored in zip(without_added_results(sent), sent.history, strict=True):
                 if not is_of_the_pack(stored):
@@ -86,10 +86,10 @@ class TestMessages:
 
     @few
     @given(conversation=conversations)
-    def test_what_a_model_said_is_sent_back_unchanged(
+    def test_the_models_answers_are_sent_back_unchanged(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """Its reasoning may be bound to it."""
+        """Its reasoning may be bound to them."""
         for sent in model_calls(build, conversation):
             answers = [message for message in sent.history if isinstance(message, AIMessage)]
             assert [m for m in sent.prompt if isinstance(m, AIMessage)] == answers
@@ -100,7 +100,7 @@ class TestProviders:
     @few
     @given(conversation=conversations)
     def test_every_call_has_its_result(self, build: Build, conversation: Conversation) -> None:
-        """A result that is missing in the history is the one thing that is added."""
+        """Missing results are the only messages that are added."""
         for sent in model_calls(build, conversation):
             assert is_answered(openai_messages(sent.prompt))
 
@@ -109,7 +109,7 @@ class TestProviders:
     def test_every_provider_gets_the_roles_and_blocks_of_the_history(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """Text of the pack is only where text is already, or inside a tool's result."""
+        """The library adds text only to messages with text, or inside tool results."""
         for sent in model_calls(build, conversation):
             assert shapes(without_added_results(sent)) == shapes(sent.history)
 
@@ -119,7 +119,7 @@ class TestChatTemplates:
     @few
     @given(conversation=whole_conversations)
     def test_users_and_answers_alternate(self, build: Build, conversation: Conversation) -> None:
-        """Ministral's and Devstral's templates refuse anything else."""
+        """Ministral's and Devstral's templates refuse any other order."""
         for sent in model_calls(build, conversation):
             assert is_alternating(openai_messages(sent.prompt))
 
@@ -132,10 +132,10 @@ class TestChatTemplates:
 
     @few
     @given(conversation=conversations)
-    def test_qwen_keeps_the_reasoning_that_it_keeps_without_the_pack(
+    def test_qwen_keeps_the_same_reasoning_as_without_the_library(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """A message after a tool result would drop that of the running tool loop."""
+        """A user message after a tool result would drop the reasoning of the current tool loop."""
         for sent in model_calls(build, conversation):
             kept = with_reasoning(openai_messages(sent.prompt))
             assert kept == with_reasoning(openai_messages(sent.history))
@@ -151,31 +151,31 @@ NOTE = HumanMessage("A note.")
 
 
 class TestTheRules:
-    """They find a note after a tool result, which is what the pack must not send."""
+    """The checkers find a note after a tool result, which the library must not send."""
 
     def test_alternation(self) -> None:
-        """Two user messages with no answer in between, whatever tools do in between."""
+        """Two user messages without an answer in between are found, even around tool calls."""
         assert is_alternating(openai_messages(WORK))
         assert is_alternating(openai_messages([*WORK, AIMessage("Done."), NOTE]))
         assert not is_alternating(openai_messages([*WORK, NOTE]))
         assert not is_alternating(openai_messages([NOTE, NOTE]))
 
     def test_mistral(self) -> None:
-        """A user message after a tool result."""
+        """A user message after a tool result is found."""
         assert mistral_refusal(mistral_messages(WORK)) is None
         refusal = mistral_refusal(mistral_messages([*WORK, NOTE]))
         assert refusal is not None
         assert "after role" in refusal
 
     def test_qwen(self) -> None:
-        """The running tool loop loses its reasoning; a text that became blocks is no query."""
+        """The current tool loop loses its reasoning; a text in blocks does not count as a query."""
         assert with_reasoning(openai_messages(WORK)) == [0]
         assert with_reasoning(openai_messages([*WORK, NOTE])) == []
         in_blocks = HumanMessage([{"type": "text", "text": "Look."}])
         assert with_reasoning(openai_messages([in_blocks, *WORK[1:]])) == []
 
     def test_results(self) -> None:
-        """One is missing, one is late, one is too many."""
+        """A missing, a late and a superfluous result are found."""
         assert is_answered(openai_messages(WORK))
         assert not is_answered(openai_messages([*WORK[:2], NOTE]))
         assert not is_answered(openai_messages([*WORK[:2], NOTE, WORK[2]]))
@@ -183,7 +183,7 @@ class TestTheRules:
 
     @pytest.mark.parametrize("provider", SHAPES)
     def test_providers(self, provider: str) -> None:
-        """A note beside the result changes what is sent, a note in the result does not."""
+        """A note next to the result changes the request, a note in the result does not."""
         shape = SHAPES[provider]
         assert shape([*WORK, NOTE]) != shape(WORK)
         noted = WORK[2].model_copy(update={"content": "the content of a\n\nA note."})

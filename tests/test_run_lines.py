@@ -1,4 +1,4 @@
-"""A run as lines: what is shown, in which order, and when the list is shown."""
+"""A run as lines: their content, their order, and when the list is shown."""
 
 from collections.abc import Iterator
 from itertools import permutations
@@ -22,7 +22,7 @@ CALLS = ["1", "2", "3"]
 
 
 def shown(run: RunLines, *chunks: tuple[str, Any]) -> list[str]:
-    """What is printed, line by line."""
+    """The printed lines."""
     lines = [line for chunk in chunks for line in (*run.after(*chunk), *run.changed_list())]
     return "\n".join(map(str, lines)).splitlines()
 
@@ -65,7 +65,7 @@ class TestMessages:
 class TestOrder:
     @pytest.mark.parametrize("order", list(permutations(CALLS)))
     def test_results_are_shown_in_the_order_of_the_calls(self, order: tuple[str, ...]) -> None:
-        """Whichever comes first."""
+        """The order in which results arrive does not matter."""
         run = RunLines()
         shown(run, answered("", *CALLS))
         lines = shown(run, *(result(each, each) for each in order))
@@ -79,7 +79,7 @@ class TestOrder:
         assert shown(RunLines(), result("2", "2")) == ["  │ 2"]
 
     def test_events_that_overtake_each_other_show_the_last_list_only(self) -> None:
-        """The calls of one AI message run in threads, so that their events come in any order."""
+        """The calls of one AI message run in threads, so their events arrive in any order."""
         for _ in range(5):
             script: list[AIMessage | str] = [
                 turn(
@@ -148,7 +148,7 @@ class TestLoop:
 
 
 def test_an_answer_that_middleware_repeats_is_shown_once(config: RunnableConfig) -> None:
-    """A resumed approval sends the model's answer again."""
+    """The stream repeats the model's answer when an approval is resumed."""
     script: list[AIMessage | str] = [turn("I ask.", call("list_todos")), "Done."]
     agent = create_agent(
         ScriptedChatModel(script=script),
@@ -163,8 +163,8 @@ def test_an_answer_that_middleware_repeats_is_shown_once(config: RunnableConfig)
     assert lines == ["💬 I ask.", "→ list_todos", "💬 Done."]
 
 
-def test_what_was_shown_before_an_approval_is_not_shown_again(config: RunnableConfig) -> None:
-    """This holds for another program that resumes the thread; a rejection is for the model."""
+def test_lines_from_before_an_approval_are_not_shown_again(config: RunnableConfig) -> None:
+    """This also holds in another program that resumes the thread."""
     script: list[AIMessage | str] = [turn("I ask.", call("list_todos")), "Done."]
     agent = create_agent(
         ScriptedChatModel(script=script),

@@ -1,4 +1,4 @@
-"""The schemas that models see: small, and the same through every provider's conversion."""
+"""The tool schemas are small, and every provider's conversion keeps them."""
 
 import json
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ TOOLS = create_todo_tools()
 
 
 def parameters(tool: BaseTool) -> dict[str, Any]:
-    """What the tool says of itself, as JSON schema."""
+    """The JSON schema of the tool."""
     schema: dict[str, Any] = convert_to_openai_tool(tool)["function"]["parameters"]
     return schema
 
@@ -58,7 +58,7 @@ class TestSchemas:
         assert "at most 100" in schema["properties"]["todos"]["description"]
 
     def test_list_todos_takes_nothing(self) -> None:
-        """The runtime that it is given is hidden from the model."""
+        """Its `runtime` argument is hidden from the model."""
         assert parameters(TOOLS[1]) == {"type": "object", "properties": {}}
 
     def test_edit_todos_takes_action_and_indices(self) -> None:
@@ -86,7 +86,7 @@ class TestSchemas:
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 class TestStrict:
     def test_strict_openai_schemas_have_only_what_is_supported(self, tool: BaseTool) -> None:
-        """Every object is closed, every property required, and every keyword a simple one."""
+        """Every object is closed, every property is required, and every keyword is supported."""
         function = convert_to_openai_tool(tool, strict=True)["function"]
         schema = function["parameters"]
         assert function["strict"] is True
@@ -96,7 +96,7 @@ class TestStrict:
 
 
 class TestProviders:
-    """Every conversion passes on the same types, choices, descriptions and requirements."""
+    """Every conversion keeps the types, choices, descriptions and requirements."""
 
     expected: ClassVar = {tool.name: parameters(tool) for tool in TOOLS}
 
@@ -121,7 +121,7 @@ class TestProviders:
         declarations = tools.model_dump(mode="json", exclude_none=True)["function_declarations"]
         assert len(declarations) == 3
         for declaration in declarations:
-            schema = lowered(declaration.get("parameters", {}))  # none where there are none
+            schema = lowered(declaration.get("parameters", {}))  # absent if nothing is required
             expected = self.expected[declaration["name"]]
             assert schema.get("properties", {}) == expected["properties"]
             assert schema.get("required", []) == expected.get("required", [])

@@ -1,4 +1,4 @@
-"""The graphs on LangGraph's own server, used through its SDK and by web pages."""
+"""The graphs on LangGraph's server, used through its SDK and by web pages."""
 
 import json
 import re
@@ -26,12 +26,12 @@ pytestmark = pytest.mark.slow
 APPROVE: Any = {"resume": {"decisions": [{"type": "approve"}]}}
 
 CONTROL = "os.readlink"
-"""The blocking call that `tests.served` makes on purpose."""
+"""The deliberate blocking call in `tests.served`."""
 
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """This repository's own `langgraph.json`; at the end, no blocking call was reported."""
+    """A server with this repository's `langgraph.json`; it must report no blocking call."""
     directory = tmp_path_factory.mktemp("repository")
     shutil.copy(ROOT / "langgraph.json", directory)
     (directory / "work").mkdir()
@@ -42,7 +42,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The graphs of `tests.served`; at the end, no blocking call was reported but the control."""
+    """A server with the graphs of `tests.served`; it must report only its blocking call."""
     directory = tmp_path_factory.mktemp("served")
     names = ("grace", "grace_agent", "ask", "ask_agent", "blocking", "delta")
     graphs = {name: f"./tests/served.py:{name}" for name in names}
@@ -54,7 +54,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def user(text: str, **channels: object) -> Any:
-    """The input of a run: the user's message, and further channels."""
+    """The input of a run: the user's message, and values for other channels."""
     return {"messages": [{"role": "user", "content": text}], **channels}
 
 
@@ -85,7 +85,7 @@ def users_messages(values: dict[str, Any]) -> list[str]:
 
 class TestThisRepository:
     def test_every_graph_of_it_runs(self, repository: Server) -> None:
-        """A message takes it to its end or to a question for a person."""
+        """After a message it runs to its end or to a question for a person."""
         config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
         found = repository.client.assistants.search(limit=100)
         assert {assistant["graph_id"] for assistant in found} == set(config["graphs"])
@@ -108,7 +108,7 @@ class TestThisRepository:
         assert statuses(values["todos"]) == ["completed", "abandoned", "completed", "completed"]
         assert values["todo_loop"]["outcome"] == "finished"
         assert values["todo_loop"]["in_turn"] == 1
-        assert continuations(values) == []  # or deep-agents-ui would show them as the user's
+        assert continuations(values) == []  # otherwise deep-agents-ui would show them as the user's
         assert users_messages(values) == [checklist]
 
         lists = [event for event in events if event["type"] == "todos"]
@@ -121,7 +121,7 @@ class TestThisRepository:
         assert decisions == [None, "finished"]
 
     def test_a_list_is_seeded_and_edited_from_outside(self, repository: Server) -> None:
-        """This works in the input of a run, in the middle of one, and after it."""
+        """This works in the input of a run, during a run, and after it."""
         client, thread = repository.client, repository.new_thread()
         client.runs.wait(
             thread,
@@ -183,7 +183,7 @@ class TestThisRepository:
         )
 
     def test_a_fork_has_its_own_list(self, repository: Server) -> None:
-        """It begins at an earlier checkpoint with its own list; the first branch keeps its list."""
+        """It starts at an earlier checkpoint with its own list; the first branch keeps its list."""
         client, thread = repository.client, repository.new_thread()
         client.runs.wait(thread, "until_done", input=user("- [ ] a\n- [ ] b"))
         tip: Any = repository.state_of(thread)
@@ -219,17 +219,17 @@ class TestThisRepository:
 
 
 class TestOtherOrigins:
-    """A page of another origin can do nothing."""
+    """A page of another origin cannot use the server."""
 
     def request(self, server: Server, graph: str) -> str:
-        """A run in which the stand-in would make a file if it had a shell without approval."""
+        """A run in which the stand-in would create a file if it had a shell without approval."""
         path = server.directory / "touched"
         return json.dumps({"assistant_id": graph, "input": user(f"- [ ] Go: `touch {path}`")})
 
     @pytest.mark.parametrize("graph", ["until_done", "coding_agent"])
     @pytest.mark.parametrize("origin", ["https://example.com", "http://localhost:2024", "null"])
     def test_its_post_starts_no_run(self, graph: str, origin: str, repository: Server) -> None:
-        """Plain text is sent without a preflight request, and the server would read it as JSON."""
+        """A browser sends plain text without a preflight request, and the server would parse it."""
         before = repository.client.threads.count()
         answer = httpx.post(
             f"{repository.url}/runs/wait",
@@ -250,7 +250,7 @@ class TestOtherOrigins:
         thread = repository.new_thread()
         url = f"{repository.url.replace('http', 'ws')}/threads/{thread}/stream/events"
         with connect(url, proxy=None):
-            pass  # a client that is no page may connect
+            pass  # a client that is not a page may connect
         with (
             pytest.raises(InvalidStatus, match="403"),
             connect(url, origin=Origin("https://example.com"), proxy=None),
@@ -286,7 +286,7 @@ class TestOtherOrigins:
 
 
 def preflight(server: Server, origin: str) -> httpx.Response:
-    """The request that a browser sends before a page of another origin may send JSON."""
+    """The preflight request of a browser for JSON from a page of another origin."""
     headers = {
         "Origin": origin,
         "Access-Control-Request-Method": "POST",
@@ -297,7 +297,7 @@ def preflight(server: Server, origin: str) -> httpx.Response:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """This repository's own `langgraph.json`, with a token."""
+    """A server with this repository's `langgraph.json` and a token."""
     directory = tmp_path_factory.mktemp("guarded")
     shutil.copy(ROOT / "langgraph.json", directory)
     with serving(directory, TODO_TOKEN="open sesame") as server:
@@ -323,7 +323,7 @@ class TestToken:
             assert answer.status_code == 401
 
     def test_with_it_a_run_goes_to_its_end(self, guarded: Server) -> None:
-        """The clients of LangGraph send it as their API key."""
+        """LangGraph's clients send the token as their API key."""
         thread = guarded.new_thread()
         guarded.client.runs.wait(thread, "until_done", input=user("- [ ] Think"))
         assert statuses(guarded.values_of(thread)["todos"]) == ["completed"]
@@ -350,7 +350,7 @@ def test_a_missing_working_directory_is_an_error_at_start(tmp_path: Path) -> Non
 
 
 def retold(messages: list[dict[str, Any]]) -> Any:
-    """Rebuild the list from the history of a thread, from the JSON of the server."""
+    """Rebuild the list of a thread from its history, in the server's JSON."""
     results = [message for message in messages if message["type"] == "tool"]
     return todos_from_messages([ToolMessage(**message) for message in results])
 
@@ -362,7 +362,7 @@ ASK = pytest.mark.parametrize("graph", ["ask", "ask_agent"])
 class TestGracePeriod:
     @GRACE
     def test_a_run_continues_after_it(self, graph: str, served: Server) -> None:
-        """The stream counts the seconds down."""
+        """The stream has the seconds of the countdown."""
         thread = served.new_thread()
         stream = served.client.runs.stream(
             thread, graph, input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
@@ -375,8 +375,8 @@ class TestGracePeriod:
         assert values["todo_loop"]["outcome"] == "finished"
 
     @GRACE
-    def test_a_cancelled_run_has_sent_nothing(self, graph: str, served: Server) -> None:
-        """The thread is at the end of the agent's answer, and resumes there."""
+    def test_a_cancelled_run_sends_no_continuation(self, graph: str, served: Server) -> None:
+        """The thread is at the end of the agent's answer, and resumes from there."""
         client, thread = served.client, served.new_thread()
         run, events = "", []
         stream = client.runs.stream(
@@ -403,7 +403,7 @@ class TestGracePeriod:
         assert values["todo_loop"]["outcome"] == "finished"
 
     @GRACE
-    def test_a_new_message_takes_its_place(self, graph: str, served: Server) -> None:
+    def test_a_new_message_replaces_the_continuation(self, graph: str, served: Server) -> None:
         """With `multitask_strategy="interrupt"` only the new message is sent."""
         client, thread = served.client, served.new_thread()
         first, second = "", ""
@@ -433,7 +433,7 @@ class TestGracePeriod:
 
 class TestAsking:
     def asked(self, served: Server, graph: str) -> str:
-        """Make a thread that waits for an answer."""
+        """Create a thread that waits for an answer."""
         thread = served.new_thread()
         served.client.runs.wait(thread, graph, input=user("- [ ] a\n- [ ] b"))
         assert served.status_of(thread) == "interrupted"
@@ -461,7 +461,7 @@ class TestAsking:
     @ASK
     @pytest.mark.parametrize("answer", [False, "no", {"decisions": [{"type": "reject"}]}])
     def test_no_ends_the_run(self, answer: object, graph: str, served: Server) -> None:
-        """The list stays as it is."""
+        """The list is unchanged."""
         values = self.answered(served, graph, answer)
         assert continuations(values) == []
         assert statuses(values["todos"]) == ["completed", "in_progress"]
@@ -469,7 +469,7 @@ class TestAsking:
 
     @ASK
     def test_a_message_is_the_users_own(self, graph: str, served: Server) -> None:
-        """Nothing else is sent."""
+        """No continuation is sent."""
         values = self.answered(served, graph, "Go on, but slowly.")
         assert continuations(values) == []
         assert users_messages(values)[1:] == ["Go on, but slowly."]
@@ -490,7 +490,7 @@ def questions(server: Server, thread: str) -> list[dict[str, Any]]:
 
 
 def test_a_fork_of_a_delta_state_can_be_read_and_continued(served: Server) -> None:
-    """The server gives the messages before it as dicts."""
+    """The server passes the earlier messages as dicts."""
     client, thread = served.client, served.new_thread()
     client.runs.wait(thread, "delta", input=user("- [ ] a\n- [ ] b"))
     history: Any = client.threads.get_history(thread, limit=100)
@@ -511,7 +511,7 @@ def test_a_fork_of_a_delta_state_can_be_read_and_continued(served: Server) -> No
 
 
 def test_blocking_calls_would_be_reported(served: Server) -> None:
-    """So the other tests show that there are none."""
+    """So the other tests would detect any."""
     thread = served.new_thread()
     answer = served.client.runs.wait(thread, "blocking", input=user("Block."), raise_error=False)
     assert isinstance(answer, dict)

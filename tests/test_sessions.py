@@ -1,4 +1,4 @@
-"""What the programs remember of a thread, and what they do with its files and its database."""
+"""The settings that the programs remember for a thread, its files, and its database."""
 
 import os
 import shlex
@@ -24,14 +24,14 @@ LAZY = ["Hm."] * 99
 
 @pytest.fixture(autouse=True)
 def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run each test in a directory of its own, since programs write where they are run."""
+    """Run each test in a new directory, because programs write to the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary directories are made."""
+    """The parent of temporary directories."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -39,7 +39,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, *script: Any) -> list[str]:
-    """Have each real model answer from a script; the names of the models that were made."""
+    """Replace real models by scripted ones; returns the names of the created models."""
     made: list[str] = []
 
     def make(name: str) -> ScriptedChatModel:
@@ -58,17 +58,17 @@ def stored_todos(thread: str) -> object:
 
 
 class TestModel:
-    def test_a_resumed_thread_takes_its_own_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_resumed_thread_uses_its_own_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
         made = answering(monkeypatch, *LAZY)
         lazy = ["--thread", "t", "--grace", "0"]
         assert main([write_checklist("a"), *lazy, "--model", "some:model"]) == 1
         assert main(lazy) == 1
         assert made == ["some:model", "some:model"]
 
-    def test_a_model_that_cannot_be_made_again_is_an_error(
+    def test_a_model_that_cannot_be_created_again_is_an_error(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """The stand-in does not take over: it would finish another model's items undone."""
+        """The stand-in must not replace it: it would complete the other model's items undone."""
         lazy = ["--thread", "t", "--grace", "0"]
         with monkeypatch.context() as patched:
             answering(patched, *LAZY)
@@ -95,7 +95,7 @@ class TestResumeCommand:
     async def test_it_is_complete_and_quoted(
         self, thread: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Read by a shell and by the program, it means the same thread of the same database."""
+        """A shell and the program read it as the same thread of the same database."""
         monkeypatch.setenv("TOKEN", "1")
         parser = Parser("python -m graphs", "")
         argv = [f"--thread={thread}", "--db", "my threads.sqlite", "--env", "TOKEN", "--grace", "0"]
@@ -119,7 +119,7 @@ class TestEnvironment:
     def test_commands_get_the_variables_that_are_named(
         self, agent: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """They get no others."""
+        """They get no other variables."""
         monkeypatch.setenv("FIRST", "1")
         monkeypatch.setenv("SECOND", "2")
         monkeypatch.setenv("THIRD", "3")
@@ -141,7 +141,7 @@ class TestWorkdir:
     def test_a_directory_that_does_not_exist_is_an_error(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """A misspelt name makes no directory, unless that is asked for."""
+        """A misspelt name creates no directory, unless the user asks for it."""
         assert main([write_checklist("a"), "--workdir", "wrok"]) == 2
         assert capsys.readouterr().err == (
             "error: --workdir wrok does not exist; --create makes it\n"
@@ -176,7 +176,7 @@ class TestWorkdir:
         assert [path.name for path in left.iterdir()] == ["made"]
         assert capsys.readouterr().out.endswith(f"files are left in {left}\n")
 
-    def test_input_that_is_unusable_leaves_no_directory(self, temporary: Path) -> None:
+    def test_unusable_input_leaves_no_directory(self, temporary: Path) -> None:
         assert main(["--thread", "new"]) == 2
         assert list(temporary.iterdir()) == []
 
@@ -185,7 +185,7 @@ class TestSteps:
     def test_each_step_is_a_todo_whatever_the_model_does(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A model that writes no list works on the one of the checklist."""
+        """A model that writes no list works on the list of the checklist."""
         answering(monkeypatch, edit("complete", 0), edit("complete", 1), "Done.")
         assert main([write_checklist("a", "b"), "--thread", "t", "--model", "some:model"]) == 0
         assert stored_todos("t") == items("a", "b", status="completed")
@@ -211,7 +211,7 @@ with claimed("todo-threads.sqlite", "t"):
 class TestTwoPrograms:
     @pytest.fixture
     def holder(self) -> Iterator[subprocess.Popen[str]]:
-        """Another program that has the thread `t` open."""
+        """Another program with the thread `t` open."""
         with subprocess.Popen(
             [sys.executable, "-c", HOLD],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -224,10 +224,10 @@ class TestTwoPrograms:
             yield process
             process.kill()
 
-    def test_the_second_one_on_a_thread_is_told(
+    def test_the_second_program_on_a_thread_stops(
         self, holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Without a terminal nobody can be asked; other threads are free."""
+        """Without a terminal nobody can be asked; other threads can be used."""
         assert main([write_checklist("a"), "--thread", "t"]) == 2
         assert capsys.readouterr().err == "error: thread 't' is open in another program\n"
         assert main([write_checklist("a"), "--thread", "other"]) == 0
@@ -252,7 +252,7 @@ class TestTwoPrograms:
         assert len(asked) == 1
         assert "Thread 't' is open in another program" in asked[0]
 
-    def test_a_thread_is_free_when_the_program_was_killed(
+    def test_a_thread_is_free_after_the_program_was_killed(
         self, holder: subprocess.Popen[str]
     ) -> None:
         holder.kill()

@@ -1,4 +1,4 @@
-"""Commands: what they are given, what is shown of their output, and when they end."""
+"""Commands: their environment, their output, and their end."""
 
 import asyncio
 import os
@@ -50,7 +50,7 @@ class TestEnvironment:
     def test_keys_of_the_program_do_not_reach_a_command(
         self, kind: type[LocalShell], tmp_path: Path
     ) -> None:
-        """It gets what it needs to find programs, its home and its language, and no more."""
+        """It gets only the variables for programs, the home directory and the language."""
         variables = environment_in(kind(tmp_path).execute("env").output)
         assert "ANTHROPIC_API_KEY" not in variables
         assert "BASH_ENV" not in variables
@@ -60,20 +60,20 @@ class TestEnvironment:
         assert variables["PWD"] == str(tmp_path)
 
     @pytest.mark.parametrize("kind", [LocalShell, Workspace])
-    def test_what_is_given_is_added(self, kind: type[LocalShell], tmp_path: Path) -> None:
-        """And takes precedence."""
+    def test_given_variables_are_added(self, kind: type[LocalShell], tmp_path: Path) -> None:
+        """They take precedence over the program's own."""
         shell = kind(tmp_path, env={"TOKEN": "given", "LC_TIME": "given"})
         variables = environment_in(shell.execute("env").output)
         assert (variables["TOKEN"], variables["LC_TIME"]) == ("given", "given")
         assert variables["PATH"] == os.environ["PATH"]
 
-    def test_the_tool_takes_the_same(self, tmp_path: Path) -> None:
+    def test_the_tool_accepts_variables_too(self, tmp_path: Path) -> None:
         tool = shell_tool(tmp_path, env={"TOKEN": "given"})
         answer = tool.invoke({"command": "echo $TOKEN$ANTHROPIC_API_KEY"})
         assert answer == "given\nexit code 0"
 
-    def test_so_do_background_tasks(self, tmp_path: Path) -> None:
-        """By the shell that they run in."""
+    def test_background_tasks_get_them_too(self, tmp_path: Path) -> None:
+        """They get the variables from their shell."""
         shell = LocalShell(tmp_path, env={"TOKEN": "given"})
         run = shell.run("echo $TOKEN$ANTHROPIC_API_KEY").start()
         assert run.wait(30)
@@ -86,11 +86,11 @@ def environment_in(output: str) -> dict[str, str]:
 
 class TestWhichShell:
     def test_commands_are_run_by_bash(self, tmp_path: Path) -> None:
-        """Whose arrays and brackets models write."""
+        """Models use bash's arrays and double brackets."""
         command = 'words=(a b); [[ ${words[1]} == b ]] && echo "${words[@]}"'
         assert LocalShell(tmp_path).execute(command).output == "a b"
 
-    def test_where_there_is_no_bash_the_systems_shell_runs_them(
+    def test_without_bash_the_systems_shell_runs_them(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
@@ -98,7 +98,7 @@ class TestWhichShell:
 
 
 class TestLongOutput:
-    """Both ends are kept, with a line between them that says how much is missing."""
+    """Both ends are kept, and a line between them says how much is missing."""
 
     COMMAND = "echo begun; head -c 300000 /dev/zero | tr '\\0' x; echo; echo failed; exit 3"
 
@@ -112,7 +112,7 @@ class TestLongOutput:
         assert 950 < len(response.output) <= 1_000
         assert response.truncated
 
-    def test_shell_execute_and_background_tasks_show_it_alike(self, tmp_path: Path) -> None:
+    def test_shell_execute_and_background_tasks_show_the_same_output(self, tmp_path: Path) -> None:
         shown = shell_tool(tmp_path).invoke({"command": self.COMMAND})
         assert shown.endswith("\nfailed\nexit code 3")
         output = shown.removesuffix("\nexit code 3")
@@ -127,8 +127,8 @@ class TestLongOutput:
         final = agent.invoke({"messages": [("user", "Begin.")]})
         assert final["messages"][-2].text.startswith(f"{output}\n[Command failed with exit code 3]")
 
-    def test_neither_stream_crowds_out_the_other(self, tmp_path: Path) -> None:
-        """The last lines of both are seen."""
+    def test_neither_stream_displaces_the_other(self, tmp_path: Path) -> None:
+        """The last lines of both are shown."""
         many = "for n in $(seq 3000); do echo line $n; done"
         response = LocalShell(tmp_path, max_output_bytes=2_000).execute(
             f"{many}; {{ {many}; }} >&2"
@@ -141,14 +141,14 @@ class TestLongOutput:
         assert len(response.output) <= 2_000
         assert response.output.count("bytes are missing here") == 2
 
-    def test_a_short_stream_leaves_its_room_to_the_other(self, tmp_path: Path) -> None:
+    def test_a_short_stream_leaves_its_space_to_the_other(self, tmp_path: Path) -> None:
         command = "head -c 950 /dev/zero | tr '\\0' x; echo failed >&2"
         response = LocalShell(tmp_path, max_output_bytes=1_000).execute(command)
         assert response.output == "x" * 950 + "\n[stderr] failed"
         assert not response.truncated
 
-    def test_a_cut_breaks_no_character(self, tmp_path: Path) -> None:
-        """Wherever it falls."""
+    def test_a_cut_breaks_no_utf_8_character(self, tmp_path: Path) -> None:
+        """This holds for a cut at any place."""
         for limit in range(200, 208):
             shell = LocalShell(tmp_path, max_output_bytes=limit)
             output = shell.execute("for n in $(seq 300); do printf '€'; done").output
@@ -156,7 +156,7 @@ class TestLongOutput:
 
     @given(st.binary(max_size=400), st.binary(max_size=400), st.integers(60, 900))
     def test_the_limit_holds_for_any_output(self, out: bytes, err: bytes, limit: int) -> None:
-        """And what fits is shown whole."""
+        """Output that fits is shown whole."""
         text, cut = both(Excerpt(out), Excerpt(err), limit)
         assert len(text) <= limit
         whole, _ = both(Excerpt(out), Excerpt(err), 100_000)
@@ -164,17 +164,15 @@ class TestLongOutput:
 
 
 class TestTheEndOfACommand:
-    def test_what_it_left_in_the_background_ends_with_it(
-        self, lifeline: Lifeline, tmp_path: Path
-    ) -> None:
-        """Even with its output closed, which makes the command look finished."""
+    def test_its_background_processes_end_with_it(self, lifeline: Lifeline, tmp_path: Path) -> None:
+        """This holds even if their output is closed, so that the command looks finished."""
         command = f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &); echo done"
         response = LocalShell(tmp_path).execute(command)
         assert (response.output, response.exit_code) == ("done", 0)
         assert lifeline.begins()
         assert lifeline.ends()
 
-    async def test_so_it_does_when_the_command_is_awaited(
+    async def test_its_background_processes_end_when_it_is_awaited(
         self, lifeline: Lifeline, tmp_path: Path
     ) -> None:
         await LocalShell(tmp_path).aexecute(f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &)")
@@ -183,7 +181,7 @@ class TestTheEndOfACommand:
 
     @pytest.mark.slow
     async def test_a_detached_child_does_not_hold_up_a_cancellation(self, tmp_path: Path) -> None:
-        """It goes on, since nothing can find it, but nobody waits for its output."""
+        """The child keeps running, because it cannot be found, but nobody waits for its output."""
         with detached(tmp_path) as command:
             lifeline = Lifeline(tmp_path)
             run = asyncio.create_task(LocalShell(tmp_path).aexecute(command))
@@ -199,7 +197,7 @@ class TestTheEndOfACommand:
 
 @contextmanager
 def detached(folder: Path) -> Iterator[str]:
-    """A command whose child is in a session of its own; the child ends with the test."""
+    """A command whose child is in a new session; the child ends with the test."""
     yield f"setsid sh -c 'echo $$ > pid; {BEGIN}; exec sleep 60' & wait"
     with suppress(ProcessLookupError):
         os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
@@ -229,7 +227,7 @@ BEHIND = f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &); sleep 60"
 class TestTheEndOfTheProgram:
     @contextmanager
     def program(self, folder: Path, form: str, *commands: str) -> Iterator[subprocess.Popen[bytes]]:
-        """A program at work on commands."""
+        """A program that runs commands."""
         with subprocess.Popen(
             [sys.executable, "-c", PROGRAM, form, *commands],
             cwd=folder,
@@ -247,7 +245,7 @@ class TestTheEndOfTheProgram:
     def test_a_signal_ends_commands_too(
         self, name: str, command: str, form: str, lifeline: Lifeline, tmp_path: Path
     ) -> None:
-        """Whether or not the program can do anything about it."""
+        """This holds for signals that the program can handle and for SIGKILL."""
         with self.program(tmp_path, form, command) as program:
             assert lifeline.begins()
             program.send_signal(signal.Signals[name])
@@ -261,7 +259,7 @@ class TestTheEndOfTheProgram:
     def test_ctrl_c_ends_commands_and_the_program_at_once(
         self, commands: list[str], form: str, lifeline: Lifeline, tmp_path: Path
     ) -> None:
-        """Where the program waits for them in a thread, too."""
+        """This holds even if the program waits for them in a thread."""
         with self.program(tmp_path, form, *commands) as program:
             assert lifeline.begins()
             program.send_signal(signal.SIGINT)
@@ -291,7 +289,7 @@ class TestTheEndOfTheProgram:
     def test_the_guard_is_reliable(
         self, meanwhile: str, lifeline: Lifeline, tmp_path: Path
     ) -> None:
-        """It kills what it is there for when the program that started it has been killed."""
+        """It kills its groups after the program that started it was killed."""
         program = (
             "import os, signal; from pathlib import Path\n"
             "from graphs.tools.guard import GUARD\n"
@@ -319,7 +317,7 @@ class TestTheEndOfTheProgram:
 
 
 def test_an_earlier_ctrl_c_ends_no_command(tmp_path: Path) -> None:
-    """A program may run an agent where it handles one."""
+    """A program may run an agent while it handles a KeyboardInterrupt."""
     try:
         raise KeyboardInterrupt
     except KeyboardInterrupt:
@@ -328,10 +326,10 @@ def test_an_earlier_ctrl_c_ends_no_command(tmp_path: Path) -> None:
 
 class TestWhileItRuns:
     @pytest.mark.parametrize("agent", ["until_done", "coding"])
-    async def test_output_is_on_the_custom_stream_as_it_comes(
+    async def test_output_is_sent_to_the_custom_stream_as_it_arrives(
         self, agent: str, tmp_path: Path
     ) -> None:
-        """The command goes on only after its first line was seen; the model gets all of it."""
+        """The command waits until its first line was seen; the model gets the whole output."""
         command = "echo one; until test -e go; do sleep 0.05; done; echo two >&2"
         name = "execute" if agent == "coding" else "shell"
         model = ScriptedChatModel(script=[turn("", call(name, command=command)), "Done."])
@@ -356,8 +354,8 @@ class TestWhileItRuns:
                     assert "two" in message.text
         assert seen.startswith("one\n")
 
-    def test_what_is_not_fetched_in_time_is_bounded(self) -> None:
-        """The end of it matters most."""
+    def test_output_that_is_not_fetched_is_bounded(self) -> None:
+        """Its end is kept."""
         output = Output(1_000_000)
         with open_pipe("é" * 5_000) as stream:
             while output.read(stream):
@@ -370,7 +368,7 @@ class TestWhileItRuns:
 
 @contextmanager
 def open_pipe(text: str) -> Iterator[Any]:
-    """A stream with a text in it."""
+    """A stream that contains a text."""
     reading, writing = os.pipe()
     os.write(writing, text.encode())
     os.close(writing)

@@ -1,4 +1,4 @@
-"""What the loop tells the model and what it tells people, and where each of them reads it."""
+"""The loop's messages for the model and its notices for people."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,7 +46,7 @@ def talking() -> ScriptedChatModel:
 
 
 def read(messages: list[BaseMessage]) -> list[tuple[str, Any]]:
-    """What a model reads, without ids."""
+    """The prompt without ids."""
     return [(message.type, message.content) for message in messages]
 
 
@@ -56,14 +56,14 @@ def prompts(calls: list[ModelCall]) -> list[list[tuple[str, Any]]]:
 
 @agents
 class TestKeptOut:
-    """Continuations that are kept out of the history."""
+    """Continuations that are not stored in the history."""
 
     @settings(max_examples=25)
     @given(conversation=conversations)
     def test_the_model_reads_the_same_as_if_they_were_stored(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """To the letter, whatever happens to the runs."""
+        """The prompts are identical, whatever happens to the runs."""
         stored = model_calls(build, conversation)
         kept = model_calls(partial(build, policy=replace(POLICY, store=False)), conversation)
         assert prompts(kept) == prompts(stored)
@@ -74,7 +74,7 @@ class TestKeptOut:
     def test_a_prompt_begins_with_all_earlier_ones(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """With the same ids too, so caches keep their prefix."""
+        """The ids are the same too, so caches keep their prefix."""
         calls = model_calls(partial(build, policy=replace(POLICY, store=False)), conversation)
         for earlier, later in pairwise(calls):
             assert later.prompt[: len(earlier.prompt)] == earlier.prompt
@@ -82,7 +82,7 @@ class TestKeptOut:
     def test_the_view_of_an_answer_ends_with_its_continuation(
         self, build: Build, config: RunnableConfig
     ) -> None:
-        """Providers want a message of the user at the end."""
+        """Providers require a user message at the end."""
         model = talking()
         graph = build(model, policy=KEPT_OUT)
         final = graph.invoke(SEEDED, config)
@@ -93,8 +93,8 @@ class TestKeptOut:
         assert model.prompts[-1][-1].text.endswith("on [0].")
         assert loop_of(graph, config)["in_turn"] == 2
 
-    def test_a_fork_has_those_of_its_moment(self, build: Build, config: RunnableConfig) -> None:
-        """They are checkpointed with the counts."""
+    def test_a_fork_has_those_of_its_checkpoint(self, build: Build, config: RunnableConfig) -> None:
+        """They are checkpointed together with the counts."""
         model = talking()
         graph = build(model, policy=KEPT_OUT)
         graph.invoke(SEEDED, config)
@@ -110,7 +110,7 @@ class TestKeptOut:
     def test_one_whose_answer_is_gone_is_forgotten(
         self, build: Build, config: RunnableConfig
     ) -> None:
-        """Histories are trimmed, and the record must not outgrow them."""
+        """Histories are trimmed, and the record must not grow without limit."""
         graph = build(talking(), policy=KEPT_OUT)
         answers = [m for m in graph.invoke(SEEDED, config)["messages"] if m.type == "ai"]
         removed = [RemoveMessage(id=answer.id) for answer in answers]
@@ -121,13 +121,13 @@ class TestKeptOut:
 
 
 class TestNotices:
-    """What people are told about the end of the loop."""
+    """The notice for people about the end of the loop."""
 
     @agents
     def test_a_reached_limit_is_part_of_the_last_answer(
         self, build: Build, config: RunnableConfig
     ) -> None:
-        """Any interface shows it; its event is kept with it, and no message is added."""
+        """Any interface shows the notice. Its event is stored with it, and no message is added."""
         final = build(talking(), policy=AutoContinue()).invoke(SEEDED, config)
         *_, before, last = final["messages"]
         assert last.text == f"I stop here.\n\n{STALLED}"
@@ -135,10 +135,10 @@ class TestNotices:
         assert before.type == "human"
 
     @agents
-    def test_the_model_reads_what_it_said_itself(
+    def test_the_model_reads_its_own_answer_without_the_notice(
         self, build: Build, config: RunnableConfig
     ) -> None:
-        """Its reasoning is bound to that, and the notice would be paid for at every call."""
+        """Its reasoning is bound to the answer, and the notice would cost tokens at every call."""
         model = talking()
         graph = build(model, policy=AutoContinue())
         graph.invoke(SEEDED, config)
@@ -147,7 +147,7 @@ class TestNotices:
 
     @agents
     def test_a_refused_answer_is_explained(self, build: Build, config: RunnableConfig) -> None:
-        """It is often empty."""
+        """Such an answer is often empty."""
         refusal = AIMessage("", response_metadata={"finish_reason": "content_filter"})
         model = ScriptedChatModel(script=[refusal])
         final = build(model, policy=AutoContinue()).invoke(SEEDED, config)
@@ -157,14 +157,14 @@ class TestNotices:
 
     @agents
     def test_a_streamed_answer_is_not_repeated(self, build: Build, config: RunnableConfig) -> None:
-        """Interfaces get the notice with the values, and join the parts of a streamed message."""
+        """Interfaces join the parts of a streamed message, and get the notice with the values."""
         graph = build(talking(), policy=AutoContinue(max_idle=0))
         streamed: Any = graph.stream(SEEDED, config, stream_mode="messages")
         assert [message.text for message, _ in streamed] == ["I stop here."]
 
     @agents
     def test_it_can_be_left_out(self, build: Build, config: RunnableConfig) -> None:
-        """For programs that show the event."""
+        """Programs that show the event do not need it."""
         final = build(talking(), policy=AutoContinue(explain=False)).invoke(SEEDED, config)
         assert final["messages"][-1].text == "I stop here."
 
@@ -173,10 +173,10 @@ class TestNotices:
         | st.lists(st.text().map(lambda text: {"type": "text", "text": text}), max_size=3),
         metadata=st.dictionaries(st.text(), st.text()),
     )
-    def test_what_the_model_said_is_restored_to_the_letter(
+    def test_the_models_answer_is_restored_exactly(
         self, content: Any, metadata: dict[str, str]
     ) -> None:
-        """Whatever its form, and also where a notice took the place of an earlier one."""
+        """This holds for every form of answer, and after one notice replaced another."""
         answer = AIMessage(content, id="1", response_metadata=metadata)
         event: LoopEvent = {
             "type": "todo_loop",
@@ -196,6 +196,6 @@ class TestNotices:
 
 
 def test_an_agent_without_a_view_keeps_its_continuations_in_the_history() -> None:
-    """It could not read them in any other place."""
+    """It could not read them anywhere else."""
     with pytest.raises(ValueError, match=r"store=False\) needs a view"):
         TodoMiddleware(policy=AutoContinue(store=False), view=None)

@@ -1,4 +1,4 @@
-"""Who has spoken: what resets the limits of the loop, in both kinds of graph."""
+"""Which messages reset the limits of the loop, in both kinds of graph."""
 
 from collections.abc import Callable
 from typing import Any
@@ -80,7 +80,7 @@ def hand_built(model: ScriptedChatModel, policy: AutoContinue, *, adds: bool = F
 
 
 class AddsContext(AgentMiddleware[Any, Any, Any]):
-    """Adds a human message before each call of the model, without a tag."""
+    """Adds an untagged human message before each model call."""
 
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
         return {"messages": [HumanMessage("The time is 12:00.")]}
@@ -129,7 +129,7 @@ class TestIdle:
         )
         assert continuations(graph, config) == 3
 
-    def test_a_question_is_left_to_the_user(self, build: Build, config: RunnableConfig) -> None:
+    def test_a_question_waits_for_the_user(self, build: Build, config: RunnableConfig) -> None:
         model = ScriptedChatModel(script=["Which colour do you want?"])
         graph = build(model, AutoContinue(stop_when=asks_user))
         graph.invoke(SEEDED, config)
@@ -139,7 +139,7 @@ class TestIdle:
     def test_any_tool_call_starts_the_count_again(
         self, build: Build, config: RunnableConfig
     ) -> None:
-        """A failed call is a call."""
+        """Even a failed call counts."""
         talk = turn("I stop here.")
         graph = build(talks_after(talk, talk, turn("", call("no_such_tool"))), AutoContinue())
         graph.invoke(SEEDED, config)
@@ -155,17 +155,17 @@ class TestIdle:
 
 
 def broken(text: str = "") -> AIMessage:
-    """An answer whose only call has arguments that are no JSON."""
+    """An answer whose only call has arguments that are not JSON."""
     made = invalid_tool_call(name="look", args="{", id=str(call("look")["id"]), error="no JSON")
     return AIMessage(text, invalid_tool_calls=[made])
 
 
 class TestBrokenCalls:
     @pytest.mark.parametrize("given", [BEGIN, SEEDED], ids=["no list", "a list"])
-    def test_the_model_reads_that_its_call_was_broken(
+    def test_the_model_reads_that_its_call_was_invalid(
         self, build: Build, config: RunnableConfig, given: dict[str, Any]
     ) -> None:
-        """It is asked again without a continuation message."""
+        """It is called again without a continuation message."""
         model = talks_after(broken(), edit("complete", 0))
         build(model, AutoContinue(max_idle=1)).invoke(given, config)
         result = model.prompts[1][-1]
@@ -194,7 +194,7 @@ class TestBrokenCalls:
 
 
 class TestWhoHasSpoken:
-    def test_a_message_after_a_run_that_was_cut_off_counts(
+    def test_a_message_after_an_interrupted_run_counts(
         self, build: Build, config: RunnableConfig
     ) -> None:
         """The run had just used up its limit."""
@@ -214,10 +214,10 @@ class TestWhoHasSpoken:
         graph.invoke({"messages": [*ended, HumanMessage("Go on.")]}, config)
         assert continuations(graph, config) == 4
 
-    def test_going_on_without_a_message_resets_nothing(
+    def test_resuming_without_a_message_resets_nothing(
         self, build: Build, config: RunnableConfig
     ) -> None:
-        """Neither does a picture that a tool added meanwhile."""
+        """A picture that a tool added meanwhile resets nothing either."""
         calls = turn("", call("look"), call("ask_first"))
         graph = build(talks_after(turn("I stop."), turn("I stop."), calls), FEW)
         graph.invoke(SEEDED, config)
@@ -248,9 +248,7 @@ class TestWhoHasSpoken:
         assert later == {**counted, "heard": ["u1", "p1"]}
         assert at_start(later, messages) == later
 
-    def test_a_message_that_was_edited_is_not_new(
-        self, build: Build, config: RunnableConfig
-    ) -> None:
+    def test_an_edited_message_is_not_new(self, build: Build, config: RunnableConfig) -> None:
         said = HumanMessage("Begin.", id="u1")
         graph = build(talks_after(), FEW)
         graph.invoke({"messages": [said], "todos": items("a")}, config)
@@ -267,8 +265,8 @@ class TestWhoHasSpoken:
         assert continuations(graph, config) == 0
         assert loop_of(graph, config)["outcome"] == "limit_in_turn"
 
-    def test_a_thread_of_the_version_before_keeps_its_counts(self) -> None:
-        """It names only the newest message of the user; older ones are not new either."""
+    def test_a_thread_of_the_previous_version_keeps_its_counts(self) -> None:
+        """That version recorded only the newest user message; older ones are not new either."""
         old: LoopState = {"in_a_row": 1, "in_turn": 1, "user_message": "u2"}
         said = [HumanMessage("Begin.", id="u1"), HumanMessage("Go on.", id="u2")]
         assert at_start(old, said) == old
@@ -289,10 +287,10 @@ turns = st.sampled_from(["talk", "edit", "look", "broken"])
     in_turn=st.integers(0, 4),
     idle=st.none() | st.integers(0, 3),
 )
-def test_the_loop_ends_beside_whoever_adds_messages(
+def test_the_loop_ends_whatever_adds_messages(
     script: list[str], build: Build, in_a_row: int, in_turn: int, idle: int | None
 ) -> None:
-    """The model answers without a tool call at most 1 + max_in_turn times for a message."""
+    """The model answers without a tool call at most 1 + max_in_turn times for each message."""
     answers: dict[str, Callable[[], AIMessage]] = {
         "talk": lambda: turn("I stop here."),
         "edit": lambda: edit("start", 0),
@@ -317,17 +315,15 @@ def _stops(graph: Graph, config: RunnableConfig) -> int:
 
 
 class Summarizes(AgentMiddleware[Any, Any, Any]):
-    """Replaces the history by a human message before each call of the model, without a tag."""
+    """Replaces the history by an untagged human message before each model call."""
 
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
         return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("In short: ...")]}
 
 
 @pytest.mark.parametrize("by_hand", [True, False])
-def test_a_summarizer_of_the_users_own_resets_nothing(
-    config: RunnableConfig, *, by_hand: bool
-) -> None:
-    """The loop ends, although no message of the user is left in the history."""
+def test_the_users_own_summarizer_resets_nothing(config: RunnableConfig, *, by_hand: bool) -> None:
+    """The loop ends, although the history has no user message any more."""
     policy = AutoContinue(max_in_turn=4, max_idle=None)
     if by_hand:
 
@@ -349,10 +345,10 @@ def test_a_summarizer_of_the_users_own_resets_nothing(
         assert loop_of(graph, config)["in_turn"] == 4
 
 
-def test_a_middleware_that_speaks_before_each_call_resets_nothing(
+def test_a_middleware_that_adds_human_messages_resets_nothing(
     build: Build, config: RunnableConfig
 ) -> None:
-    """The model that flips a status back and forth is called as often as without it."""
+    """A model that flips a status back and forth is called as often as without it."""
     flips = [edit("start", 0), turn("I stop.")] * 50
     graph = build(talks_after(*flips), AutoContinue(max_in_turn=5), adds=True)
     graph.invoke(SEEDED, {**config, "recursion_limit": 2_000})

@@ -1,4 +1,4 @@
-"""The channels: folding operations, whole lists, and the same in the form for DeltaChannel."""
+"""The channels: operations, whole lists, and both with DeltaChannel."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState])
 
 
 def graph_of(state: type[Any]) -> Any:
-    """A graph that does nothing, to send updates to."""
+    """A graph that does nothing, for updates."""
     builder = StateGraph(state)
     builder.add_node("noop", lambda _: {})
     builder.add_edge(START, "noop")
@@ -48,7 +48,7 @@ def graph_of(state: type[Any]) -> Any:
 
 class TestFold:
     @given(todo_lists, updates, updates)
-    def test_it_does_not_matter_how_updates_are_batched(
+    def test_the_batching_of_updates_does_not_matter(
         self, todos: list[TodoItem], xs: list[Any], ys: list[Any]
     ) -> None:
         """`DeltaChannel` requires this of its reducer."""
@@ -63,14 +63,14 @@ class TestFold:
         assert fold_todos(items("a"), {"op": "append", "texts": ["b"]}) == items("a", "b")
 
     def test_a_list_in_the_format_of_langchain_clients_is_read(self) -> None:
-        """A thread may have been started with LangChain's own middleware."""
+        """LangChain's own middleware may have started the thread."""
         stored: Any = [{"content": "a", "status": "pending"}]
         assert fold_todos(stored, {"op": "append", "texts": ["b"]}) == items("a", "b")
         assert fold_todos([], stored) == items("a")
         assert todos_in({"todos": stored}) == items("a")
 
     def test_loop_counters_are_merged_key_by_key(self) -> None:
-        """The tools can reset one counter without knowing the others."""
+        """So the tools can reset one counter without knowing the others."""
         assert merge_loop({"in_a_row": 3, "in_turn": 5}, {"in_a_row": 0}) == {
             "in_a_row": 0,
             "in_turn": 5,
@@ -93,7 +93,7 @@ class TestFold:
     def test_counters_that_the_loop_did_not_write_are_refused(
         self, garbage: Any, place: str
     ) -> None:
-        """The error names the place, the value and the way out, and stays short."""
+        """The error names the place, the value and the solution, and is short."""
         with pytest.raises(ValueError, match="pass the value from get_state") as refused:
             merge_loop({"in_turn": 5}, garbage)
         assert str(refused.value).startswith(f"todo_loop{place}")
@@ -127,7 +127,7 @@ class TestChannel:
     def test_a_thread_starts_with_an_empty_list(self, state: type[Any]) -> None:
         assert graph_of(state).invoke({"messages": []}, _config())["todos"] == []
 
-    def test_an_invalid_list_is_refused_and_the_thread_lives_on(self, state: type[Any]) -> None:
+    def test_an_invalid_list_is_refused_and_the_thread_continues(self, state: type[Any]) -> None:
         """The error gives the reason, and the next valid update is accepted."""
         graph, config = graph_of(state), _config()
         graph.invoke({"todos": items("a")}, config)
@@ -136,13 +136,13 @@ class TestChannel:
         assert graph.get_state(config).values["todos"] == items("a")
         with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
             graph.invoke({"todos": ["b"]}, config)
-        # LangGraph has stored the input by then, and applies it whenever the thread is read.
+        # LangGraph has already stored the input, and applies it whenever the thread is read.
         with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
             graph.get_state(config)
         assert graph.invoke({"todos": items("c")}, config)["todos"] == items("c")
 
-    def test_garbage_from_outside_is_refused(self, state: type[Any]) -> None:
-        """A client of a server can write to every channel; the thread stays as it was."""
+    def test_invalid_values_from_clients_are_refused(self, state: type[Any]) -> None:
+        """A client of a server can write to every channel; the thread is not changed."""
         graph, config = graph_of(state), _config()
         graph.invoke({"todo_loop": {"in_turn": 2}}, config)
         with pytest.raises(ValueError, match="todo_loop is invalid"):
@@ -151,8 +151,8 @@ class TestChannel:
             graph.update_state(config, {"todo_blocks": ["garbage"]})
         assert graph.invoke({"messages": []}, config)["todo_loop"] == {"in_turn": 2}
 
-    def test_overwrite_is_honoured_in_all_its_forms(self, state: type[Any]) -> None:
-        """`Overwrite` is LangGraph's way past a reducer."""
+    def test_overwrite_works_in_all_its_forms(self, state: type[Any]) -> None:
+        """LangGraph's `Overwrite` bypasses a reducer."""
         graph, config = graph_of(state), _config()
         for form in (
             Overwrite(items("a")),
@@ -163,8 +163,8 @@ class TestChannel:
             graph.update_state(config, {"todos": form})
             assert graph.get_state(config).values["todos"] == items("a")
 
-    def test_what_an_overwrite_broke_is_named_when_it_is_read(self, state: type[Any]) -> None:
-        """An overwrite goes past the validation of the channel."""
+    def test_an_invalid_overwrite_is_reported_when_it_is_read(self, state: type[Any]) -> None:
+        """An overwrite bypasses the channel's validation."""
         graph, config = graph_of(state), _config()
         graph.update_state(config, {"todos": Overwrite("junk")})
         with pytest.raises(ValueError, match="todos must be a list of todo items, got str"):
@@ -173,7 +173,7 @@ class TestChannel:
         assert todos_in(graph.get_state(config).values) == []
 
     def test_its_json_schema_can_be_made(self, state: type[Any]) -> None:
-        """Servers publish it."""
+        """Servers publish the schema."""
         schema = graph_of(state).get_input_jsonschema()
         channels = {"messages", "todo_blocks", "todo_loop", "todo_run", "todos"}
         assert schema["properties"].keys() == channels
@@ -192,12 +192,12 @@ class TestMessagesBatch:
         assert add_messages_batch([], writes) == expected
 
     def test_all_messages_can_be_removed(self) -> None:
-        """LangGraph's own batch reducer cannot do it."""
+        """LangGraph's own batch reducer cannot do this."""
         state: list[AnyMessage] = [HumanMessage("a", id="1")]
         assert add_messages_batch(state, [[RemoveMessage(id=REMOVE_ALL_MESSAGES)]]) == []
 
     def test_messages_that_a_server_gives_as_dicts_are_restored(self) -> None:
-        """LangGraph's development server replays a thread so, before a fork and after it."""
+        """LangGraph's development server replays threads in this form, before and after a fork."""
         invalid = invalid_tool_call(name="a", args="{", id="2", error=None)
         usage = UsageMetadata(input_tokens=1, output_tokens=2, total_tokens=3)
         stored = [
@@ -214,7 +214,7 @@ class TestMessagesBatch:
 
     @given(st.lists(st.lists(st.tuples(st.just("user"), st.sampled_from("ab")), max_size=3)))
     def test_raw_messages_get_the_same_ids_on_every_replay(self, writes: list[Any]) -> None:
-        """It does not matter how checkpoints batch them, and no two messages share an id."""
+        """The batching of checkpoints does not matter, and no two messages share an id."""
         at_once = add_messages_batch([], writes)
         one_by_one: list[AnyMessage] = []
         for write in writes:

@@ -1,4 +1,4 @@
-"""LangGraph's recursion limit: a run that comes near it ends with an outcome, not an error."""
+"""A run near LangGraph's recursion limit ends with an outcome, not an error."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -42,7 +42,7 @@ def limited(config: RunnableConfig, limit: int) -> RunnableConfig:
 
 
 def worker(rest_after: int) -> ScriptedChatModel:
-    """Completes an item with each call, and stops after so many calls."""
+    """A model that completes an item with each call, and stops after every `rest_after` calls."""
     asked = count(1)
 
     def answer(prompt: list[BaseMessage]) -> AIMessage | str:
@@ -57,7 +57,7 @@ def worker(rest_after: int) -> ScriptedChatModel:
 
 
 def restless() -> ScriptedChatModel:
-    """Calls a tool in every answer, and does not work on its list."""
+    """A model that calls a tool in every answer, and does not work on its list."""
     return ScriptedChatModel(script=lambda _: turn("Looking.", call("list_todos")))
 
 
@@ -67,7 +67,7 @@ def agent(model: ScriptedChatModel, others: Sequence[Any] = PLAIN, **options: An
 
 
 class Thing(BaseModel):
-    """A state that is no `TypedDict`."""
+    """A state that is not a `TypedDict`."""
 
     messages: Annotated[list[AnyMessage], add_messages] = []
     todos: Annotated[list[TodoItem], fold_todos] = []
@@ -75,7 +75,7 @@ class Thing(BaseModel):
 
 
 class Measured(Thing):
-    """One that knows the steps left."""
+    """The same with the field `remaining_steps`."""
 
     remaining_steps: RemainingSteps = 0
 
@@ -86,7 +86,7 @@ class TestHandBuilt:
     def test_a_run_near_the_limit_ends_with_an_outcome(
         self, config: RunnableConfig, state: type[Any], limit: int
     ) -> None:
-        """The next message goes on with the list as it was."""
+        """The next message continues with the unchanged list."""
         builder = build_graph(worker(2), state_schema=state)
         graph = builder.compile(checkpointer=InMemorySaver())
         *_, last = graph.stream(SEEDED, limited(config, limit), stream_mode="custom")
@@ -99,7 +99,7 @@ class TestHandBuilt:
         graph.invoke(BEGIN, limited(config, 200))
         assert loop_of(graph, config)["outcome"] == "finished"
 
-    def test_a_state_that_is_no_typed_dict_can_have_the_field_itself(
+    def test_a_state_that_is_not_a_typed_dict_can_declare_the_field(
         self, config: RunnableConfig
     ) -> None:
         for state, outcome in ((Thing, "stalled"), (Measured, "out_of_steps")):
@@ -118,7 +118,7 @@ class TestMiddleware:
     def test_a_run_near_the_limit_ends_with_an_outcome(
         self, config: RunnableConfig, others: Any, rest_after: int, limit: int
     ) -> None:
-        """Each node of another middleware takes a step as well."""
+        """Each node of other middleware takes a step too."""
         graph = agent(worker(rest_after), others)
         graph.invoke(SEEDED, limited(config, limit))
         assert loop_of(graph, config)["outcome"] == "out_of_steps"
@@ -128,7 +128,7 @@ class TestMiddleware:
     async def test_calls_that_the_limit_would_cut_off_are_dropped(
         self, config: RunnableConfig, others: Any
     ) -> None:
-        """The answer keeps its text and says why; no call is left without a result."""
+        """The answer keeps its text and says why; every call has a result."""
         graph = agent(restless(), others)
         final = await graph.ainvoke(SEEDED, limited(config, 40))
         last = final["messages"][-1]
@@ -159,10 +159,10 @@ class TestAnswersThatStay:
         [(TodoMiddleware(), BEGIN), (TodoMiddleware(policy=None), SEEDED)],
         ids=["no list", "no loop"],
     )
-    def test_calls_of_an_agent_that_the_loop_does_not_keep_going(
+    def test_an_agent_without_a_list_or_a_loop_reaches_the_limit(
         self, config: RunnableConfig, middleware: AgentMiddleware[Any, Any, Any], given: Any
     ) -> None:
-        """LangGraph ends its run in its own way."""
+        """LangGraph then raises its own error."""
         graph: Graph = create_agent(restless(), middleware=[middleware])
         with pytest.raises(GraphRecursionError):
             graph.invoke(given, limited(config, 10))
@@ -173,8 +173,8 @@ def test_without_the_steps_that_are_left_nothing_is_noted() -> None:
     assert measured({"messages": []}) == {}
 
 
-def test_a_state_of_the_pack_may_be_an_output_schema() -> None:
-    """LangGraph allows no managed value there."""
+def test_a_state_of_the_library_may_be_an_output_schema() -> None:
+    """LangGraph does not allow managed values there."""
 
     class State(TodoState):
         extra: str

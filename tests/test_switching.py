@@ -1,4 +1,4 @@
-"""One thread used by graphs of different states, one after the other."""
+"""Graphs with different states that use one thread one after the other."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ Build = Callable[[ScriptedChatModel, Any], Any]
 
 
 class DeltaClientTodoState(ClientTodoState):
-    """The line that the documentation of `ClientTodoState` names."""
+    """The line from the documentation of `ClientTodoState`."""
 
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
 
@@ -56,13 +56,13 @@ KEEP_CLIENT_FORMAT = {name for name in VARIANTS if "Client" in name} | {LANGCHAI
 
 @contextmanager
 def opened(path: Path, variant: str, *answers: AIMessage) -> Iterator[Any]:
-    """The graph of a variant over a database, as another process would open it."""
+    """The graph of a variant on a database, opened as by another process."""
     with SqliteSaver.from_conn_string(str(path / "threads.sqlite")) as saver:
         yield VARIANTS[variant](ScriptedChatModel(script=[*answers, "Done."]), saver)
 
 
 def add_one(variant: str, todos: list[TodoItem], text: str) -> AIMessage:
-    """The model adds an item and completes it; LangChain's tool takes the whole list."""
+    """A model's answers that add an item and complete it; LangChain's tool needs the whole list."""
     if variant == LANGCHAINS_OWN:
         done = [*todos, *items(text, status="completed")]
         return turn("", call("write_todos", todos=list(map(dict, to_client_todos(done)))))
@@ -74,10 +74,10 @@ def add_one(variant: str, todos: list[TodoItem], text: str) -> AIMessage:
 
 
 @pytest.mark.parametrize(("first", "second"), list(combinations(VARIANTS, 2)))
-def test_each_state_goes_on_with_the_thread_of_any_other(
+def test_each_state_can_continue_the_thread_of_any_other(
     first: str, second: str, tmp_path: Path, config: RunnableConfig
 ) -> None:
-    """From the first to the second, and back."""
+    """The thread goes from the first state to the second, and back."""
     todos: list[TodoItem] = []
     messages = 0
     for number, variant in enumerate([first, second, first]):
@@ -94,10 +94,10 @@ def test_each_state_goes_on_with_the_thread_of_any_other(
 
 @pytest.mark.parametrize("second", [name for name in VARIANTS if name != LANGCHAINS_OWN])
 @pytest.mark.parametrize("first", ["DeltaTodoState", "DeltaClientTodoState"])
-def test_a_run_that_was_interrupted_can_be_read_by_the_others(
+def test_the_others_can_read_an_interrupted_run(
     first: str, second: str, tmp_path: Path, config: RunnableConfig
 ) -> None:
-    """Its checkpoint holds no whole list: LangGraph replays the changes."""
+    """Its checkpoint does not have the whole list: LangGraph replays the changes."""
     with opened(tmp_path, first, add_one(first, [], "a")) as graph:
         graph.invoke(BEGIN, config, interrupt_after=["tools"])
     with opened(tmp_path, second) as graph:
@@ -115,10 +115,10 @@ OVERWRITES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("form", OVERWRITES)
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name != LANGCHAINS_OWN])
-def test_an_overwrite_in_either_format_can_be_worked_on(
+def test_an_overwrite_in_either_format_can_be_continued(
     form: str, variant: str, config: RunnableConfig
 ) -> None:
-    """It goes past the channel; the next change converts the list."""
+    """It bypasses the reducer; the next change converts the list."""
     for written in (items("a"), to_client_todos(items("a"))):
         graph = VARIANTS[variant](ScriptedChatModel(script=[]), InMemorySaver())
         graph.update_state(config, {"todos": OVERWRITES[form](written)})
@@ -131,10 +131,10 @@ def test_an_overwrite_in_either_format_can_be_worked_on(
         assert graph.get_state(config).values["todos"] == shown
 
 
-def test_langchains_own_middleware_begins_without_the_list_of_a_delta_state(
+def test_langchains_own_middleware_starts_without_the_list_of_a_delta_state(
     tmp_path: Path, config: RunnableConfig
 ) -> None:
-    """Its channel has no reducer, so LangGraph replays nothing into it."""
+    """Its channel has no reducer, so LangGraph replays nothing."""
     with opened(tmp_path, "DeltaTodoState", add_one("DeltaTodoState", [], "a")) as graph:
         graph.invoke(BEGIN, config)
     with opened(tmp_path, LANGCHAINS_OWN) as graph:
@@ -142,7 +142,7 @@ def test_langchains_own_middleware_begins_without_the_list_of_a_delta_state(
 
 
 def test_a_list_can_be_converted_at_once(tmp_path: Path, config: RunnableConfig) -> None:
-    """Otherwise it is when it next changes."""
+    """Otherwise the next change converts it."""
     with opened(tmp_path, "TodoState", add_one("TodoState", [], "a")) as graph:
         graph.invoke(BEGIN, config)
     with opened(tmp_path, "ClientTodoState") as graph:

@@ -13,13 +13,13 @@ from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 class TestScriptedChatModel:
     def test_it_answers_in_order(self) -> None:
-        """A string is an answer without calls."""
+        """A string in the script is an answer without calls."""
         model = ScriptedChatModel(script=[turn("", call("list_todos")), "Done."])
         assert model.invoke("a").tool_calls[0]["name"] == "list_todos"
         assert model.invoke("b").text == "Done."
 
-    def test_it_remembers_what_it_was_sent(self) -> None:
-        """It keeps the prompts and the tools."""
+    def test_it_records_its_prompts_and_tools(self) -> None:
+        """Tests read them from `prompts` and `tools`."""
         model = ScriptedChatModel(script=["Hi."])
         model.bind_tools(create_todo_tools()).invoke([HumanMessage("Hello.")])
         assert model.prompts == [[HumanMessage("Hello.")]]
@@ -34,17 +34,17 @@ class TestScriptedChatModel:
         """The error quotes the message that it has no answer to."""
         model = ScriptedChatModel(script=["Hi."])
         model.invoke("a")
-        with pytest.raises(ValueError, match=r"has 1 answer\(s\) .* last message: 'b'"):
+        with pytest.raises(ValueError, match=r"has 1 answer\(s\), .* last message: 'b'"):
             model.invoke("b")
 
     async def test_it_answers_asynchronously_and_in_streams(self) -> None:
-        """Tool calls are kept in both."""
+        """Tool calls work in both ways."""
         model = ScriptedChatModel(script=[turn("", call("list_todos"))] * 2)
         assert (await model.ainvoke("a")).tool_calls
         assert [chunk.tool_calls[0]["name"] for chunk in model.stream("b")] == ["list_todos"]
 
     def test_the_script_is_not_changed(self) -> None:
-        """The same answer can be given twice and gets an id of its own each time."""
+        """The same answer can be used twice and gets a new id each time."""
         answer = AIMessage("Hi.")
         model = ScriptedChatModel(script=[answer, answer])
         assert model.invoke("a").id != model.invoke("b").id
@@ -70,8 +70,8 @@ class TestChecklists:
             "~~~\n```\n- [ ] an example\n~~~",
         ],
     )
-    def test_what_is_no_step_is_ignored(self, markdown: str) -> None:
-        """Nothing in empty boxes, comments and code may be run."""
+    def test_text_that_is_not_a_step_is_ignored(self, markdown: str) -> None:
+        """Text in comments and code, and steps without text, must not run."""
         assert read_checklist(markdown) == []
 
     def test_a_command_is_written_in_backticks(self) -> None:
@@ -82,7 +82,7 @@ class TestChecklists:
 
 
 class TestChecklistModel:
-    """What the stand-in does next follows from what it reads in the prompt."""
+    """The stand-in's next action depends only on the prompt."""
 
     def next_calls(self, *history: Any, todos: Any = ()) -> list[tuple[str, Any]]:
         prompt = model_view({"messages": list(history), "todos": list(todos)})

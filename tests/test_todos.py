@@ -18,7 +18,7 @@ class TestLimits:
 
     @pytest.mark.parametrize("name", ["max_todos", "max_text_length", "max_indices"])
     def test_a_limit_below_one_is_refused(self, name: str) -> None:
-        """A tool that may write nothing is a mistake of the developer."""
+        """A tool that cannot write any item is a mistake of the developer."""
         with pytest.raises(ValueError, match=f"{name} must be 1 to 100?000, got 0"):
             TodoLimits(**{name: 0})
 
@@ -34,8 +34,8 @@ class TestLimits:
             TodoLimits(**{name: highest + 1})
 
     @pytest.mark.parametrize("value", ["10", 1.5, True, None])
-    def test_a_limit_that_is_no_whole_number_is_refused(self, value: Any) -> None:
-        """Booleans are refused as well, although Python takes them for numbers."""
+    def test_a_limit_that_is_not_a_whole_number_is_refused(self, value: Any) -> None:
+        """Booleans are refused too, although Python treats them as numbers."""
         with pytest.raises(TypeError, match="max_todos must be a whole number"):
             TodoLimits(max_todos=value)
 
@@ -63,7 +63,7 @@ class TestValidation:
         ],
     )
     def test_anything_else_is_refused_with_the_reason(self, value: Any, message: str) -> None:
-        """The error says which item, what was given and what is allowed."""
+        """The error names the item, the value and the allowed values."""
         with pytest.raises(ValueError, match=message):
             validate_todos(value)
 
@@ -86,7 +86,7 @@ class TestValidation:
         assert not is_todo(wrong)
 
     def test_the_limits_of_the_model_do_not_bind_the_application(self) -> None:
-        """A list of 10,000 items is accepted, and a longer one is not."""
+        """A list of 10,000 items is accepted; a longer one is not."""
         todos = items(*"a" * 10_000)
         assert validate_todos(todos) == todos
         with pytest.raises(ValueError, match="10001 items, at most 10000 are allowed"):
@@ -94,7 +94,7 @@ class TestValidation:
 
 
 def test_incomplete_items_keep_their_index() -> None:
-    """Completed and abandoned items are finished; the other two are not."""
+    """Completed and abandoned items are finished; the other two statuses are incomplete."""
     todos = [
         *items("a", status="completed"),
         *items("b", status="in_progress"),

@@ -1,4 +1,4 @@
-"""How the tools of this repository are shown, and that each is described."""
+"""The views of this repository's tools, and their descriptions."""
 
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class TestNotes:
 
 
 def test_every_tool_has_its_label_and_describes_its_parameters(tmp_path: Path) -> None:
-    """Those of deepagents are described by it."""
+    """deepagents describes its own tools."""
     with BackgroundTasks(LocalShell(tmp_path)) as tasks:
         for tool in [*create_todo_tools(), notes_tool(), shell_tool(tmp_path), *tasks.tools]:
             assert tool.metadata
@@ -72,7 +72,7 @@ def test_every_tool_of_the_coding_agent_has_a_label(tmp_path: Path) -> None:
 
 
 def test_a_conversation_is_shown_message_by_message() -> None:
-    """No text acts, and other values are refused."""
+    """Texts are escaped, and other values are refused."""
     calls = turn("I look.\nNow.", call("shell", command="ls \x1b[2J"))
     result = ToolMessage("a\nb", name="shell", tool_call_id="1")
     view = show_messages([HumanMessage("Go."), calls, result], labels={"shell": "Shell"})

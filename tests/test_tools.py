@@ -1,4 +1,4 @@
-"""The three tools inside graphs: order of calls, artifacts, events, and misuse."""
+"""The three tools in graphs: order of calls, artifacts, events, and misuse."""
 
 from typing import Annotated, Any
 
@@ -37,9 +37,9 @@ def todo_graph(state: Any = TodoState, limits: TodoLimits = TodoLimits()) -> Gra
 
 
 def agent_graph(*calls: ToolCall, **options: Any) -> Graph:
-    """LangChain's agent, whose model makes some calls in one turn; one task per call."""
+    """A `create_agent` agent whose model makes calls in one turn; each call is one task."""
     model = ScriptedChatModel(script=[turn("", *calls), "Done."])
-    state: Any = TodoState  # it need not derive from AgentState, whatever the annotation says
+    state: Any = TodoState  # despite the annotation, it need not derive from AgentState
     return create_agent(model, create_todo_tools(), state_schema=state, **options)
 
 
@@ -63,7 +63,7 @@ AFTER = [*items("first"), *items("a", status="completed"), *items("b")]
 
 
 class TestSeveralCallsInOneMessage:
-    """They act in call order, and each answers with the list after itself."""
+    """Calls are applied in order, and each returns the list after itself."""
 
     def check(self, final: dict[str, Any]) -> None:
         assert [message.text for message in results_in(final)] == ANSWERS
@@ -79,15 +79,15 @@ class TestSeveralCallsInOneMessage:
         self.check(await todo_graph().ainvoke({"messages": [turn("", *SIBLINGS)]}))
 
     def test_in_create_agent(self) -> None:
-        """Each call has a task of its own."""
+        """Each call is its own task."""
         self.check(agent_graph(*SIBLINGS).invoke(BEGIN))
 
     async def test_in_create_agent_asynchronously(self) -> None:
-        """Each call has a task of its own."""
+        """Each call is its own task."""
         self.check(await agent_graph(*SIBLINGS).ainvoke(BEGIN))
 
     def test_a_rejected_sibling_does_not_count(self, config: RunnableConfig) -> None:
-        """Where a person rejects an insertion, later indices mean what they mean without it."""
+        """If a person rejects an insertion, later indices are counted without it."""
         agent = agent_graph(
             *SIBLINGS,
             middleware=[HumanInTheLoopMiddleware({"write_todos": True})],
@@ -128,7 +128,7 @@ class ReactState(TodoState):
 
 
 def test_the_prebuilt_agent_takes_the_state_with_its_own_key() -> None:
-    """As `TodoState` says."""
+    """The docstring of `TodoState` names this key."""
     model = ScriptedChatModel(script=[turn("", *SIBLINGS), "Done."])
     with pytest.warns(LangGraphDeprecatedSinceV10):
         agent = create_react_agent(model, create_todo_tools(), state_schema=ReactState)
@@ -137,10 +137,10 @@ def test_the_prebuilt_agent_takes_the_state_with_its_own_key() -> None:
 
 @pytest.mark.parametrize("run", [run_in_a_tool_node, run_in_create_agent])
 class TestIds:
-    """Model servers make the ids; some repeat them, some leave them out."""
+    """Model servers create the ids; some repeat ids, some omit them."""
 
     def test_the_second_call_with_an_id_is_refused(self, run: Any) -> None:
-        """Later calls act as if it had not been made."""
+        """Later calls are applied as if it did not exist."""
         final = run(appends("a", "x"), appends("b", "x"), appends("c", "y"))
         first, second, third = results_in(final)
         assert (first.status, second.status, third.status) == ("success", "error", "success")
@@ -149,8 +149,8 @@ class TestIds:
         )
         assert final["todos"] == items("a", "c") == todos_from_messages(final["messages"])
 
-    def test_two_calls_that_nothing_tells_apart_are_both_refused(self, run: Any) -> None:
-        """Each would take itself for the first; an unknown argument tells nothing."""
+    def test_two_identical_calls_are_both_refused(self, run: Any) -> None:
+        """Neither could know which one is first; an unknown argument makes no difference."""
         final = run(appends("a", "x"), appends("a", "x", note="again"), appends("c", "y"))
         assert [message.status for message in results_in(final)] == ["error", "error", "success"]
         assert final["todos"] == items("c") == todos_from_messages(final["messages"])
@@ -160,7 +160,7 @@ class TestIds:
         assert final["todos"] == items("a")
 
     def test_a_call_without_an_id_is_refused(self, run: Any) -> None:
-        """Nothing could pair it with its result."""
+        """It could not be matched with its result."""
         final = run(appends("a", None), appends("b", "x"))
         refused, added = results_in(final)
         assert (refused.status, added.status) == ("error", "success")
@@ -180,7 +180,7 @@ class TestIds:
 def test_each_call_of_a_turn_is_executed_once_for_all_its_siblings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A turn of many calls takes a time in proportion to their number."""
+    """So the time of a turn is proportional to the number of its calls."""
     executed: list[object] = []
 
     def counting(name: str, args: Any, todos: list[TodoItem], limits: TodoLimits) -> Any:
@@ -193,7 +193,7 @@ def test_each_call_of_a_turn_is_executed_once_for_all_its_siblings(
     for at, made in enumerate(calls):
         turn_of_call = _replay.turn_of(state, made["id"], TodoLimits())
         assert len(run_steps(turn_of_call.todos_at(made["id"]), None, state)) == at + 1
-    assert len(executed) == len(calls) - 1  # nobody asked for the list after the last one
+    assert len(executed) == len(calls) - 1  # no result needs the list after the last call
 
 
 class TestResults:
@@ -201,7 +201,7 @@ class TestResults:
         return todo_graph().invoke({"messages": [turn("", *calls)], **state})
 
     def test_details_are_the_artifact(self) -> None:
-        """The content of the message is the text."""
+        """The content of the message is the result's text."""
         (message,) = results_in(self.run(call("write_todos", mode="append", todos=["a"])))
         assert message.artifact == {"action": "write", "todos": items("a")}
         assert (message.status, message.name) == ("success", "write_todos")
@@ -227,19 +227,19 @@ class TestResults:
     def test_bad_arguments_never_raise_and_are_never_echoed(
         self, name: str, args: dict[str, Any]
     ) -> None:
-        """Each gets a short error."""
+        """Each call gets a short error."""
         (message,) = results_in(self.run(call(name, **args)))
         assert message.status == "error"
         assert message.text.startswith("Error: ")
         assert len(message.text) < 150
 
     def test_a_forged_runtime_is_replaced(self) -> None:
-        """The model cannot speak for the graph."""
+        """The model cannot pass its own state."""
         forged = call("list_todos", runtime={"state": {"todos": items("forged")}})
         (message,) = results_in(self.run(forged, todos=items("real")))
         assert message.text == "– [0] real"  # noqa: RUF001
 
-    def test_each_pack_of_tools_has_limits_of_its_own(self) -> None:
+    def test_each_set_of_tools_has_its_own_limits(self) -> None:
         graph = todo_graph(limits=TodoLimits(max_todos=1))
         final = graph.invoke(
             {"messages": [turn("", call("write_todos", mode="append", todos="[1]"))]}
@@ -257,7 +257,7 @@ class TestResults:
 
 class TestEvents:
     async def test_every_change_is_written_to_the_custom_stream(self) -> None:
-        """Calls that only read, and refused calls, write nothing."""
+        """Reading calls and refused calls write nothing."""
         state: dict[str, Any] = {"messages": [turn("", *SIBLINGS)]}
         events = [event async for event in todo_graph().astream(state, stream_mode="custom")]
         assert len(events) == 4
@@ -272,7 +272,7 @@ class TestEvents:
         }
 
     def test_the_last_event_of_a_message_is_known_by_its_position(self) -> None:
-        """Where calls run in threads, events may overtake each other."""
+        """If calls run in threads, events may overtake each other."""
         for _ in range(20):
             stream = agent_graph(*SIBLINGS).stream(BEGIN, stream_mode="custom")
             events = sorted(stream, key=lambda event: event["position"])
@@ -291,7 +291,7 @@ class TestMisuse:
         assert "nothing was changed" in tool.invoke({})
 
     def test_a_state_without_the_channel_is_an_error(self) -> None:
-        """The tool does not report a success that is stored nowhere."""
+        """The tool does not report a success that is not stored."""
         (message,) = results_in(
             todo_graph(MessagesState).invoke({"messages": [turn("", SIBLINGS[0])]})
         )
@@ -299,7 +299,7 @@ class TestMisuse:
         assert "todo_tools.TodoState" in message.text
 
     def test_a_list_of_messages_as_the_state_is_an_error(self) -> None:
-        """A `ToolNode` can be run on a list, too."""
+        """A `ToolNode` also accepts a list of messages."""
         node = ToolNode(create_todo_tools())
         builder = StateGraph(MessagesState)
         builder.add_node("tools", lambda state: {"messages": node.invoke(state["messages"])})
@@ -309,7 +309,7 @@ class TestMisuse:
         assert "todo_tools.TodoState" in final["messages"][-1].text
 
     def test_a_state_without_the_loop_is_fine(self) -> None:
-        """The tools work in graphs that have no loop."""
+        """The tools work in graphs without the loop."""
 
         class OwnState(MessagesState):
             todos: Annotated[list[TodoItem], fold_todos]
@@ -319,7 +319,7 @@ class TestMisuse:
         assert "todo_loop" not in final
 
     def test_limits_of_another_type_are_refused_at_build_time(self) -> None:
-        """The error says what was given."""
+        """The error names the value."""
         with pytest.raises(TypeError, match="limits must be a TodoLimits, got 100"):
             create_todo_tools(100)  # type: ignore[arg-type]  # the mistake under test
 
@@ -341,7 +341,7 @@ class TestMetadata:
         kept = [tool.description for tool in create_todo_tools()]
         assert [write.description, edit.description] == [kept[0], kept[2]]
 
-    def test_label_snippet_and_guidelines_are_the_specifications(self) -> None:
+    def test_label_snippet_and_guidelines_match_the_specification(self) -> None:
         """Interfaces show the label, and prompts quote the other two."""
         write, listing, edit = create_todo_tools()
         assert [tool.name for tool in (write, listing, edit)] == [

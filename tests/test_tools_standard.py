@@ -1,4 +1,4 @@
-"""LangChain's standard tests of tools, without overrides of any test."""
+"""LangChain's standard tests for tools, without overrides."""
 
 from typing import Any
 

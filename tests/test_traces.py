@@ -1,5 +1,6 @@
-"""What LangSmith is told of a run, with LangChain's own tracer and a client that keeps it."""
+"""The traces of a run for LangSmith, from LangChain's tracer and a client that records them."""
 
+import subprocess
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -13,7 +14,11 @@ from tests.support import Graph, items
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
 
-pytestmark = pytest.mark.slow  # LangSmith's client asks git and docker about the machine
+
+@pytest.fixture(autouse=True)
+def no_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LangSmith's client asks git, docker and uname about the machine; here there are none."""
+    monkeypatch.setattr(subprocess, "check_output", MagicMock(side_effect=FileNotFoundError))
 
 
 def idle() -> ScriptedChatModel:
@@ -38,7 +43,7 @@ def traced(graph: Graph) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("build", [hand_built, agent])
 def test_spans_of_the_loop_can_be_searched_for(build: Any) -> None:
-    """Each decision with the number of items, how many are finished, and its outcome."""
+    """Each decision has the number of items, the number of finished items, and its outcome."""
     spans = [span["extra"]["metadata"] for span in traced(build())]
     decisions = [
         (metadata["todo_items"], metadata["todo_finished"], metadata["todo_outcome"])
@@ -49,6 +54,6 @@ def test_spans_of_the_loop_can_be_searched_for(build: Any) -> None:
 
 
 def test_the_hooks_of_the_middleware_do_not_repeat_the_history() -> None:
-    """Its spans hold how many messages there were; the model's span holds them."""
+    """Its spans have only the number of messages; the model's span has the messages."""
     spans = [span for span in traced(agent()) if span["name"].endswith("after_agent")]
     assert [span["inputs"]["messages"] for span in spans] == [2, 4, 6, 8]

@@ -1,4 +1,4 @@
-"""What is read off a history."""
+"""Reading a history."""
 
 from typing import Any
 
@@ -40,13 +40,13 @@ class TestReconstruction:
 
     @given(todo_lists)
     def test_the_format_of_the_artifact_does_not_matter(self, todos: list[TodoItem]) -> None:
-        """A thread may change its format, and a list may have both."""
+        """A thread may change its format, and a list may mix both."""
         theirs = in_format(todos, "langchain")
         assert todos_from_messages([snapshot(theirs)]) == todos
         assert todos_from_messages([snapshot(todos[:1] + theirs[1:])]) == todos
 
     def test_reads_and_errors_never_count(self) -> None:
-        """They carry an empty list that means nothing."""
+        """They have an empty list in their details, which is ignored."""
         history: list[AnyMessage] = [
             snapshot(items("a")),
             result("list_todos", {"action": "list", "todos": []}),
@@ -55,16 +55,16 @@ class TestReconstruction:
         assert todos_from_messages(history) == items("a")
 
     def test_an_emptied_list_stays_empty(self) -> None:
-        """The older one does not come back."""
+        """The older list is not restored."""
         assert todos_from_messages([snapshot(items("a")), snapshot([])]) == []
 
     def test_without_results_there_is_no_list(self) -> None:
-        """Results of other libraries' tools with the same name do not count."""
+        """Results of other libraries' tools with the same names do not count."""
         history: list[AnyMessage] = [HumanMessage("hi"), result("write_todos", None)]
         assert todos_from_messages(history) == []
 
     def test_damaged_items_are_left_out(self) -> None:
-        """The rest of an imported thread is still worth having."""
+        """The rest of an imported thread is still useful."""
         theirs = [{"content": "b"}, {"content": 1, "status": "pending"}, {"content": "d"}]
         stored: Any = [*items("a"), {"text": "b"}, "c", *theirs, *to_client_todos(items("d"))]
         damaged = snapshot(stored)
@@ -73,7 +73,7 @@ class TestReconstruction:
 
 class TestSpeakers:
     def test_a_person_is_distinguished_from_the_loop_and_from_middleware(self) -> None:
-        """Both tag their messages as LangChain does."""
+        """Both tag their messages like LangChain."""
         tagged = HumanMessage("Summary", additional_kwargs={"lc_source": "summarization"})
         assert is_from_user(HumanMessage("hi"))
         assert not is_from_user(continuation_message("Go on."))
@@ -86,13 +86,13 @@ class TestSpeakers:
         assert not is_from_user(HumanMessage(ours.text, id=ours.id))
 
     def test_a_continuation_is_hidden_where_agent_chat_ui_hides_messages(self) -> None:
-        """`DO_NOT_RENDER_ID_PREFIX` in its source; what comes after it is different each time."""
+        """Its source calls the prefix `DO_NOT_RENDER_ID_PREFIX`; the rest of the id is random."""
         first, second = continuation_message("Go on."), continuation_message("Go on.")
         assert str(first.id).startswith("do-not-render-")
         assert first.id != second.id
 
     def test_a_continuation_has_langchains_metadata(self) -> None:
-        """As `add_notification_metadata` sets it, where the installed version has that."""
+        """It equals that of `add_notification_metadata`, if LangChain has that function."""
         ours = continuation_message("Go on.\n\n- a", "- a")
         data = {"type": "continuation", "lines": "- a"}
         assert ours.additional_kwargs == {"lc_source": "todo_tools", "lc_data": data}
@@ -100,7 +100,7 @@ class TestSpeakers:
             assert add(HumanMessage(ours.text, id=ours.id), source="todo_tools", data=data) == ours
 
     def test_a_continuation_of_an_older_version_is_still_known(self) -> None:
-        """By its tag, by its id alone, and with its lines."""
+        """It is recognised by its tag, by its id alone, and with its lines."""
         kwargs = {"lc_source": "todo_tools", "todo_lines": "- a"}
         data = {"content": "Go on.", "id": "todo-tools-1", "additional_kwargs": kwargs}
         (stored,) = core.messages_from_dict([{"type": "human", "data": data}])
@@ -109,8 +109,8 @@ class TestSpeakers:
         assert not is_from_user(stored)
         assert not is_from_user(HumanMessage("Go on.", id="todo-tools-1"))
 
-    def test_a_picture_directly_after_a_result_is_the_tools(self) -> None:
-        """Tools hand pictures and files to the model in this way, several at once too."""
+    def test_a_picture_directly_after_a_result_counts_as_the_tools(self) -> None:
+        """Tools return pictures and files in this way, also several at once."""
         shown = ToolMessage("A picture:", tool_call_id="1")
         picture = HumanMessage(
             [{"type": "text", "text": "Look:"}, {"type": "image", "url": "https://a.b/c.png"}]
@@ -121,14 +121,14 @@ class TestSpeakers:
         assert last_user_message([*history, AIMessage("b"), picture]) == 5
 
     @pytest.mark.parametrize("content", ["Wait.", [{"type": "text", "text": "Wait."}]])
-    def test_a_text_directly_after_a_result_is_the_users(self, content: Any) -> None:
-        """The run before was cut off, or ended with a tool's result."""
+    def test_a_text_directly_after_a_result_counts_as_the_users(self, content: Any) -> None:
+        """The previous run was interrupted, or ended with a tool's result."""
         result = ToolMessage("Done.", tool_call_id="1")
         history = [HumanMessage("a"), turn("", call("look")), result, HumanMessage(content)]
         assert last_user_message(history) == 3
 
     def test_the_last_message_of_the_user_is_found(self) -> None:
-        """There is none where it was summarized away."""
+        """The result is `None` if the message was summarized away."""
         history = [HumanMessage("a"), HumanMessage("b"), AIMessage("c"), continuation_message("d")]
         assert last_user_message(history) == 1
         assert last_user_message(history[2:]) is None
@@ -143,7 +143,7 @@ class TestPendingCalls:
         assert pending_calls({"messages": history}, first["id"]) == []
 
     def test_an_answered_sibling_is_not_pending(self) -> None:
-        """A person rejected it, or it ran in an earlier step."""
+        """A person rejected the call, or it ran in an earlier step."""
         first, second = call("write_todos"), call("edit_todos")
         rejected = ToolMessage("No.", tool_call_id=str(first["id"]), status="error")
         history = [turn("", first, second), rejected]
@@ -157,8 +157,8 @@ class TestPendingCalls:
             first
         ]
 
-    def test_an_edited_sibling_is_what_the_person_made_of_it(self) -> None:
-        """LangChain keeps edits beside the AI message."""
+    def test_an_edited_sibling_has_the_persons_arguments(self) -> None:
+        """LangChain stores edits outside the AI message."""
         first, second = call("write_todos", mode="append"), call("edit_todos")
         edit = {"name": "write_todos", "args": {"mode": "replace"}}
         state = {
@@ -173,7 +173,7 @@ class TestPendingCalls:
 
 
 def test_details_are_only_those_of_the_todo_tools() -> None:
-    """Results of other tools, and of other libraries' tools of the same name, have none."""
+    """Results of other tools, even of the same name, have no such details."""
     details: TodoDetails = {"action": "list", "todos": []}
     assert details_of(result("list_todos", details)) == details
     assert details_of(result("search", details)) is None

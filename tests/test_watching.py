@@ -1,4 +1,4 @@
-"""A run as a person watches it, in the program and in the chat, frame by frame."""
+"""The live view of a run in the program and in the chat, frame by frame."""
 
 import os
 import re
@@ -40,7 +40,7 @@ class TestAnswers:
         ]
 
     @pytest.mark.parametrize("settings", [{"terminal": False}, {"encoding": "cp1252"}])
-    def test_it_is_as_it_was_written_elsewhere(self, settings: Any) -> None:
+    def test_elsewhere_it_is_shown_unchanged(self, settings: Any) -> None:
         rows = self.printed("**One**\n\n- two", **settings)
         assert [row.removeprefix("💬 ").strip() for row in rows] == ["**One**", "", "- two"]
 
@@ -57,7 +57,7 @@ class TestAnswers:
             ("[red]a[/red] :smile:", "[red]a[/red] :smile:"),
         ],
     )
-    def test_nothing_of_a_text_acts_or_is_lost(self, text: str, shown: str) -> None:
+    def test_no_text_acts_and_no_part_is_lost(self, text: str, shown: str) -> None:
         console = RecordingConsole(width=200, color_system=None)
         show(console, spoken(text))
         assert shown in console.written
@@ -65,7 +65,7 @@ class TestAnswers:
 
 
 def check_that_nothing_goes_back(frames: list[str], steps: int) -> None:
-    """An item of this run only moves on; the list in a frame may be one of a part of it."""
+    """Items of this run only progress; a frame may show only a part of the list."""
     rank = [0] * steps
     for frame in frames:
         for icon, index in dict.fromkeys(_ROW.findall(frame)):
@@ -92,7 +92,7 @@ class TestScreens:
             each.close()
 
     def test_the_program_keeps_the_list_below_what_it_prints(self, started: Any) -> None:
-        """What a command puts out is shown while it runs, and the list once at the end."""
+        """A command's output is shown while it runs, and the list once at the end."""
         terminal = started(write_checklist(*STEPS), rows=20, columns=40)
         assert terminal.end() == 0
         check_that_nothing_goes_back(terminal.frames, len(STEPS))
@@ -103,7 +103,7 @@ class TestScreens:
         assert terminal.everything.count("✓ [4] Step 3") == 1
 
     def test_the_chat_keeps_its_foot_while_it_prints(self, started: Any) -> None:
-        """In each frame of a run, the list and the line that is typed are on the screen."""
+        """Each frame of a run shows the list and the input line."""
         terminal = started("chat")
         terminal.see("your turn")
         terminal.press(f"\x1b[200~{checklist(*STEPS)}\x1b[201~\r")
@@ -120,7 +120,7 @@ class TestScreens:
     def test_a_full_disk_is_one_line_and_loses_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The thread is resumed by the command that is printed."""
+        """The printed command resumes the thread."""
         monkeypatch.chdir(tmp_path)
         command = [sys.executable, "-m", "graphs", write_checklist("One: `true`"), *OPTIONS]
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -138,7 +138,7 @@ class TestScreens:
     def test_a_pipe_of_any_encoding_is_readable(
         self, encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Icons become signs of that encoding, all of them together."""
+        """If the encoding lacks an icon, all icons are replaced."""
         monkeypatch.chdir(tmp_path)
         command = [sys.executable, "-m", "graphs", write_checklist("One: `true`"), *OPTIONS]
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding}

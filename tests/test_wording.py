@@ -1,4 +1,4 @@
-"""Other words for the model: descriptions of the tools, and the instruction of the loop."""
+"""Custom texts for the model: tool descriptions and the instruction of the loop."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from todo_tools.testing import ScriptedChatModel
 
 class TestDescriptions:
     def test_a_named_tool_has_the_given_description(self) -> None:
-        """Tools that are not named keep theirs."""
+        """The other tools keep their descriptions."""
         stock = create_todo_tools()
         other = create_todo_tools(descriptions={"edit_todos": "Tick."})
         assert [tool.description for tool in other] == [
@@ -25,7 +25,7 @@ class TestDescriptions:
             "Tick.",
         ]
 
-    def test_the_middleware_takes_them_too(self) -> None:
+    def test_the_middleware_accepts_them_too(self) -> None:
         model = ScriptedChatModel(script=["Hello."])
         middleware = TodoMiddleware(descriptions={"list_todos": "Look."})
         agent: Any = create_agent(model, middleware=[middleware])
@@ -36,7 +36,7 @@ class TestDescriptions:
         with pytest.raises(ValueError, match=r"unknown tool 'edit'; the tools are write_todos"):
             create_todo_tools(descriptions={"edit": "Tick."})
 
-    def test_what_is_no_text_is_refused(self) -> None:
+    def test_a_description_that_is_not_a_string_is_refused(self) -> None:
         wrong: Any = {"edit_todos": 5}
         with pytest.raises(TypeError, match=r"must be a string, got 5"):
             create_todo_tools(descriptions=wrong)
@@ -44,7 +44,7 @@ class TestDescriptions:
 
 class TestInstruction:
     def test_a_continuation_begins_with_the_given_instruction(self, config: RunnableConfig) -> None:
-        """The incomplete items and the next call follow it as before."""
+        """The incomplete items and the next call follow it."""
         model = ScriptedChatModel(script=[plan("a"), "I stop.", "I stop again."])
         policy = AutoContinue(prompt="Weiter so.", max_in_turn=1)
         graph = build_graph(model, policy=policy).compile(checkpointer=InMemorySaver())
@@ -55,8 +55,6 @@ class TestInstruction:
     @pytest.mark.parametrize(
         ("prompt", "error"), [("  ", ValueError), (5, TypeError), (None, TypeError)]
     )
-    def test_an_instruction_that_says_nothing_is_refused(
-        self, prompt: Any, error: type[Exception]
-    ) -> None:
+    def test_an_empty_instruction_is_refused(self, prompt: Any, error: type[Exception]) -> None:
         with pytest.raises(error, match="prompt must"):
             AutoContinue(prompt=prompt)

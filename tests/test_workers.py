@@ -25,7 +25,7 @@ START: dict[str, Any] = {"messages": [("user", "Look at all files.")]}
 
 
 class DeltaWorkersState(DeltaTodoState):
-    """The state of the graph where checkpoints hold what changed."""
+    """The state of the graph with delta checkpoints."""
 
     reports: Annotated[list[Report], add]
 
@@ -34,7 +34,7 @@ STATES = pytest.mark.parametrize("state", [WorkersState, DeltaWorkersState])
 
 
 def part_of(prompt: Sequence[BaseMessage]) -> str:
-    """The text of the item that a worker was sent."""
+    """The text of the item that a worker got."""
     return prompt[1].text.rpartition("\n")[2]
 
 
@@ -43,7 +43,7 @@ def scripted(*answers: Any) -> ScriptedChatModel:
 
 
 def looking(prompt: Sequence[BaseMessage]) -> str:
-    """What a worker answers: two of the parts cannot be done."""
+    """The answer of a worker; two of the parts cannot be done."""
     part = part_of(prompt)
     if part == "missing":
         return "Failed: no such file"
@@ -59,7 +59,7 @@ def compiled(planner: ScriptedChatModel, rule: Rule = looking, **kwargs: Any) ->
 
 @STATES
 def test_workers_do_the_items_and_the_planner_concludes(state: type[Any]) -> None:
-    """A worker that cannot do its part, and one that raised an error, abandon their items."""
+    """If a worker cannot do its part or raises an error, its item is abandoned."""
     planner = scripted(plan("a", "missing", "remote", "b"), "Planned.", "Two of four are fine.")
     final = compiled(planner, state_schema=state).invoke(START, CONFIG)
     assert format_todos(final["todos"]).split("\n") == [
@@ -78,7 +78,7 @@ def test_workers_do_the_items_and_the_planner_concludes(state: type[Any]) -> Non
 
 
 def test_each_prompt_of_the_planner_begins_with_the_one_before() -> None:
-    """A provider's cache is read."""
+    """So the provider's cache can be read."""
     planner = scripted(plan("a"), "Planned.", turn("", call_append("b")), "More.", "Done.")
     compiled(planner).invoke(START, CONFIG)
     for earlier, later in pairwise(planner.prompts):
@@ -90,7 +90,7 @@ def call_append(text: str) -> Any:
 
 
 def test_what_the_planner_appends_is_done_in_another_round() -> None:
-    """It is then sent the reports of that round only."""
+    """The planner then gets only the reports of that round."""
     planner = scripted(plan("a"), "Planned.", turn("", call_append("b")), "One more.", "Done.")
     final = compiled(planner).invoke(START, CONFIG)
     assert final["todos"] == items("a", "b", status="completed")
@@ -107,12 +107,12 @@ def test_a_planner_that_always_wants_more_is_stopped() -> None:
     for turns in (1, 2):
         final = graph.invoke(START, CONFIG)
         done = [todo["status"] for todo in final["todos"]]
-        # What is left open by one turn of the user is done in the next one.
+        # Items that stay open after one user message are done after the next one.
         assert done.count("completed") == turns * (MAX_ROUNDS + 1) - 1
         assert done.count("not_started") == 1
 
 
-def test_a_worker_uses_its_tools_and_is_told_of_the_request() -> None:
+def test_a_worker_uses_its_tools_and_reads_the_request() -> None:
     @tool
     def read(path: str) -> str:
         """Read a file."""
@@ -125,7 +125,7 @@ def test_a_worker_uses_its_tools_and_is_told_of_the_request() -> None:
     assert worker.prompts[1][-1].text == "content of a"
 
 
-def test_a_worker_that_raises_an_error_can_be_run_again_first() -> None:
+def test_a_worker_that_raises_an_error_can_be_retried_first() -> None:
     errors = iter([True])
 
     def flaky(prompt: list[BaseMessage]) -> str:
@@ -143,7 +143,7 @@ def test_a_worker_that_raises_an_error_can_be_run_again_first() -> None:
 
 @STATES
 def test_a_worker_may_wait_for_a_person(state: type[Any]) -> None:
-    """The others are done meanwhile, and their ticks are kept."""
+    """The other items are completed meanwhile and stay completed."""
 
     @tool
     def ask(question: str) -> str:
@@ -170,11 +170,11 @@ async def test_it_works_asynchronously() -> None:
 
 
 class Killed(BaseException):
-    """The process is gone: nothing that it still does is stored."""
+    """The process was killed: none of its later writes are stored."""
 
 
 class Schedule:
-    """The order in which workers answer, each after the one before; a kill releases them all."""
+    """The order in which workers answer, one after the other; a kill releases them all."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self._turns = [Event() for _ in order]
@@ -196,7 +196,7 @@ class Schedule:
 
 
 class MortalSaver(InMemorySaver):
-    """A checkpointer whose process is killed at one of its writes."""
+    """A checkpointer whose process is killed at a certain write."""
 
     def __init__(self, schedule: Schedule, writes_to_live: int) -> None:
         super().__init__()
@@ -205,7 +205,7 @@ class MortalSaver(InMemorySaver):
         self._lock = Lock()
 
     def successor(self) -> InMemorySaver:
-        """What another process finds."""
+        """The state that another process finds."""
         saver = InMemorySaver()
         with self._lock:
             saver.storage, saver.writes, saver.blobs = self.storage, self.writes, self.blobs
@@ -249,7 +249,7 @@ def run_killed(graph: Graph, schedule: Schedule, writes_to_live: int) -> bool:
 
 @STATES
 @pytest.mark.parametrize("order", list(permutations(range(len(ENDINGS)))))
-def test_no_schedule_loses_a_tick(order: tuple[int, ...], state: type[Any]) -> None:
+def test_no_schedule_loses_a_status_change(order: tuple[int, ...], state: type[Any]) -> None:
     """Workers end in every order, and runs are killed at their writes and resumed.
 
     Each order is killed at every third write; together they cover every write twice.

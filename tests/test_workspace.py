@@ -1,4 +1,4 @@
-"""The files of a workspace: nothing outside of it is read or written, whatever is in the way."""
+"""The files of a workspace: nothing outside is read or written, even through links."""
 
 import os
 import socket
@@ -50,7 +50,7 @@ def content_of(folder: Path) -> dict[str, str]:
 
 
 class TestLinksThatAreSwapped:
-    """Another process puts a link in the way after a path was checked."""
+    """Another process replaces a folder by a link after a path was checked."""
 
     @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
     @pytest.mark.parametrize("moment", range(8))
@@ -62,7 +62,7 @@ class TestLinksThatAreSwapped:
         outside: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """At whatever moment: before each of the first files that are opened."""
+        """The link appears just before each of the first opened files."""
         before, opened = content_of(outside), 0
         really_open = os.open
 
@@ -83,10 +83,10 @@ class TestLinksThatAreSwapped:
         assert content_of(outside) == before
 
     @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-    def test_a_link_that_leads_outside_is_no_way_out(
+    def test_a_link_that_leads_outside_is_refused(
         self, operation: Callable[[Workspace], Any], inside: Path, outside: Path
     ) -> None:
-        """Where it was there from the beginning."""
+        """The link exists before the operation starts."""
         before = content_of(outside)
         (inside / "folder").rename(inside / "moved")
         (inside / "folder").symlink_to(outside)
@@ -99,7 +99,7 @@ class TestLinksThatAreSwapped:
     def test_nothing_is_left_open(
         self, operation: Callable[[Workspace], Any], inside: Path
     ) -> None:
-        """Whether or not the operation can be carried out."""
+        """This holds whether the operation succeeds or fails."""
         descriptors = Path("/proc/self/fd")
         before = len(list(descriptors.iterdir()))
         operation(Workspace(inside))
@@ -114,7 +114,7 @@ class TestEditing:
     def test_the_line_endings_of_a_file_outside_are_not_revealed(
         self, content: bytes, path: str, inside: Path
     ) -> None:
-        """The path is checked before anything is read."""
+        """The path is checked before the file is read."""
         (inside.parent / "file").write_bytes(content)
         (inside / "link").symlink_to(inside.parent / "file")
         error = Workspace(inside).edit(path, "a", "b").error or ""
@@ -122,28 +122,28 @@ class TestEditing:
         assert "outside root directory" in error or "traversal not allowed" in error
 
     def test_mixed_line_endings_are_refused(self, inside: Path) -> None:
-        """And the file stays as it is."""
+        """The file is not changed."""
         (inside / "mixed").write_bytes(b"a\r\nb\n")
         assert "mixed" in (Workspace(inside).edit("mixed", "a", "b").error or "")
         assert (inside / "mixed").read_bytes() == b"a\r\nb\n"
 
     def test_a_refused_edit_names_the_file(self, inside: Path) -> None:
-        """As it was given."""
+        """The error has the path that the model wrote."""
         assert "folder/nothing" in (Workspace(inside).edit("folder/nothing", "a", "b").error or "")
 
     def test_a_file_keeps_its_mode(self, inside: Path) -> None:
-        """Such as being executable."""
+        """An executable file stays executable."""
         (inside / "folder" / "file").chmod(0o755)
         assert Workspace(inside).edit("folder/file", "open", "mine").path == "folder/file"
         assert (inside / "folder" / "file").stat().st_mode & 0o777 == 0o755
 
 
 class TestWhatIsNoRegularFile:
-    """Opening it may take forever, or do something."""
+    """Opening a special file may block forever or have an effect."""
 
     @pytest.fixture(params=["pipe", "socket"])
     def special(self, request: pytest.FixtureRequest, inside: Path) -> Any:
-        """A special file, at which somebody waits for what is written."""
+        """A named pipe with a reader that waits for data."""
         if request.param == "pipe":
             os.mkfifo(inside / "special")
             reading = os.open(inside / "special", os.O_RDONLY | os.O_NONBLOCK)
@@ -163,19 +163,19 @@ class TestWhatIsNoRegularFile:
         ],
         ids=["read", "write", "edit"],
     )
-    def test_it_is_refused(
+    def test_a_special_file_is_refused(
         self, operation: Callable[[Workspace], Any], special: Callable[[], bytes], inside: Path
     ) -> None:
-        """With an error that names it."""
+        """The error names the file."""
         assert "special" in operation(Workspace(inside)).error
         assert special() == b""
 
-    def test_a_pipe_that_nobody_reads_holds_up_nobody(self, inside: Path) -> None:
+    def test_a_pipe_without_a_reader_does_not_block(self, inside: Path) -> None:
         """The error comes at once."""
         os.mkfifo(inside / "pipe")
         assert Workspace(inside).write("pipe", "mine").error
 
-    def test_searches_pass_over_it(self, special: Any, inside: Path) -> None:
+    def test_searches_skip_special_files(self, special: Any, inside: Path) -> None:
         found = Workspace(inside).glob("*").matches or []
         assert [match["path"] for match in found] == ["folder/file"]
         searched = Workspace(inside).grep("open")
@@ -184,8 +184,8 @@ class TestWhatIsNoRegularFile:
 
 
 class TestLinksInside:
-    def test_they_are_followed(self, inside: Path) -> None:
-        """To files and to folders, by every operation."""
+    def test_links_inside_are_followed(self, inside: Path) -> None:
+        """Every operation follows links to files and to folders."""
         (inside / "link").symlink_to("folder")
         (inside / "folder" / "other").symlink_to("file")
         workspace = Workspace(inside)
@@ -202,20 +202,20 @@ class TestLinksInside:
 
 class TestSearching:
     def test_a_file_can_be_searched(self, inside: Path) -> None:
-        """Alone, not with its neighbours."""
+        """Its neighbours are not searched."""
         (inside / "folder" / "other").write_text("open")
         matches = Workspace(inside).grep("open", "folder/file").matches or []
         assert [match["path"] for match in matches] == ["folder/file"]
 
     def test_lines_around_a_match_are_given_on_request(self, inside: Path) -> None:
-        """But for those that match themselves."""
+        """Matching lines are not repeated as neighbours."""
         (inside / "folder" / "file").write_text("one\r\ntwo\nfind\nfind\nthree")
         first, second = Workspace(inside).grep("find", context_lines=1).matches or []
         assert first["context_before"] == [{"line": 2, "text": "two"}]
         assert first["context_after"] == second["context_before"] == []
         assert second["context_after"] == [{"line": 5, "text": "three"}]
 
-    def test_what_is_no_text_or_too_long_is_passed_over(self, inside: Path) -> None:
+    def test_binary_and_very_long_files_are_skipped(self, inside: Path) -> None:
         (inside / "binary").write_bytes(b"open\xff")
         with (inside / "long").open("wb") as file:
             file.write(b"open")
@@ -224,7 +224,7 @@ class TestSearching:
         assert [match["path"] for match in matches] == ["folder/file"]
 
     def test_the_matches_are_counted(self, inside: Path) -> None:
-        """Not more than asked for, and whether there are more."""
+        """The result has at most the requested number, and says whether there are more."""
         (inside / "folder" / "file").write_text("find\nfind\nfind")
         some = Workspace(inside).grep("find", max_count=2)
         assert (len(some.matches or []), some.truncated) == (2, True)
@@ -237,7 +237,7 @@ class TestRemoving:
         assert Workspace(inside).delete("/").error
         assert (inside / "folder" / "file").exists()
 
-    def test_files_and_folders_are(self, inside: Path) -> None:
+    def test_files_and_folders_are_removed(self, inside: Path) -> None:
         workspace = Workspace(inside)
         assert workspace.delete("folder/file").path == "folder/file"
         assert workspace.delete("folder").error is None
@@ -245,7 +245,7 @@ class TestRemoving:
 
 
 def test_any_content_is_moved(inside: Path) -> None:
-    """In and out, each file with an answer of its own."""
+    """Files are uploaded and downloaded, each with its own result."""
     workspace = Workspace(inside)
     (uploaded, refused) = workspace.upload_files([("new/a", b"\xff"), ("../a", b"")])
     assert (uploaded.error, refused.error) == (None, "invalid_path")

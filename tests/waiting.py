@@ -1,4 +1,4 @@
-"""Waiting for a condition that another thread, task or process brings about."""
+"""Wait until another thread, task or process makes a condition true."""
 
 import asyncio
 import time
@@ -12,12 +12,12 @@ def wait_for(condition: Callable[[], object], what: str, *, within: float = 30) 
     """Return as soon as a condition is true.
 
     Args:
-        condition: Asked again and again.
-        what: What is waited for, as the error is to name it: "the command to begin".
+        condition: A function that is called repeatedly.
+        what: The event, as the error names it: "the command to begin".
         within: Seconds.
 
     Raises:
-        AssertionError: It did not become true in time.
+        AssertionError: The condition did not become true in time.
     """
     for pause in _pauses(condition, what, within):
         time.sleep(pause)
@@ -45,7 +45,7 @@ def wait_for_line(path: Path, *, within: float = 30) -> str:
 
 
 def _pauses(condition: Callable[[], object], what: str, within: float) -> Iterator[float]:
-    """Both forms in one: yields the seconds to sleep until the condition is true."""
+    """The common part of both: yields the seconds to sleep until the condition is true."""
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end, f"timed out after {within:g} s, waiting for {what}"

@@ -1,8 +1,8 @@
-"""A process for `tests/test_processes.py`: it works at a thread that it shares with others.
+"""A process for `tests/test_processes.py` that works on a thread shared with other processes.
 
-`python -m tests.worker (sync|async) URI THREAD WORKDIR`, with a request as JSON on standard input:
-what to give to the graph (`null` to go on where the thread stopped), or `{"edit": [...]}` to put a
-list into the thread. It answers with the state of the thread as JSON.
+`python -m tests.worker (sync|async) URI THREAD WORKDIR`, with a request as JSON on standard input.
+The request is the graph's input (`null` resumes the thread), or `{"edit": [...]}` to write a list
+to the thread. The process prints the state of the thread as JSON.
 """
 
 import asyncio

@@ -45,7 +45,7 @@ TODO_SYSTEM_PROMPT = "\n".join(
         *(f"- {guideline}" for guideline in (*PROMPT_GUIDELINES, _TOGETHER)),
     ]
 )
-"""A system prompt for an agent with the three tools; put your own before or after it."""
+"""A system prompt for an agent with the three tools; add your own prompt before or after it."""
 
 TODO_LIGHT_PROMPT = (
     "For work of three or more steps you can keep a todo list with `write_todos` and mark its "

@@ -25,7 +25,7 @@ from todo_tools.arguments import CallError, read_choice, read_index, read_indice
 
 ToolName = Literal["write_todos", "list_todos", "edit_todos"]
 Checked = tuple[Operation | None, str]
-"""The operation of a call (`None` for `list_todos`), and the first line or text of its result."""
+"""The operation of a call and the first line of its result; `None` and the text for a listing."""
 Shown = list[tuple[Any, Token]]
 """The parts of a call that people see, each with its colour."""
 

@@ -120,7 +120,7 @@ class ScriptedChatModel(BaseChatModel):
 
 
 def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedChatModel:
-    """Create a fake model that works through a Markdown checklist by simple rules.
+    """Create a stand-in that works through a Markdown checklist by rules, not a language model.
 
     It writes the steps of the user's checklist as todos and runs the command of each step with the
     shell tool. It completes a step on exit code 0 and abandons it otherwise. Like a real model, it
@@ -181,7 +181,9 @@ def _plan(prompt: list[BaseMessage]) -> AIMessage:
     request = next((message for message in reversed(prompt) if is_from_user(message)), None)
     steps = read_checklist(request.text) if request else []
     if not steps:
-        return turn("I only understand checklists, and your message has no open steps.")
+        return turn(
+            "I am a stand-in for a model and found no open checklist steps in your message."
+        )
     todos = [{"text": step} for step in steps]
     return turn("", call("write_todos", mode="replace", todos=todos), _edit("start", 0))
 

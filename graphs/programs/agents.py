@@ -1,4 +1,4 @@
-"""The agents of this repository by name, ready to run, for the programs."""
+"""Build the agents of this repository by name, for the programs."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -31,16 +31,16 @@ def open_agent(
     ask_plan: bool = False,
     checked: bool = False,
 ) -> Generator[CompiledStateGraph[Any, Any, Any, Any], None, None]:
-    """Make an agent, and end the commands it left running.
+    """Build an agent; afterwards, end the commands that it left running.
 
     Args:
         name: One of `AGENTS`.
         model: `provider:name` of a chat model, or `stand-in`.
-        workdir: Where its commands run.
-        policy: When and how it is sent back to work.
+        workdir: The directory in which its commands run.
+        policy: When and how the agent is sent back to work.
         checkpointer: Where its threads are kept.
-        env: Variables that its commands get, besides those that they always get.
-        ask_plan: Whether a person approves each plan first; only of the coding agent.
+        env: Variables to pass to its commands, besides those that are always passed.
+        ask_plan: Whether a person approves each plan first; for the coding agent only.
         checked: Whether a step is completed only if its command has succeeded; not of the notes
             agent.
 
@@ -48,7 +48,7 @@ def open_agent(
         The compiled graph.
 
     Raises:
-        ModelError: The model cannot be made.
+        ModelError: The model cannot be created.
     """
     check = command_passed if checked else None
     if name == "coding":

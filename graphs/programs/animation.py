@@ -1,8 +1,8 @@
-"""Drawing a recording of a terminal as an animated SVG.
+"""Draw a terminal recording as an animated SVG.
 
-It needs no script and no font from elsewhere, so that it moves as a plain picture in a README. Each
-row is drawn once, and placed wherever and whenever the screen showed it: CSS makes it visible then.
-Where nothing moves, the last frame is shown.
+The SVG needs no script and no external font, so it plays as an ordinary picture in a README. Each
+different row is drawn once. CSS shows it at the places and times at which the screen showed it.
+Viewers without animation show the last frame.
 """
 
 from collections.abc import Sequence
@@ -41,14 +41,14 @@ def animate(frames: Sequence[Frame], *, title: str) -> str:
 
     Args:
         frames: What `graphs.programs.recording.record` returned.
-        title: What a reader is told who cannot see it.
+        title: The text for readers who cannot see the picture.
 
     Returns:
-        The SVG, which plays again and again.
+        The SVG, which plays in a loop.
     """
     frames = [frame for frame in frames if _trimmed(frame)]
     last = frames[-1]
-    begin = _BEFORE - frames[0].at  # a program needs a moment until it prints something
+    begin = _BEFORE - frames[0].at  # a program prints nothing for a moment after its start
     length = begin + last.at + _AFTER
     shown = [Frame(0.0, last.rows), *(Frame(frame.at + begin, frame.rows) for frame in frames)]
     height = max(len(_trimmed(frame)) for frame in frames)
@@ -77,7 +77,7 @@ def animate(frames: Sequence[Frame], *, title: str) -> str:
 
 
 def _times(frames: Sequence[Frame], y: int, length: float) -> dict[Row, list[tuple[float, float]]]:
-    """When each row was shown at a height: from and to, in seconds."""
+    """Where and when each row was shown: its height, and from and to in seconds."""
     times: dict[Row, list[tuple[float, float]]] = {}
     changes = [(row, next(run).at) for row, run in groupby(frames, lambda frame: frame.rows[y])]
     ends = [at for _, at in changes[1:]] + [length]
@@ -103,7 +103,7 @@ def _columns(text: str) -> int:
 
 
 def _keyframes(spans: Sequence[tuple[float, float]], length: float) -> str:
-    """When a row is visible, in hundredths of the whole."""
+    """When a row is visible, in percent of the whole duration."""
     rule = "" if spans[0][0] == 0 else "0%{visibility:hidden}"
     for start, end in spans:
         rule += f"{start / length:.2%}{{visibility:visible}}"
@@ -112,7 +112,7 @@ def _keyframes(spans: Sequence[tuple[float, float]], length: float) -> str:
 
 
 def _text(row: Row, name: str) -> str:
-    """One row. Each run has a place and a width of its own, so that no font can shift it."""
+    """One row. Each run of text has a fixed position and width, so that no font can shift it."""
     spans: list[str] = []
     column = 0
     for (color, bold, strike), text in row:

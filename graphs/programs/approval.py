@@ -1,4 +1,4 @@
-"""A person decides on tool calls: what they are asked, what an answer means, what is approved."""
+"""Approval of tool calls: the question to a person, the meaning of the answer, the decisions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class Answer:
 
     @property
     def line(self) -> Line:
-        """The answer, as a person is shown that it was understood."""
+        """The answer in words, to confirm to the person how it was understood."""
         if self.approved:
             return Line((Span("approved as edited" if self.edited else "approved", "success"),))
         reason = f": {one_line(self.reason)}" if self.reason else ""
@@ -54,10 +54,10 @@ class Answer:
 
 
 def read_answer(text: str) -> Answer | None:
-    """Read what a person typed: a word of approval, of rejection, or the reason of a rejection.
+    """Read what a person typed: an approval, a rejection, or the reason for a rejection.
 
     Args:
-        text: The line. A full stop or exclamation marks may end a word.
+        text: The line. It may end with a full stop or exclamation marks.
 
     Returns:
         The answer; `None` for an empty line.
@@ -72,19 +72,19 @@ def read_answer(text: str) -> Answer | None:
 
 
 def answers_about(action: Mapping[str, Any], *, cut: bool = False) -> str:
-    """The answers that a person can give about a call, of which some is not shown or all is."""
+    """The answers that a person can give; `show` is one if the call is not shown whole."""
     words = ["yes", "no", "always"] + ["edit"] * is_plan(action) + ["show"] * cut
     return f"{', '.join(words)}, or why not"
 
 
 def question_about(action: Mapping[str, Any], *, cut: bool = False) -> str:
-    """What a person is asked about a call; it names the call again, right above the answer."""
+    """The question about a call. It repeats the call's name just above the answer."""
     what = f"{one_line(action['name'])}, {size_of(action)}"
     return f"{what}. Do it? {answers_about(action, cut=cut)}:"
 
 
 def wants_all(text: str) -> bool:
-    """Whether a person wants to see what was left out of a call."""
+    """Whether the answer asks to see the parts of a call that were left out."""
     return text.strip().lower() == _SHOW
 
 
@@ -99,7 +99,7 @@ def answer_about(action: Mapping[str, Any], text: str) -> Answer | None:
         The answer; `None` for an empty line.
 
     Raises:
-        NotEditedError: The plan was to be edited and was not changed.
+        NotEditedError: The person chose to edit the plan, but it was not changed.
     """
     if is_plan(action) and text.strip().lower() == _EDIT:
         args = edit_plan(action["args"])
@@ -118,12 +118,12 @@ class Approved:
         return self.everything or name in self.names
 
     def after(self, answer: Answer, name: str, take_back: str) -> tuple[Line, ...]:
-        """Take in an answer; the lines that say what was understood.
+        """Record an answer, and return lines that say how it was understood.
 
         Args:
-            answer: What a person answered.
-            name: The tool that was asked about.
-            take_back: What to do to be asked again.
+            answer: The person's answer.
+            name: The tool that the question was about.
+            take_back: What the person can do to be asked again.
         """
         if not answer.always:
             return (answer.line,)
@@ -140,7 +140,7 @@ class Approval:
     decisions: tuple[Decision, ...] = ()
 
     def of(self, waiting: Sequence[Interrupt]) -> "Approval":
-        """The approval that a thread waits for; decisions are kept while it is the same."""
+        """The approval that a thread waits for; decisions last as long as its question."""
         return self if tuple(waiting) == self.waiting else Approval(tuple(waiting))
 
     @property
@@ -150,7 +150,7 @@ class Approval:
 
     @property
     def next_call(self) -> Mapping[str, Any]:
-        """The first call that is not decided."""
+        """The first undecided call."""
         return self.calls[len(self.decisions)]
 
     @property
@@ -159,11 +159,11 @@ class Approval:
         return len(self.decisions) == len(self.calls)
 
     def decided(self, answer: Answer) -> "Approval":
-        """The approval after an answer about the next call."""
+        """A new approval that includes an answer about the next call."""
         return replace(self, decisions=(*self.decisions, answer.decision))
 
     def passing(self, approved: Approved) -> "Approval":
-        """The approval after the next calls that need no question."""
+        """A new approval in which the next calls that need no question are approved."""
         passed = self
         while not passed.complete and passed.next_call["name"] in approved:
             passed = passed.decided(Answer(approved=True))
@@ -171,7 +171,7 @@ class Approval:
 
     @property
     def command(self) -> Command[Any]:
-        """What resumes the run, when all are decided."""
+        """The input that resumes the run once all calls are decided."""
         left = iter(self.decisions)
         return Command(
             resume={

@@ -1,4 +1,4 @@
-"""The program of `python -m graphs chat`: a conversation in a terminal, its list in view."""
+"""The program of `python -m graphs chat`: a conversation and its list in a terminal."""
 
 import argparse
 import asyncio
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
         argv: The command line without the program's name and `chat`.
 
     Returns:
-        0 when the user has left, 2 on unusable input, 130 when it was interrupted from outside.
+        0 when the user leaves, 2 on unusable input, 130 when a signal interrupts the program.
     """
     try:
         description = "Talk to an agent, with its todo list in view. /help lists the commands."

@@ -1,4 +1,4 @@
-"""The program of `python -m graphs`: a checklist in, a finished list and an exit code out."""
+"""The program of `python -m graphs`: it works through a checklist and returns an exit code."""
 
 import argparse
 import asyncio
@@ -67,8 +67,8 @@ def main(argv: Sequence[str]) -> int:
         argv: The command line without the program's name.
 
     Returns:
-        0 when every item is completed, 1 when something was abandoned or is left, 2 on unusable
-        input, 130 when interrupted.
+        0 if all items are completed, 1 if some are abandoned or incomplete, 2 on unusable input,
+        130 if interrupted.
     """
     try:
         options = _parser().parse_args(argv)
@@ -155,7 +155,7 @@ async def _until_it_ends(
     if request is None:
         show(open_console(), *cut_off_lines(snapshot))
     while True:
-        # Written before the next step begins, so that a kill repeats no finished step.
+        # Each step is stored before the next one begins, so a kill repeats no finished step.
         stream = graph.astream(
             request, config, stream_mode=["updates", "custom", "messages"], durability="sync"
         )
@@ -185,7 +185,7 @@ async def _decided(approval: Approval, approved: Approved, run: RunLines) -> App
 
 
 async def _ask(console: Console, action: Mapping[str, Any], todos: Sequence[TodoItem]) -> Answer:
-    """Ask on the terminal until there is an answer; an empty line is none."""
+    """Ask on the terminal until there is an answer; an empty line is not an answer."""
     room = Room.of(console)
     show(console, *call_rows(action, todos, room))
     cut = is_cut(action, todos, room)
@@ -229,14 +229,14 @@ async def _show_run(stream: AsyncIterator[Any], run: RunLines) -> None:
 
 
 def _countdown(mode: str, chunk: Any) -> tuple[Line, ...]:
-    """A second before a continuation, and how to stop it in this program."""
+    """Show a second of the countdown, and how to stop it in this program."""
     if mode == "custom" and chunk.get("type") == "todo_countdown":
         return note_lines(f"⏳ Auto-continuing in {chunk['seconds']}s... (Ctrl-C to interrupt)")
     return ()
 
 
 class _ModelErrors(BaseCallbackHandler):
-    """Keeps errors of the model, for example a missing key, apart from bugs of the program."""
+    """Tells errors of the model, for example a missing key, from bugs of the program."""
 
     last: BaseException | None = None
 

@@ -1,4 +1,4 @@
-"""Two programs on one thread would overwrite each other's work: the second one asks first."""
+"""Lock a thread: two programs on one thread would overwrite each other's work."""
 
 import fcntl
 import os
@@ -12,18 +12,18 @@ from graphs.programs.options import UnusableInputError
 
 @contextmanager
 def claimed(db: str, thread: str) -> Generator[None, None, None]:
-    """Hold a thread; if another program holds it, ask whether to use it all the same.
+    """Lock a thread; if another program has the lock, ask whether to use the thread anyway.
 
-    What is held is one byte of a file beside the database, and the system gives it back when the
-    program ends, however it ends.
+    The lock is on one byte of a file next to the database. The system releases it when the program
+    ends, however it ends.
 
     Args:
         db: The file of the database.
         thread: The id of the thread.
 
     Raises:
-        UnusableInputError: Another program holds it, and the person wants to leave it alone, or
-            there is no terminal to ask at.
+        UnusableInputError: Another program has the lock, and the person refuses or cannot be asked
+            because there is no terminal.
     """
     try:
         file = os.open(f"{db}-lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,4 +1,4 @@
-"""What a line typed into the chat means: a message, or a command that begins with a slash."""
+"""The lines that a user types into the chat: messages, and commands that begin with a slash."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from todo_tools.state import validate_todos
 HELP = """\
 /todos                      show the whole list
 /edit add TEXT              add an item at the end
-/edit N TEXT                give item N another text
+/edit N TEXT                change the text of item N
 /edit N start|done|abandon|open   set the status of item N
 /edit drop N                remove item N
 /history                    list the checkpoints of this branch and what changed at each
@@ -19,23 +19,23 @@ HELP = """\
 /branches                   list the branches, each with its own list
 /switch N                   continue on branch N
 /go                         continue where the agent was stopped
-/ask                        ask again about the tools that you always approved
+/ask                        ask again about tools that you approved with always
 /help, ?                    show this
 /quit, /exit                leave; the thread is kept
 
-Anything else is a message to the agent. One that begins with a slash needs a space before it; quit
-and exit alone leave, too. Tab completes a command. Alt-Enter, or a backslash at the end of a line,
-begins another line.
+Anything else is a message to the agent. Put a space before a message that begins with a slash. quit
+and exit leave, too. Tab completes a command. Alt-Enter, or a backslash at the end of a line, starts
+a new line.
 While the agent works, Enter keeps a message until it stops, and Ctrl-C stops it at once.
-Before it is sent back to work there is a countdown: type anything to stop it and send that instead.
-Ctrl-C clears the line, a second Ctrl-C leaves; so does Ctrl-D."""
+Before the agent is sent back to work there is a countdown. Type to stop it, and send that instead.
+Ctrl-C clears the line; a second Ctrl-C leaves, and so does Ctrl-D."""
 
 _Name = Literal["todos", "history", "branches", "go", "ask", "help", "quit"]
 COMMANDS = (
     *("/ask", "/branches", "/edit add ", "/edit drop ", "/exit", "/fork ", "/go", "/help"),
     *("/history", "/quit", "/switch ", "/todos"),
 )
-"""What a command can begin with, to be completed."""
+"""The beginnings of commands, for Tab completion."""
 
 _MEANT: dict[str, _Name] = {"quit": "quit", "exit": "quit", "?": "help", "/?": "help"}
 _STATUS_WORDS: dict[str, TodoStatus] = {
@@ -48,7 +48,7 @@ _EDIT_FORMS = "/edit add TEXT, /edit drop N, /edit N TEXT or /edit N start|done|
 
 
 class CommandError(ValueError):
-    """A command cannot be carried out; the message is the one-line reason."""
+    """A command cannot be carried out; the message is a one-line reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A command that takes nothing."""
+    """A command without arguments."""
 
     name: _Name
 
@@ -89,7 +89,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Give an item another text."""
+    """Change the text of an item."""
 
     index: int
     text: str
@@ -97,7 +97,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Give an item another status."""
+    """Change the status of an item."""
 
     index: int
     status: TodoStatus
@@ -118,13 +118,13 @@ def read_line(line: str) -> Asked:
     """Read what the user typed.
 
     Args:
-        line: A line that is not only white space.
+        line: A line that is not blank.
 
     Returns:
-        What it asks for.
+        The message or command.
 
     Raises:
-        CommandError: It begins with a slash but is not a valid command.
+        CommandError: The line begins with a slash but is not a valid command.
 
     Example:
         ```python
@@ -155,7 +155,7 @@ def read_line(line: str) -> Asked:
 
 
 def edited(todos: list[TodoItem], edit: Edit) -> list[TodoItem]:
-    """The list after an edit by hand; the given list is not changed.
+    """Return the list after a manual edit; the given list is not changed.
 
     Raises:
         CommandError: There is no such item.

@@ -55,8 +55,8 @@ class Conversation:
 
     Args:
         thread: The thread of the conversation.
-        waiting: Messages typed while the agent works. The graph's policy stops the loop when there
-            are some, and they are sent next.
+        waiting: Messages typed while the agent works. If there are any, the graph's policy stops
+            the loop, and they are sent next.
         console: Where to show everything.
     """
 
@@ -91,7 +91,7 @@ class Conversation:
                 await asyncio.wait({self.work})
 
     async def _arrive(self) -> None:
-        """Show where the thread is, what was said last, and what it waits for."""
+        """Show the state of the thread, the last messages, and what it waits for."""
         await self._look()
         await self.screen.show(*last_exchange((await self.thread.now()).values))
         if await self._ask():
@@ -116,7 +116,7 @@ class Conversation:
         return True
 
     async def _guarded(self, doing: Coroutine[Any, Any, None]) -> None:
-        """Show an error, for example of a database that is locked, and keep the chat alive."""
+        """Show an error, for example a locked database, and keep the chat running."""
         try:
             await doing
         except Exception as error:
@@ -157,7 +157,7 @@ class Conversation:
             self._start(text)
 
     async def _ask(self) -> bool:
-        """Show the call that a person must decide on; whether the thread waits for decisions."""
+        """Show the next call that a person must decide; return whether the thread waits for one."""
         now = await self.thread.now()
         self.approval = self.approval.of(now.interrupts).passing(self.approved)
         if self.approval.calls and not self.approval.complete:
@@ -190,7 +190,7 @@ class Conversation:
             self._start(decided)
 
     def _take_decisions(self) -> Command[Any] | None:
-        """What resumes the run, once all its calls are decided."""
+        """The input that resumes the run once all its calls are decided."""
         if not self.approval.calls or not self.approval.complete:
             return None
         decided, self.approval = self.approval.command, Approval()
@@ -202,7 +202,7 @@ class Conversation:
         self._start(None)
 
     async def _move(self, asked: Any) -> None:
-        """Change the list, or go to another checkpoint, and show the list of that place."""
+        """Change the list or go to another checkpoint, and show the list there."""
         match asked:
             case Fork(number):
                 await self.thread.fork(number)
@@ -212,7 +212,7 @@ class Conversation:
                 todos = todos_in((await self.thread.now()).values)
                 await self.thread.replace_todos(edited(todos, asked))
         await self._look()
-        await self._ask()  # the question may not exist at this checkpoint
+        await self._ask()  # this checkpoint may have no question
         if isinstance(asked, Fork | Switch):
             number = current_branch(await self.thread.history())
             await self.screen.show(*said(f"On branch {number}."))
@@ -225,7 +225,7 @@ class Conversation:
         self.work = asyncio.create_task(self._work(message))
 
     async def _work(self, message: Request) -> None:
-        """Let the agent work, and then on the messages that were typed meanwhile."""
+        """Run the agent, and then run it on the messages typed meanwhile."""
         await self._run(message)
         while self.waiting:
             kept = "\n".join(self.waiting)
@@ -256,14 +256,14 @@ class Conversation:
                 self._typed()
 
     async def _look(self) -> None:
-        """Show the list as stored: an interrupted call may have announced a change in vain."""
+        """Show the stored list: an interrupted call may have announced a change in vain."""
         notice = self.run.followed.notice
         self.run.resume_at((await self.thread.now()).values)
         self.run.followed = replace(self.run.followed, notice=notice)
         self.screen.redraw()
 
     def _typed(self) -> None:
-        """Stop the countdown when something is typed, also if that was before it began."""
+        """Stop the countdown when the user types, even before it begins."""
         if not self.screen.typed.text:
             return
         self.leaving = False
@@ -271,9 +271,9 @@ class Conversation:
             self.work.cancel()
 
     def _interrupt(self) -> None:
-        """Stop the agent; if it is not working, clear the line; the second time, leave."""
+        """Stop the agent; if it is not working, clear the line, and leave the second time."""
         if self.work and self.working:
-            if self.waiting:  # not sent without another Enter: it was meant for a later moment
+            if self.waiting:  # meant for a later moment, so the user must press Enter again
                 typed = self.screen.typed
                 typed.text = "\n".join([*self.waiting, typed.text]).strip()
                 self.waiting.clear()

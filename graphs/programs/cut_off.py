@@ -1,4 +1,4 @@
-"""The calls that a killed or stopped program left without a result."""
+"""Find the calls that a killed or stopped program left without a result."""
 
 from collections.abc import Iterator
 
@@ -15,10 +15,11 @@ _ONLY_THE_LIST = frozenset({"write_todos", "list_todos", "edit_todos"})
 
 
 def cut_off_lines(snapshot: StateSnapshot) -> tuple[Line, ...]:
-    """Name the calls that are run again when a thread goes on here.
+    """Name the calls that run again when the thread is resumed.
 
-    They may have been carried out in part; a command that had ended is not run again. Calls that a
-    person is asked about have not begun, and the todo tools change nothing but what is stored.
+    They may have been carried out in part; a command that had ended does not run again. Left out
+    are calls that wait for a person, which have not begun, and todo calls, which only change the
+    state.
     """
     if snapshot.interrupts or "tools" not in snapshot.next:
         return ()
@@ -34,7 +35,7 @@ def cut_off_lines(snapshot: StateSnapshot) -> tuple[Line, ...]:
 def _unanswered(snapshot: StateSnapshot) -> Iterator[ToolCall]:
     messages = messages_in(snapshot.values)
     answers = [message for message in messages if isinstance(message, AIMessage)]
-    # Those of a finished call are kept before the others of its step have finished.
+    # A finished call's writes are stored before the other calls of its step have finished.
     kept = [each for task in snapshot.tasks for each in messages_of({task.name: task.result})]
     results = {each.tool_call_id for each in [*messages, *kept] if isinstance(each, ToolMessage)}
     yield from (call for call in answers[-1].tool_calls if call["id"] not in results)

@@ -1,4 +1,4 @@
-"""The foot of a conversation: the list and what goes on, in place, and what waits to be sent."""
+"""The foot of a conversation: the list, the current activity, and the messages to be sent next."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,29 +7,29 @@ from todo_tools.rendering import Followed, Line, LiveLines, Span, one_line
 
 
 class Foot:
-    """What is below the line that is typed."""
+    """The lines below the input line."""
 
     def __init__(self) -> None:
         self._lines = LiveLines()
 
     def begin(self) -> None:
-        """Count the seconds of the work from now."""
+        """Start counting the seconds of work."""
         self._lines.begin()
 
     def lines(
         self, followed: Followed, doing: str, kept: Sequence[str], height: int, *, working: bool
     ) -> Iterator[Line]:
-        """The lines to draw now.
+        """Return the lines to draw.
 
         Args:
-            followed: What is known of the run.
-            doing: What is going on, in a few words.
-            kept: Messages that are sent when the agent has stopped.
-            height: How many rows there are.
-            working: Whether the agent is at work.
+            followed: The state of the run.
+            doing: The current activity, in a few words.
+            kept: Messages to send when the agent stops.
+            height: The number of rows.
+            working: Whether the agent is working.
 
         Yields:
-            Lines, each to be cut to the width of the terminal.
+            Lines, which the caller cuts to the width of the terminal.
         """
         self._lines.see(with_advice(followed, "type anything to interrupt"))
         yield from self._lines.lines(height, working=working, hint=doing)

@@ -1,4 +1,4 @@
-"""What the programs print: lines of themed text, coloured in a terminal and plain in a pipe."""
+"""Printing lines of themed text, coloured in a terminal and plain in a pipe."""
 
 import os
 import sqlite3
@@ -14,15 +14,15 @@ from todo_tools.rendering import Line, Span, View, one_line, show_ledger
 from todo_tools.state import messages_in
 
 _WHOLE = 1_000_000
-_CLOSED = 141  # as of a program that SIGPIPE has ended
+_CLOSED = 141  # the exit code after SIGPIPE
 
 
 class OutputError(Exception):
-    """Nothing more can be printed, for example because the disk is full."""
+    """Output cannot be written, for example because the disk is full."""
 
 
 class _Output(Console):
-    """A console whose reader may leave: the program then ends as others in a pipe do."""
+    """A console that ends the program when the reader of its pipe is gone, as SIGPIPE would."""
 
     @override
     def print(self, *objects: Any, **settings: Any) -> None:
@@ -39,9 +39,9 @@ class _Output(Console):
 
 
 def open_console() -> Console:
-    """Standard output; nothing in a text is read as markup, an emoji code or a link.
+    """A console on standard output that treats no text as markup, an emoji code or a link.
 
-    Lines are broken to the width of a terminal. In a pipe or a file they stay whole, so that they
+    In a terminal, lines are broken at its width. In a pipe or a file they stay whole, so that they
     can be searched.
     """
     console = _Output(file=sys.stdout, highlight=False, markup=False, emoji=False)
@@ -57,19 +57,19 @@ def show(console: Console, *shown: Line | View) -> None:
 
 
 def show_whole(console: Console, text: str) -> None:
-    """Print a line that is not broken, so that it can be copied, for example a command."""
+    """Print an unbroken line, for example a command that the user copies."""
     console.print(View((Line((Span(one_line(text)),)),)), soft_wrap=True)
 
 
 def print_error(error: Exception) -> None:
-    """Print the error that ends a program, whose text may come from anywhere."""
+    """Print the error that ends a program. Its text is untrusted."""
     print(f"error: {one_line(str(error))}", file=sys.stderr)
 
 
 def close_output() -> int:
-    """Give up standard output after its reader has left, and say how to exit.
+    """Close standard output after its reader is gone, and return the exit code.
 
-    What is still to be written would otherwise be an error at the very end of the program.
+    Otherwise Python would report an error when it flushes the rest at exit.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -83,12 +83,12 @@ def show_costs(console: Console, values: Mapping[str, Any]) -> None:
 
 
 def said(text: str) -> tuple[Line, ...]:
-    """A message of the program itself."""
+    """A message from the program itself."""
     return tuple(Line((Span(one_line(line), "muted"),)) for line in text.splitlines())
 
 
 def error_lines(error: Exception) -> tuple[Line, ...]:
-    """An error in one line, with its type unless the text alone is clear."""
+    """An error in one line, with its type unless the text is clear without it."""
     reason = " ".join(str(error).split())
     return (Line((Span(one_line(f"error: {_kind(error)}{reason}"), "error"),)),)
 

@@ -1,4 +1,4 @@
-"""The command lines of the two programs, and how they refuse unusable input."""
+"""The command-line options of the two programs, and the error for unusable input."""
 
 import argparse
 from pathlib import Path
@@ -13,11 +13,11 @@ _LONGEST_GRACE = 60
 
 
 class UnusableInputError(Exception):
-    """A program cannot start with what it was given; the message is the one-line reason."""
+    """A program cannot start with its input; the message is a one-line reason."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser with the options of both programs, whose errors are one line."""
+    """A parser with the options of both programs and errors of one line."""
 
     def __init__(self, prog: str, description: str, epilog: str | None = None) -> None:
         super().__init__(prog=prog, description=description, epilog=epilog)

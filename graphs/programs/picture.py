@@ -24,7 +24,7 @@ _TYPED = (
 
 
 def record_demo() -> list[Frame]:
-    """Record the demonstration, in a terminal so narrow that a telephone shows it."""
+    """Record the demonstration in a terminal narrow enough for the screen of a phone."""
     return record([sys.executable, "-m", "todo_tools.demo"], columns=48, rows=22)
 
 

@@ -1,4 +1,4 @@
-"""A plan that a person decides on: how it is shown, and how it is changed in an editor."""
+"""Show a plan to the person who approves it, and let them edit it."""
 
 import os
 import shlex
@@ -18,23 +18,23 @@ from todo_tools.rendering import Line, Span, list_lines, one_line
 
 
 class NotEditedError(Exception):
-    """A plan was not changed; the message is the one-line reason."""
+    """A plan was not changed; the message is a one-line reason."""
 
 
 def is_plan(action: Mapping[str, Any]) -> bool:
-    """Whether a call that waits for a person is a plan."""
+    """Whether a call that waits for approval is a plan."""
     return bool(action["name"] == PLANNING)
 
 
 def plan_of(action: Mapping[str, Any], todos: Sequence[TodoItem]) -> list[TodoItem] | None:
-    """The whole list as it would be after a plan.
+    """Return the whole list as it would be after a plan.
 
     Args:
         action: The call with its `name` and `args`.
         todos: The list before it.
 
     Returns:
-        The list; `None` for another call, and for arguments that the tool would refuse.
+        The list; `None` if the call is not a plan or if the tool would refuse its arguments.
     """
     try:
         return planned_todos(todos, action["args"]) if is_plan(action) else None
@@ -43,7 +43,7 @@ def plan_of(action: Mapping[str, Any], todos: Sequence[TodoItem]) -> list[TodoIt
 
 
 def plan_lines(planned: Sequence[TodoItem]) -> Iterator[Line]:
-    """A planned list, an item a line, as the arguments of other calls are shown."""
+    """Show a planned list, one item a line, in the form of other calls' arguments."""
     return (replace(line, lead=(Span("    "), *line.lead)) for line in list_lines(planned))
 
 
@@ -54,8 +54,8 @@ def edit_plan(args: Mapping[str, Any]) -> dict[str, Any]:
         args: The arguments of `write_todos`.
 
     Returns:
-        The arguments with the new texts. An item that was left as it is keeps its text, also where
-        that has several lines.
+        The arguments with the new texts. An unchanged item keeps its text, even if that has several
+        lines.
 
     Raises:
         NotEditedError: There is no editor, it failed, or it left the plan unchanged or empty.
@@ -73,7 +73,7 @@ def edit_plan(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _edit(text: str) -> str:
-    """What the person's editor leaves of a text."""
+    """Return a text as the person's editor saved it."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not chosen:
         raise NotEditedError("Not edited: no editor is set in $VISUAL or $EDITOR")
@@ -90,7 +90,7 @@ def _edit(text: str) -> str:
 
 @contextmanager
 def _deaf_to_ctrl_c() -> Generator[None, None, None]:
-    """Leave Ctrl-C to the editor; a handler, unlike ignoring it, is not passed on to that."""
+    """Leave Ctrl-C to the editor: a child process inherits an ignored signal, but not a handler."""
     before = signal.signal(signal.SIGINT, _do_nothing)
     try:
         yield

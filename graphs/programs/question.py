@@ -1,9 +1,9 @@
-"""The question whether a call may be carried out, drawn so that the call cannot paint over it.
+"""Draw a tool call that needs approval so that its text cannot fake another question.
 
-A call is text of a model. On a screen of known width it could draw another, harmless question: by
-lines that are padded to that width, or by so many lines that its beginning leaves the screen. So
-each row begins with a mark of this program, no row is as wide as the screen, and what is higher
-than the screen is cut in the middle.
+A model wrote the call. On a screen of known width it could draw another, harmless question: with
+lines padded to that width, or with so many lines that its beginning scrolls away. So each row
+begins with a mark of this program, and no row is as wide as the screen. A call that is higher than
+the screen is cut in the middle.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ Token = Literal["success", "error", "dim"]
 
 @dataclass(frozen=True)
 class Room:
-    """How much of a call can be shown at once."""
+    """The space for a call on the screen."""
 
     width: int = 1_000_000
     height: int = 1_000_000
@@ -38,7 +38,7 @@ class Room:
 
     @classmethod
     def of(cls, console: Console, taken: int = 0) -> "Room":
-        """The room on a console, of which other things take some rows."""
+        """The space on a console after some rows are reserved."""
         if not console.is_terminal:
             return cls(encoding=console.encoding)
         height = max(console.height - taken - _OTHER_ROWS, _FEWEST_ROWS)
@@ -46,14 +46,14 @@ class Room:
 
     @property
     def whole(self) -> "Room":
-        """The same screen for somebody who wants to see all and scrolls."""
+        """The same width with unlimited height, for a person who scrolls."""
         return Room(self.width, encoding=self.encoding)
 
 
 def call_rows(
     action: Mapping[str, Any], todos: Sequence[TodoItem] = (), room: Room = Room()
 ) -> Iterator[Line]:
-    """Show a person a tool call to decide on.
+    """Show the tool call that a person must decide.
 
     Args:
         action: The call with its `name` and `args`.
@@ -61,8 +61,8 @@ def call_rows(
         room: The screen; by default everything is shown.
 
     Yields:
-        Rows that fit the screen. A replacement in a file is shown as the difference between the two
-        texts, a plan as the whole list after the call.
+        Rows that fit the screen. An edit of a file is shown as a diff, a plan as the whole list
+        after the call.
     """
     yield Line(())
     yield Line((Span(one_line(action["name"]), "accent", bold=True),), (Span("? ", "accent"),))
@@ -76,14 +76,14 @@ def call_rows(
 
 
 def is_cut(action: Mapping[str, Any], todos: Sequence[TodoItem], room: Room) -> bool:
-    """Whether something of a call is not shown."""
+    """Whether a part of a call is not shown."""
     return len(list(call_rows(action, todos, room))) < len(
         list(call_rows(action, todos, room.whole))
     )
 
 
 def size_of(action: Mapping[str, Any]) -> str:
-    """How long a call is, in words."""
+    """The length of a call, in words."""
     args = cast("Mapping[str, object]", action["args"])
     if is_plan(action) and isinstance(args.get("todos"), list):
         return _count(len(cast("list[object]", args["todos"])), "item")
@@ -97,7 +97,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _parts(action: Mapping[str, Any], todos: Sequence[TodoItem]) -> list[list[Line]]:
-    """What a call consists of, the most important first: the last ones may not fit."""
+    """The parts of a call, the most important first, because the last ones may not fit."""
     planned = plan_of(action, todos)
     if planned is not None:
         return [list(plan_lines(planned))]
@@ -112,7 +112,7 @@ def _parts(action: Mapping[str, Any], todos: Sequence[TodoItem]) -> list[list[Li
 
 
 def _argument(name: str, value: str) -> Iterator[Line]:
-    """An argument: its first line after its name, the others below that one."""
+    """An argument: its first line after its name, the other lines below."""
     shown = one_line(name).encode("ascii", "backslashreplace").decode()
     if len(shown) > _NAME_CHARACTERS:
         shown = f"{shown[: _NAME_CHARACTERS - 2]}.."
@@ -126,7 +126,7 @@ def _difference(before: str, after: str) -> Iterator[Line]:
     changed = list(unified_diff(old, new, n=max(len(old), len(new)), lineterm=""))
     if not changed:
         yield _note("(the two texts are the same)")
-    for line in changed[3:]:  # neither names of files nor a place that is not the file's
+    for line in changed[3:]:  # skip file names and the hunk's position
         mark = line[0]
         token: Token = "success" if mark == "+" else "error" if mark == "-" else "dim"
         yield Line((Span(one_line(line[1:]), token),), (Span(f"    {mark} ", token),))
@@ -137,7 +137,7 @@ def _note(text: str) -> Line:
 
 
 def _rows(line: Line, room: Room) -> Iterator[Line]:
-    """A line as rows, each but the first with a mark that says that it goes on."""
+    """Break a line into rows; every row after the first begins with a continuation mark."""
     lead = line.lead
     for span in line.body:
         rest = span.text.encode(room.encoding, "backslashreplace").decode(room.encoding)
@@ -150,7 +150,7 @@ def _rows(line: Line, room: Room) -> Iterator[Line]:
 
 
 def _fitting(text: str, cells: int) -> int:
-    """How many characters fit, at least one."""
+    """How many characters fit; at least one."""
     if len(text) * 2 <= cells:
         return len(text)
     taken = 0
@@ -162,12 +162,12 @@ def _fitting(text: str, cells: int) -> int:
 
 
 def _cells(text: str) -> int:
-    """The largest number of cells that a text takes in any terminal: they do not all agree."""
+    """The largest number of cells that a text takes in any terminal; terminals differ."""
     return sum(1 if character.isascii() else 2 for character in text)
 
 
 def _cut(rows: list[Line], height: int) -> Iterator[Line]:
-    """Rows that are cut in the middle, where a note says how much is missing of how much."""
+    """Cut rows in the middle; a note there says how many of them are missing."""
     if len(rows) <= height:
         yield from rows
         return

@@ -1,4 +1,4 @@
-"""Recording what a program shows in a terminal."""
+"""Record what a program shows in a terminal."""
 
 import os
 import pty
@@ -20,12 +20,12 @@ _STEP = 0.1
 Look = tuple[str, bool, bool]
 """Colour, bold, struck through."""
 Row = tuple[tuple[Look, str], ...]
-"""A row of the screen: runs of text of one look."""
+"""A row of the screen, as runs of text that have the same style."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a terminal shows from a moment on."""
+    """What a terminal shows from a certain time on."""
 
     at: float
     """Seconds since the start."""
@@ -41,7 +41,10 @@ class _Screen(pyte.Screen):
 
     def __init__(self, columns: int, rows: int, write: Callable[[str], object]) -> None:
         super().__init__(columns, rows)
-        self.write_process_input = write
+        self._write = write
+
+    def write_process_input(self, data: str) -> None:
+        self._write(data)
 
     def select_graphic_rendition(self, *attrs: int, **kwargs: Any) -> None:
         super().select_graphic_rendition(*(90 if attr == 2 else attr for attr in attrs), **kwargs)  # noqa: PLR2004
@@ -50,7 +53,7 @@ class _Screen(pyte.Screen):
 def record(
     command: Sequence[str], *, columns: int, rows: int, typed: Sequence[tuple[float, str]] = ()
 ) -> list[Frame]:
-    """Run a program in a terminal of its own and keep what it shows.
+    """Run a program in a new terminal and record its screen.
 
     Args:
         command: The program and its arguments.
@@ -59,7 +62,7 @@ def record(
         typed: What a person types, each text with the seconds to wait before it.
 
     Returns:
-        A frame for each tenth of a second in which the screen changed.
+        One frame for each tenth of a second in which the screen changed.
 
     Raises:
         subprocess.CalledProcessError: The program failed.
@@ -109,7 +112,7 @@ def _frames(
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    except OSError:  # how Linux says that the program has closed its side
+    except OSError:  # Linux raises this when the program has closed its side
         return b""
 
 

@@ -1,4 +1,4 @@
-"""The part of a terminal below what a program prints: the list and what goes on, in place."""
+"""The list and the current activity, updated in place below what a program prints."""
 
 from dataclasses import replace
 from types import TracebackType
@@ -10,16 +10,16 @@ from todo_tools.rendering import Followed, LiveLines, View
 
 
 def with_advice(followed: Followed, advice: str) -> Followed:
-    """The same with what the person can do during the countdown."""
+    """The same line, with what the person can do during the countdown."""
     if not followed.countdown:
         return followed
     return replace(followed, countdown=f"{followed.countdown.partition(' (')[0]} ({advice})")
 
 
 class Region:
-    """The list, its status and what goes on, drawn again and again while a run goes on.
+    """The list, its status and the current activity, redrawn during a run.
 
-    Where nothing can change in place it draws nothing.
+    It draws nothing if the console cannot update in place.
 
     Args:
         console: Where the program prints.
@@ -31,7 +31,7 @@ class Region:
         self._live = Live(self, console=console, transient=True, refresh_per_second=8)
 
     def see(self, followed: Followed) -> None:
-        """Show what is known now."""
+        """Show the current state."""
         self._lines.see(with_advice(followed, "Ctrl-C to interrupt"))
 
     def __enter__(self) -> "Region":

@@ -1,4 +1,4 @@
-"""What a program sends to its thread: a checklist to work through, or nothing, to resume it."""
+"""The input that a program sends to its thread: a checklist, or nothing to resume it."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ _LIMITS = TodoLimits()
 
 
 def read_plan(source: str | None, *, resuming: bool) -> str | None:
-    """The checklist as text; `None` if a thread is to be resumed unchanged."""
+    """The checklist as text; `None` if the thread is resumed unchanged."""
     if source is None and resuming:
         return None
     name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
@@ -51,22 +51,22 @@ def request_of(
         return _beginning(plan, session)
     asked = (message.text for message in reversed(messages) if is_from_user(message))
     latest = next(filter(read_checklist, asked), None)
-    # Not `next`, which is empty where all results of a step are stored but not yet its checkpoint.
+    # `next` would be empty if all results of a step are stored but its checkpoint is not.
     is_in_a_step = bool(snapshot.tasks)
     unfinished = is_in_a_step or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
         if unfinished:
             raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
         return _beginning(plan, session)
-    if unfinished and not is_in_a_step:  # stopped by a limit, which a message resets
+    if unfinished and not is_in_a_step:  # a limit stopped the loop, and a message resets it
         return {"messages": [("user", "Go on.")]}
     return None
 
 
 def _beginning(plan: str, session: Session) -> dict[str, Any]:
-    """A checklist, with each step as a todo, which any model then finds in its list.
+    """Return the input for a checklist, with one todo for each step, so that any model finds them.
 
-    Where each plan is to be approved the list is empty: what is in it could be started unasked.
+    If plans need approval, the list is empty: the agent could start its items without asking.
     """
     steps = [] if session.ask_plan else read_checklist(plan)
     todos: list[TodoItem] = [{"text": step, "status": "not_started"} for step in steps]

@@ -1,7 +1,7 @@
-"""A run as lines to print one below the other, made from the chunks of its stream.
+"""Turn the chunks of a run's stream into lines to print.
 
 The calls of one AI message run at the same time, so their results and events arrive in any order.
-Results are shown in the order of the calls, and the list after the last of them.
+Results are shown in the order of the calls, followed by the list.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import details_of
 
 _OUTPUT_LINES = 12
-# The node in which LangChain's middleware answers the calls that a person has rejected.
+# The node in which LangChain's middleware answers calls that a person rejected.
 _DECIDES = "HumanInTheLoopMiddleware.after_model"
 _INDENT = Span("  ")
 
@@ -45,7 +45,7 @@ class RunLines:
         self.resume_at(state or {})
 
     def resume_at(self, state: Mapping[str, Any]) -> None:
-        """Go to a state of the thread; calls that are unanswered there may be answered next."""
+        """Start from a state of the thread; its unanswered calls may be answered next."""
         messages = messages_in(state)
         answers = [message for message in messages if isinstance(message, AIMessage)]
         calls = tuple(call["id"] for call in answers[-1].tool_calls) if answers else ()
@@ -56,15 +56,15 @@ class RunLines:
         self._shown |= {message.id for message in answers}
 
     def after(self, mode: str, chunk: Any) -> tuple[Line | View, ...]:
-        """Take in a chunk.
+        """Process a chunk.
 
         Args:
             mode: The stream mode: `updates`, `custom` or `messages`.
-            chunk: What it holds.
+            chunk: The content of the chunk.
 
         Returns:
-            What the model said and called, what the tools answered and what the loop did, without
-            the list and the countdown: both are in `followed`.
+            Lines for the model's texts and calls, the tools' results and the loop's decisions. The
+            list and the countdown are in `followed`.
         """
         self.followed = advance(self.followed, (mode, chunk))
         if mode == "custom":
@@ -76,9 +76,9 @@ class RunLines:
         return tuple(line for message in messages_of(chunk) for line in self._message(message))
 
     def changed_list(self) -> tuple[Line, ...]:
-        """The list, if all calls of an AI message are answered and have changed it.
+        """The list, once all calls of an AI message are answered, if they changed it.
 
-        Where items only moved on or were added at the end, only those are shown.
+        If items only changed status or were appended, only those items are shown.
         """
         if self._calls or self.followed.todos == self._printed.todos:
             return ()
@@ -86,13 +86,13 @@ class RunLines:
         return tuple(_indented(changes(before, self._printed)))
 
     def has_shown(self, todos: list[TodoItem] | None) -> None:
-        """Do not show a list again that a person has just approved; `None` is no list."""
+        """Do not show a list again that a person has just approved; `None` means no list."""
         if todos is not None:
             self._printed = Followed(todos)
 
     def _message(self, message: BaseMessage) -> Iterator[Line | View]:
         if isinstance(message, AIMessage):
-            # Middleware repeats the model's answer, for example to have its calls approved.
+            # Middleware repeats the model's answer, for example when its calls need approval.
             if message.id is None or message.id not in self._shown:
                 yield from answer_lines(message)
             self._shown.add(message.id)
@@ -102,7 +102,7 @@ class RunLines:
             yield from self._result(message)
 
     def _result(self, message: ToolMessage) -> Iterator[Line]:
-        if message.tool_call_id not in self._calls:  # its AI message is not in this stream
+        if message.tool_call_id not in self._calls:  # the AI message is not in this stream
             yield from self._shown_result(message)
             return
         self._results[message.tool_call_id] = message
@@ -110,15 +110,15 @@ class RunLines:
             yield from self._shown_result(self._results.pop(self._calls.pop(0)))
 
     def _shown_result(self, message: ToolMessage) -> Iterator[Line]:
-        """What a tool answered; not the text that tells the model of a person's decision."""
+        """A tool's result, without the text that informs the model of a person's decision."""
         if message.tool_call_id not in self._decided:
             yield from _result_lines(message)
 
 
 def messages_of(updates: Mapping[str, Any]) -> Iterator[BaseMessage]:
-    """The messages in a chunk of the mode `updates`."""
+    """The messages in an `updates` chunk."""
     for update in updates.values():
-        # A node that waits for a person, or that wrote nothing, has no dict.
+        # The value is not a dict if the node waits for a person or wrote nothing.
         for part in _each(update):
             if isinstance(part, Mapping):
                 messages = _each(cast("Mapping[str, object]", part).get("messages"))
@@ -130,7 +130,7 @@ def _each(value: object) -> Sequence[object]:
 
 
 def answer_lines(message: AIMessage) -> Iterator[Line | View]:
-    """What the model said, as one block, and the tools it called, one a line."""
+    """The model's text as one block, then its tool calls, one a line."""
     if message.text.strip():
         yield spoken(message.text)
     for call in message.tool_calls:
@@ -140,7 +140,7 @@ def answer_lines(message: AIMessage) -> Iterator[Line | View]:
 
 
 def _result_lines(message: ToolMessage) -> Iterator[Line]:
-    """What a tool answered; of the todo tools only errors, for the list is shown by itself."""
+    """A tool's result; of the todo tools only errors, because the list is shown separately."""
     if details_of(message) is not None and message.status != "error":
         return
     lines = result_view(message).lines

@@ -1,4 +1,4 @@
-"""The terminal of a conversation: what is printed, the line that is typed, the foot below it."""
+"""The terminal of a conversation: the output, the input line and the foot below it."""
 
 from collections.abc import Callable, Iterable
 
@@ -21,12 +21,12 @@ _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
 class ChatScreen:
-    """Prints, takes lines, and keeps the foot in place.
+    """Prints output, reads lines, and keeps the foot in place.
 
     Args:
         console: Where to print.
         foot: The lines of the foot.
-        typed: Called when what is typed has changed.
+        typed: Called when the typed text changes.
         interrupt: Called for Ctrl-C.
     """
 
@@ -58,19 +58,19 @@ class ChatScreen:
 
     @property
     def typed(self) -> Buffer:
-        """What is typed and not yet sent."""
+        """The text that is typed and not yet sent."""
         return self._session.default_buffer
 
     async def read(self) -> str:
-        """Take a line, or several that were typed or pasted as one; `EOFError` to leave."""
+        """Read a line, or several lines sent as one; `EOFError` means that the user leaves."""
         return await self._session.prompt_async()
 
     def leave(self) -> None:
-        """End the taking of lines."""
+        """Stop reading lines."""
         self._session.app.exit(exception=EOFError)
 
     async def show(self, *shown: Line | View) -> None:
-        """Print above what is typed."""
+        """Print above the input line."""
         if shown:
             with self.console.capture() as drawn:
                 show(self.console, *shown)
@@ -108,7 +108,7 @@ def _begin_a_line(event: KeyPressEvent) -> None:
 
 
 def _send(event: KeyPressEvent) -> None:
-    """Send what was typed, unless its last line ends with a backslash."""
+    """Send the typed text, unless its last line ends with a backslash."""
     buffer = event.current_buffer
     if buffer.document.char_before_cursor == "\\" and buffer.document.is_cursor_at_the_end:
         buffer.delete_before_cursor()

@@ -1,4 +1,4 @@
-"""What a thread is run with: as asked for, or else as its checkpoints say."""
+"""The settings of a thread: from the command line, or else from its checkpoints."""
 
 import os
 import shlex
@@ -28,14 +28,14 @@ from todo_tools import AutoContinue
 
 @dataclass(frozen=True)
 class Workdir:
-    """Where commands run."""
+    """The directory in which commands run."""
 
     path: Path
     temporary: bool = False
-    """Whether a program made it for the thread, with a name that nobody chose."""
+    """Whether a program created it for the thread, as a temporary directory."""
 
     def leave(self) -> str:
-        """Remove a temporary directory that is empty; what to say of one that is not."""
+        """Remove a temporary directory if it is empty; otherwise return a notice about it."""
         if not self.temporary:
             return ""
         try:
@@ -49,7 +49,7 @@ class Workdir:
 
 @dataclass(frozen=True)
 class Session:
-    """What a thread is run with."""
+    """The settings that a thread runs with."""
 
     thread: str
     agent: str
@@ -57,17 +57,17 @@ class Session:
     workdir: Workdir
     env: Mapping[str, str]
     ask_plan: bool
-    """Whether a person approves each plan before anything else is done."""
+    """Whether a person approves each plan before any work."""
     checked: bool
     """Whether a step is completed only if its command has succeeded."""
     endings: Path
-    """Where its commands leave their exit codes until their results are stored."""
+    """The folder for the exit codes of its commands, until their results are stored."""
     resume_command: str
     """A complete command that resumes the thread, quoted for the shell."""
 
     @property
     def config(self) -> RunnableConfig:
-        """The config of its runs, whose metadata its checkpoints keep."""
+        """The config of its runs; the checkpoints keep its metadata."""
         kept = {
             "agent": self.agent,
             "model": self.model,
@@ -82,7 +82,7 @@ class Session:
     def open_agent(
         self, policy: AutoContinue, checkpointer: BaseCheckpointSaver[Any]
     ) -> AbstractContextManager[CompiledStateGraph[Any, Any, Any, Any]]:
-        """Make its agent, whose commands end with the block."""
+        """Build its agent, whose commands end when the block ends."""
         return open_agent(
             self.agent,
             self.model,
@@ -95,13 +95,13 @@ class Session:
         )
 
     def forget_endings(self) -> None:
-        """Remove the exit codes of commands, once all their results are stored."""
+        """Remove the exit codes of commands once all their results are stored."""
         shutil.rmtree(self.endings, ignore_errors=True)
-        with suppress(OSError):  # another thread has some there
+        with suppress(OSError):  # another thread still has exit codes there
             self.endings.parent.rmdir()
 
     def opening(self, db: str) -> Iterator[str]:
-        """What a program says before it begins."""
+        """The lines that a program prints first."""
         yield (
             f"thread {self.thread} in {db}, agent {self.agent}, model {self.model}, "
             f"working in {self.workdir.path}"
@@ -115,10 +115,11 @@ async def open_saver(db: str) -> AsyncGenerator[AsyncSqliteSaver, None]:
     """Open the database of the threads.
 
     Raises:
-        UnusableInputError: It cannot be used, at the beginning or later.
+        UnusableInputError: The database cannot be used, now or during the block.
     """
     try:
-        # Fails on a file that is no database; a connection's thread would fail too late.
+        # This fails at once if the file is not a database; the connection's thread would fail
+        # later.
         with closing(sqlite3.connect(db)) as connection:
             connection.execute("pragma schema_version")
         async with AsyncSqliteSaver.from_conn_string(db) as saver:
@@ -129,11 +130,11 @@ async def open_saver(db: str) -> AsyncGenerator[AsyncSqliteSaver, None]:
 
 
 async def choose_session(options: Namespace, saver: BaseCheckpointSaver[Any]) -> Session:
-    """Choose what a thread is run with.
+    """Choose the settings of a thread.
 
     Args:
         options: The command line of a program.
-        saver: Where the thread is, if there is one.
+        saver: The checkpointer of the thread, if there is one.
 
     Raises:
         UnusableInputError: The command line does not fit the thread or this machine.
@@ -213,7 +214,7 @@ def _endings_folder(db: str, thread: str) -> Path:
 
 
 def _resume_command(options: Namespace, thread: str) -> str:
-    """What the thread does not remember is repeated."""
+    """Repeat the options that the thread does not remember."""
     words = [_option("--db", options.db), _option("--thread", thread)]
     words += [_option("--env", name) for name in options.env]
     if options.grace != DEFAULT_GRACE:

@@ -1,4 +1,4 @@
-"""What a model said: Markdown in a terminal, plain lines anywhere else."""
+"""A model's text: Markdown in a terminal, plain lines anywhere else."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from todo_tools.rendering import Line, Span, View, one_line
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-# Everything that is written is shown: no HTML, references, images or entities are taken out of it.
+# The whole text is shown: HTML, references, images and entities stay as they are written.
 _PARSER = (
     MarkdownIt("commonmark", {"html": False})
     .enable(["strikethrough", "table"])
@@ -24,7 +24,7 @@ _PARSER = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Spoken(View):
-    """An answer of the model, as one block."""
+    """An answer from the model, as one block."""
 
     text: str = ""
 
@@ -39,7 +39,7 @@ class Spoken(View):
 
 
 def spoken(text: str) -> Spoken:
-    """Show what a model said."""
+    """Show a model's text."""
     lines = list[Line]()
     for number, line in enumerate(text.splitlines()):
         mark = Span("   ", plain="") if number else Span("💬 ", plain="")
@@ -48,7 +48,7 @@ def spoken(text: str) -> Spoken:
 
 
 class _Harmless(Markdown):
-    """Markdown in which no text acts, and every line of the text is a line."""
+    """Markdown without active content that keeps each line of the text as a line."""
 
     def __init__(self, text: str) -> None:
         shown = "\n".join(one_line(line) for line in text.splitlines())

@@ -1,7 +1,7 @@
-"""Printing above the line that is typed, without what is below it going out for a moment.
+"""Print above the input line without flicker.
 
-prompt_toolkit itself erases its part of the screen, prints, asks the terminal where the cursor is,
-and draws again when it is told. Here all of it is one write, and the place of the cursor is known.
+prompt_toolkit erases its part of the screen, prints, asks the terminal where the cursor is, and
+redraws after the reply. Here all of this is one write, and the position of the cursor is known.
 """
 
 import os
@@ -16,11 +16,11 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from typing_extensions import override
 
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
-"""Terminals that know these show what is between them all at once; others ignore them."""
+"""Terminals that support these codes show the text between them at once; others ignore them."""
 
 
 class SteadyOutput(Vt100_Output):
-    """An output that can keep what is written until all of it is there."""
+    """An output that can hold back writes until a block is complete."""
 
     _held = False
 
@@ -31,7 +31,7 @@ class SteadyOutput(Vt100_Output):
 
     @contextmanager
     def at_once(self) -> Generator[None, None, None]:
-        """Send what is written in the block as one piece."""
+        """Send everything that the block writes at once."""
         self._held = True
         self.write_raw(_BEGIN)
         try:
@@ -43,14 +43,14 @@ class SteadyOutput(Vt100_Output):
 
 
 def open_output() -> Output:
-    """The output of a conversation; a terminal that cannot move its cursor has a plain one."""
+    """Return the output of a conversation; a plain one if the terminal cannot move its cursor."""
     if os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
         return create_output(sys.stdout)
     return SteadyOutput.from_pty(sys.stdout, term=os.environ.get("TERM"))
 
 
 async def print_above(app: Application[Any], text: str) -> None:
-    """Print rows above the line that is typed.
+    """Print rows above the input line.
 
     Args:
         app: The running application.
@@ -68,6 +68,6 @@ async def print_above(app: Application[Any], text: str) -> None:
     with output.at_once():
         renderer.erase()
         output.write_raw(text.replace("\n", "\r\n"))
-        # Otherwise it would wait for the terminal's answer before it draws what is below.
+        # Otherwise it would wait for the terminal's reply before it draws the foot.
         renderer._min_available_height = max(rows - text.count("\n"), 1)
         cast("Any", app)._redraw()

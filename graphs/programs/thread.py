@@ -1,7 +1,7 @@
-"""A thread with branches, which are found from its checkpoints, and how to move between them.
+"""A thread with branches, which are derived from its checkpoints, and moves between them.
 
-The thread is at its newest checkpoint. To go back, or to another branch, a new checkpoint copies
-the state from there, so nothing is stored besides the checkpoints.
+The current state of a thread is its newest checkpoint. To go back or to another branch, a new
+checkpoint copies the state from there. So nothing is stored except checkpoints.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -20,10 +20,10 @@ Request = str | Command[Any] | None
 
 
 def branch_numbers(history: Sequence[StateSnapshot]) -> dict[str, int]:
-    """Number the branches of a thread, from 1 in the order in which they began.
+    """Number the branches of a thread from 1, oldest first.
 
-    The first child of a checkpoint continues its branch; each later child begins a new one. So a
-    branch never changes its number.
+    The first child of a checkpoint continues its branch; each later child starts a new branch. So
+    the number of a branch never changes.
 
     Args:
         history: All checkpoints of the thread, newest first.
@@ -52,12 +52,12 @@ def tips(history: Sequence[StateSnapshot]) -> dict[int, StateSnapshot]:
 
 
 def current_branch(history: Sequence[StateSnapshot]) -> int:
-    """The number of the branch that the thread is on; 0 before its first checkpoint."""
+    """The number of the current branch; 0 before the first checkpoint."""
     return branch_numbers(history)[_id(history[0])] if history else 0
 
 
 def moments(history: Sequence[StateSnapshot]) -> list[StateSnapshot]:
-    """The checkpoints on the way to the newest one, oldest first, to which one can go back.
+    """The checkpoints that lead to the newest one, oldest first; the user can go back to each.
 
     Checkpoints that only received input repeat the previous one and are skipped, except the first.
     """
@@ -108,17 +108,17 @@ class Thread:
         return str(self.config.get("configurable", {}).get("thread_id", ""))
 
     def run(self, message: Request) -> AsyncGenerator[tuple[str, Any], None]:
-        """Let the agent work on a message, or continue where it was stopped.
+        """Run the agent on a message, or continue where it was stopped.
 
         Args:
-            message: What the user says; `None` to continue, a `Command` to answer what it asked.
+            message: The user's message, `None` to continue, or a `Command` to answer a question.
 
         Returns:
             The stream of the run, in the modes `updates`, `custom` and `messages`.
         """
         said = isinstance(message, str)
         request: Any = {"messages": [("user", message)]} if said else message
-        # Written before the next step begins, so that a kill repeats no finished step.
+        # Each step is stored before the next one begins, so a kill repeats no finished step.
         stream = self.graph.astream(
             request,
             self.config,
@@ -128,11 +128,11 @@ class Thread:
         return cast("AsyncGenerator[tuple[str, Any], None]", stream)
 
     async def replace_todos(self, todos: list[TodoItem]) -> None:
-        """Replace the list; steps that come next still do."""
+        """Replace the list; the next steps of the run stay the same."""
         await self._write_at(await self.now(), {"todos": todos})
 
     async def fork(self, number: int) -> None:
-        """Go back to a checkpoint of this branch and begin a new branch there.
+        """Go back to a checkpoint of this branch and start a new branch there.
 
         Raises:
             CommandError: There is no checkpoint with this number.
@@ -158,7 +158,7 @@ class Thread:
 
     async def _write_at(self, place: StateSnapshot, values: dict[str, Any] | None = None) -> None:
         config: RunnableConfig = {**self.config, **place.config}
-        # LangGraph finds the node that wrote last, but not where no node has written yet.
+        # LangGraph finds the node that wrote last, but fails if no node has written yet.
         empty = place.metadata is None or place.next == (START,)
         await self.graph.aupdate_state(config, values, as_node=START if empty else None)
 
@@ -166,7 +166,7 @@ class Thread:
 async def newest_of_threads(
     saver: AsyncSqliteSaver, graph: CompiledStateGraph[Any, Any, Any, Any], count: int
 ) -> list[StateSnapshot]:
-    """The newest checkpoints of the latest threads, newest first.
+    """The newest checkpoint of each of the most recent threads, newest first.
 
     Args:
         saver: The checkpointer of the graph, set up.
@@ -176,7 +176,7 @@ async def newest_of_threads(
     Returns:
         One snapshot for each thread.
     """
-    # The saver itself can only list all checkpoints of all threads.
+    # The saver's own method can only list all checkpoints of all threads.
     query = (
         "select thread_id from checkpoints where checkpoint_ns = '' "
         "group by thread_id order by max(checkpoint_id) desc limit ?"

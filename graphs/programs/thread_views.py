@@ -1,4 +1,4 @@
-"""What a person sees of threads: their checkpoints, their branches, and a list of them."""
+"""Views of threads: their checkpoints, their branches, and a list of threads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ _BRIEF_CHARACTERS = 56
 
 
 def history_view(way: Sequence[StateSnapshot]) -> View:
-    """Show checkpoints, numbered from 1: what happened, and what of the list changed."""
+    """Show checkpoints, numbered from 1: what happened, and which items changed."""
     lines = list[Line]()
     before: StateSnapshot | None = None
     for number, snapshot in enumerate(way, start=1):
@@ -42,7 +42,7 @@ def history_view(way: Sequence[StateSnapshot]) -> View:
 
 
 def branches_view(history: Sequence[StateSnapshot]) -> View:
-    """Show the branches, each with its list; the one that the thread is on is marked."""
+    """Show the branches, each with its list; the current one is marked."""
     lines = list[Line]()
     for number, tip in tips(history).items():
         todos = todos_in(tip.values)
@@ -56,7 +56,7 @@ def branches_view(history: Sequence[StateSnapshot]) -> View:
 
 
 def threads_view(newest: Sequence[StateSnapshot]) -> View:
-    """Show threads, one a line: when it was used, id, status, the user's first message."""
+    """Show threads, one a line: time of last use, id, status, the user's first message."""
     lines = list[Line]()
     for snapshot in newest:
         name = str(snapshot.config.get("configurable", {}).get("thread_id", ""))
@@ -68,7 +68,7 @@ def threads_view(newest: Sequence[StateSnapshot]) -> View:
 
 
 def last_exchange(state: Mapping[str, Any]) -> Iterator[Line | View]:
-    """What the user said last, and what the agent answered."""
+    """The user's last message, and the agent's answer."""
     messages = messages_in(state)
     at = last_user_message(messages)
     if at is None:
@@ -81,7 +81,7 @@ def last_exchange(state: Mapping[str, Any]) -> Iterator[Line | View]:
 
 
 def _time(snapshot: StateSnapshot) -> str:
-    """When a checkpoint was made, in the time of this machine."""
+    """When a checkpoint was made, in local time."""
     if not snapshot.created_at:
         return " " * len("2026-01-01 00:00")
     return datetime.fromisoformat(snapshot.created_at).astimezone().strftime("%Y-%m-%d %H:%M")

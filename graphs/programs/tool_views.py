@@ -1,4 +1,4 @@
-"""How calls and results of this repository's tools are shown to people."""
+"""Views of the calls and results of this repository's tools."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -21,7 +21,7 @@ LABELS = {
     "shell": "Shell",
     "write_file": "Write",
 }
-"""What tools are called; those made here have it in `metadata["label"]`, too."""
+"""The labels of tools; the tools made here also have it in `metadata["label"]`."""
 
 
 def call_view(name: str, args: Mapping[str, Any]) -> View:
@@ -32,7 +32,7 @@ def call_view(name: str, args: Mapping[str, Any]) -> View:
 
 
 def result_view(message: ToolMessage) -> View:
-    """Show what a tool answered."""
+    """Show the result of a tool."""
     details = message.artifact
     if message.name == "notes" and isinstance(details, dict):
         return View(tuple(_note_result(message.text, cast("dict[str, Any]", details))))

@@ -1,1 +1,1 @@
-"""What the agents of this folder work with: a shell, files, background tasks."""
+"""Tools for the agents of this folder: a shell, files, background tasks."""

@@ -1,4 +1,4 @@
-"""Commands that run beside an agent, whose results it fetches later."""
+"""Commands that run in the background while an agent works; it fetches their results later."""
 
 import threading
 import weakref
@@ -19,13 +19,12 @@ from todo_tools.rendering import one_line
 class BackgroundTasks:
     """Commands in the background, and the three tools to start, list and fetch them.
 
-    They end, with everything they have started, when this is closed, when it is no longer used, and
-    when the program ends: whichever comes first. A thread sees its own tasks alone; the limit is
-    one for all threads.
+    All tasks end, with every process they started, when this object is closed or no longer used, or
+    when the program ends. A thread sees only its own tasks; all threads share one limit.
 
     Args:
         shell: Where and how commands run; its time limit does not apply.
-        max_running: How many may run at a time.
+        max_running: How many tasks may run at a time.
 
     Example:
         >>> with BackgroundTasks(LocalShell(workdir)) as tasks:
@@ -44,14 +43,14 @@ class BackgroundTasks:
         """Start a command.
 
         Args:
-            command: For the shell.
+            command: A shell command.
             thread: The thread that it belongs to.
 
         Returns:
-            A sentence that names the id of the task.
+            A sentence with the id of the task.
 
         Raises:
-            ToolException: Too many run already, or the command cannot be started.
+            ToolException: Too many tasks are running, or the command cannot be started.
         """
         task = _Task(uuid4().hex[:8], self._shell.run(command), thread)
         with self._lock:  # tools of one turn run in parallel threads
@@ -71,10 +70,10 @@ class BackgroundTasks:
         return "\n".join(lines) or "No background tasks"
 
     def fetch(self, task_id: str, thread: str | None = None) -> str:
-        """Give what a task has put out, and how it ended.
+        """Return the output of a task, and how it ended.
 
         Args:
-            task_id: As `start` named it.
+            task_id: The id that `start` returned.
             thread: The thread that it belongs to.
 
         Returns:
@@ -87,14 +86,14 @@ class BackgroundTasks:
         if task is None or task.thread != thread:
             raise ToolException(
                 f"Error: there is no background task {task_id!r:.40}; tasks end with the program "
-                "that runs them, and list_background_tasks shows those there are"
+                "that runs them, and list_background_tasks lists those that exist"
             )
         if not task.run.finished:
             return f"{task.run.response().output}\nstill running"
         return shell_answer(task.run.response())
 
     def close(self) -> None:
-        """End all tasks, with everything they have started; no more can be started."""
+        """End all tasks, with every process they started; no more tasks can be started."""
         self._end_all()
 
     def _check_that_one_may_start(self) -> None:
@@ -139,7 +138,7 @@ class _Task:
 
 
 def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
-    """The tools, whose `config` LangChain gives them; the model neither sees nor sets it."""
+    """The tools. LangChain passes `config`; the model neither sees nor sets it."""
 
     def run_in_background(command: Command, config: RunnableConfig) -> str:
         return tasks.start(command, _thread(config))
@@ -168,7 +167,7 @@ def _thread(config: RunnableConfig) -> str | None:
 
 
 def _end(tasks: Mapping[str, _Task], lock: threading.Lock) -> None:
-    with lock:  # one that is being started is waited for, and ended with the others
+    with lock:  # wait for a task that is being started, and end it with the others
         runs = [task.run for task in tasks.values()]
     for run in runs:
         run.end()

@@ -1,4 +1,4 @@
-"""A directory whose files are reached without leaving it."""
+"""File operations that never leave a directory."""
 
 import os
 import shutil
@@ -9,20 +9,20 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
-# A named pipe would otherwise be waited for; a file has no use for it.
+# Without this flag, opening a named pipe would block. It does not affect files.
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class Found(NamedTuple):
-    """A file or link that a walk has come to."""
+    """A file or link that a walk has found."""
 
     path: PurePosixPath
     folder: int
-    """The open folder that it is in."""
+    """The open folder that contains it."""
 
     @property
     def size(self) -> int | None:
-        """Its length; `None` if it is no regular file."""
+        """Its length; `None` if it is not a regular file."""
         found = os.stat(self.path.name, dir_fd=self.folder, follow_symlinks=False)
         return found.st_size if stat.S_ISREG(found.st_mode) else None
 
@@ -32,11 +32,11 @@ class Found(NamedTuple):
 
 
 class Directory:
-    """The regular files below a directory, and nothing else.
+    """The regular files below a directory.
 
-    A path is followed name by name, each from the open folder before it and never through a
-    symbolic link. So a link that is put in the way, at whatever moment, leads to an error and never
-    out of the directory. Paths are relative; all operations raise `OSError`.
+    A path is opened name by name, each relative to the open folder before it, and never through a
+    symbolic link. If another process replaces a folder by a link at any moment, the result is an
+    error; no operation leaves the directory. Paths are relative; all operations raise `OSError`.
 
     Args:
         root: The directory.
@@ -51,12 +51,12 @@ class Directory:
             return _read(path.name, folder)
 
     def names(self, path: PurePosixPath) -> list[str]:
-        """List a folder, in no order."""
+        """List a folder in arbitrary order."""
         with self.folder(path) as folder, os.scandir(folder) as entries:
             return [entry.name for entry in entries]
 
     def write(self, path: PurePosixPath, content: bytes) -> None:
-        """Write a file, and make the folders it needs."""
+        """Write a file, and create missing folders."""
         with self.folder(path.parent, make=True) as folder:
             opened = os.open(path.name, os.O_WRONLY | os.O_CREAT | _FILE, 0o644, dir_fd=folder)
             with os.fdopen(opened, "wb") as file:
@@ -65,7 +65,7 @@ class Directory:
                 file.write(content)
 
     def remove(self, path: PurePosixPath) -> None:
-        """Remove a file, or a folder with all that is in it."""
+        """Remove a file, or a folder with its content."""
         with self.folder(path.parent) as folder:
             found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISDIR(found.st_mode):
@@ -90,11 +90,11 @@ class Directory:
             os.close(opened)
 
     def walk(self, path: PurePosixPath, leave_out: frozenset[str]) -> Iterator[Found]:
-        """Find what is no folder, at any depth, in the order of its names.
+        """Yield everything that is not a folder, at any depth, sorted by name.
 
         Args:
-            path: Where to begin. A file is found itself.
-            leave_out: Names of folders that are not entered.
+            path: The folder to start from. If it is a file, that file is yielded.
+            leave_out: Names of folders to skip.
         """
         with ExitStack() as stack:
             try:

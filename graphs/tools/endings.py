@@ -20,11 +20,11 @@ _THIS_PROGRAM = uuid4().hex
 
 
 class Ending:
-    """The place for the exit code of one command of one step of a thread.
+    """Stores the exit code of one command in one step of a thread.
 
     Args:
-        folder: Where the exit codes of a thread are.
-        step: What tells the step from others, and is the same when it is run again.
+        folder: The folder for the exit codes of the thread.
+        step: The id of the step, which is the same when the step runs again.
         command: The command.
     """
 
@@ -35,7 +35,7 @@ class Ending:
 
     @property
     def command(self) -> str:
-        """The command, which now leaves its exit code: in a name, so that it is whole or absent."""
+        """The command, extended to store its exit code in the name of a file, which is atomic."""
         self._folder.mkdir(parents=True, exist_ok=True)
         place = shlex.quote(f"{self._folder / self._name}.{_THIS_PROGRAM}.")
         return f"trap {shlex.quote(f': > {place}$?')} EXIT; {self._command}"
@@ -43,7 +43,7 @@ class Ending:
     def take(self) -> int | None:
         """The exit code that an earlier program left, if there is one.
 
-        It is given once, for the same step may have the same command twice.
+        It is returned only once, because a step may contain the same command twice.
         """
         for found in self._folder.glob(f"{self._name}.*"):
             _, program, code = found.name.split(".")
@@ -54,8 +54,8 @@ class Ending:
 
 
 def ending_of(command: str) -> Ending | None:
-    """The ending of a command that a tool of a graph runs; `None` where none is kept."""
-    with suppress(RuntimeError):  # outside a graph there is no config
+    """The ending of a command that a tool runs; `None` if exit codes are not kept."""
+    with suppress(RuntimeError):  # there is no config outside a graph
         configurable = get_config().get("configurable", {})
         if folder := configurable.get(FOLDER):
             return Ending(Path(folder), str(configurable.get("checkpoint_ns")), command)

@@ -1,9 +1,9 @@
-"""A small process that ends this program's commands when the program ends, however it ends.
+"""A small process that kills this program's commands when the program ends, however it ends.
 
-A signal may end a program before it can clean up, and SIGKILL always does. So the guard, a process
-that outlives it by a moment, reads from a pipe which process groups there are, one line with all
-of them at each change. The kernel closes the pipe when the program has ended, and the guard then
-kills the groups of the last line.
+A signal may end a program before it can clean up; SIGKILL always does. So the guard is a process
+that lives a moment longer. The program writes its process groups to a pipe, all in one line, at
+each change. When the program ends, the kernel closes the pipe, and the guard kills the groups of
+the last line.
 """
 
 import atexit
@@ -19,7 +19,7 @@ _SECONDS_TO_END = 5.0
 
 
 class Guard:
-    """The guard of this program, which starts with the first group."""
+    """The guard of this program; it starts when the first group is added."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,24 +38,24 @@ class Guard:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # what ends the program's session must not end its guard
+                start_new_session=True,  # a signal to the program's session must not end the guard
             )
 
     def add(self, group: int) -> None:
-        """Have a process group end with the program."""
+        """Add a process group, to be killed when the program ends."""
         with self._lock:
             self._groups.add(group)
             self._tell()
 
     def remove(self, group: int) -> None:
-        """Leave alone a group that has ended: its number may be given to another."""
+        """Remove a group that has ended, because its number may be used again."""
         with self._lock:
             self._groups.discard(group)
             with suppress(OSError):
                 self._tell()
 
     def close(self) -> None:
-        """End all groups, as the end of the program does, and wait for it."""
+        """Kill all groups, as at the end of the program, and wait for them."""
         with self._lock:
             if self._process and self._process.stdin:
                 self._process.stdin.close()
@@ -64,7 +64,7 @@ class Guard:
             self._process = None
 
     def forget(self) -> None:
-        """Leave the guard and its groups to the parent: this process is a fork of the program."""
+        """Forget the guard and its groups in a fork: they belong to the parent process."""
         self._lock = threading.Lock()
         self._groups = set()
         if self._process and self._process.stdin:

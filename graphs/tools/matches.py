@@ -1,4 +1,4 @@
-"""The lines of a file that have a literal text in them."""
+"""Find the lines of files that contain a literal text."""
 
 import re
 from pathlib import PurePosixPath
@@ -9,7 +9,7 @@ from graphs.tools.directory import Found
 
 
 def matches_in(file: Found, pattern: str, context_lines: int, max_bytes: int) -> list[GrepMatch]:
-    """Find a text, with the lines around it; files that are too long or no text have none."""
+    """Find a text, with the lines around it; very long files and binary files are skipped."""
     if file.size is None or file.size > max_bytes:
         return []
     try:

@@ -1,4 +1,4 @@
-"""What a command has put out: its beginning and its end, within a limit."""
+"""The output of a command: its beginning and its end, within a limit."""
 
 import codecs
 import os
@@ -9,7 +9,7 @@ from typing import IO
 
 _STDERR = "[stderr] "
 _MAX_NEW = 2_000
-# In UTF-8; one of a single byte cannot break.
+# The bytes of a UTF-8 character of several bytes, which a cut may break.
 _CHARACTER_AT_END = re.compile(rb"[\xc0-\xff][\x80-\xbf]{0,3}\Z")
 _REST_OF_CHARACTER = re.compile(rb"\A[\x80-\xbf]{1,3}")
 
@@ -31,25 +31,25 @@ class Excerpt:
         return _excerpt(whole[:begin], whole[end:], len(whole) + self.missing)
 
     def fitting(self, limit: int, mark: str = "") -> "Excerpt":
-        """Keep as much as can be shown in `limit` characters, each line after a mark."""
+        """Keep as much as fits into `limit` characters, with a mark before each line."""
         size, fitting = limit, self.cut(limit)
-        while (length := len(fitting.text(mark))) > limit and size:  # the marks need room too
+        while (length := len(fitting.text(mark))) > limit and size:  # the marks need space too
             size = size * limit // length
             fitting = self.cut(size)
         return fitting
 
     def text(self, mark: str = "") -> str:
-        """Show it, each line after a mark, and a line in place of what is missing."""
+        """Return the text with a mark before each line; a line replaces the missing part."""
         first, last = (_lines(part, mark) for part in (self.first, self.last))
         note = f"[{self.missing:,} bytes are missing here]" if self.missing else ""
         return "\n".join(filter(None, [first, note, last]))
 
 
 class Output:
-    """One stream of a command; what does not fit is dropped as it comes.
+    """One stream of a command; bytes beyond the limit are dropped as they arrive.
 
     Args:
-        max_bytes: How much is kept, half of it from each end.
+        max_bytes: How many bytes are kept, half of them from each end.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -63,7 +63,7 @@ class Output:
         self._lock = threading.Lock()
 
     def read(self, stream: IO[bytes]) -> bool:
-        """Take what there is to read; false at the end of the stream."""
+        """Read what is available; return false at the end of the stream."""
         chunk = os.read(stream.fileno(), 1 << 16)
         with self._lock:
             self._size += len(chunk)
@@ -75,14 +75,14 @@ class Output:
         return bool(chunk)
 
     def take_new(self) -> str:
-        """What has come since this was called last; of much, the end."""
+        """The output since the last call; if there is much, only its end."""
         with self._lock:
             new, self._new = bytes(self._new), bytearray()
         return self._decoder.decode(new)
 
     @property
     def excerpt(self) -> Excerpt:
-        """What is kept so far."""
+        """The output kept so far."""
         with self._lock:
             first, last, size = bytes(self._first), bytes(self._last), self._size
         if len(first) + len(last) == size:
@@ -91,14 +91,14 @@ class Output:
 
 
 def both(out: Excerpt, err: Excerpt, limit: int) -> tuple[str, bool]:
-    """Show the two streams of a command, the lines of the second one marked.
+    """Show the two streams of a command, with the lines of the second one marked.
 
-    Neither takes more than half of the room, unless the other one needs less.
+    Each takes at most half of the limit, unless the other one needs less.
 
     Returns:
-        A text of at most `limit` characters, and whether anything is missing in it.
+        A text of at most `limit` characters, and whether a part is missing.
     """
-    room = limit - 1  # a line break is between them
+    room = limit - 1  # for the line break between them
     needed = len(err.fitting(room, _STDERR).text(_STDERR))
     out = out.fitting(max(room // 2, room - needed))
     err = err.fitting(room - len(out.text()), _STDERR)
@@ -107,7 +107,7 @@ def both(out: Excerpt, err: Excerpt, limit: int) -> tuple[str, bool]:
 
 
 def _excerpt(first: bytes, last: bytes, size: int) -> Excerpt:
-    """The ends of a stream of `size` bytes, without a character that the cut may have broken."""
+    """The two ends of a stream of `size` bytes, without characters that the cut may have broken."""
     first, last = _CHARACTER_AT_END.sub(b"", first), _REST_OF_CHARACTER.sub(b"", last)
     return Excerpt(first, last, size - len(first) - len(last))
 

@@ -1,4 +1,4 @@
-"""Changes of files that cannot succeed are answered before a person is asked about them."""
+"""Answer file changes that cannot succeed before a person is asked about them."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from graphs.tools.workspace import Workspace
 
 
 class RefuseImpossible(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Answers a write or an edit with the error that it would end with.
+    """Answers a write or an edit that would fail with its error.
 
-    List it after the middleware that asks the person, so that it comes first, and have that one
-    pass over the calls that are answered (`is_open`). A call that gets by is checked again when it
-    is carried out.
+    List it after the middleware that asks the person, because `after_model` hooks run in reverse
+    order. That middleware must skip the calls that have a result (`is_open`). A call that passes is
+    checked again when it is carried out.
 
     Args:
         workspace: Where the files are.
@@ -41,7 +41,7 @@ class RefuseImpossible(AgentMiddleware[AgentState[Any], Any, Any]):
         return {"messages": refused} if refused else None
 
     def _error(self, call: ToolCall) -> str | None:
-        """Why a call cannot succeed; arguments of another shape are left to the tool."""
+        """Why a call cannot succeed; malformed arguments are left to the tool."""
         match call:
             case {"name": "write_file", "args": {"file_path": str(path)}}:
                 return self._workspace.check_write(path)

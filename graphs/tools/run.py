@@ -1,4 +1,4 @@
-"""One run of a command, which ends with everything that it has started."""
+"""One run of a command; when it ends, every process that it started is killed."""
 
 import selectors
 import shutil
@@ -13,24 +13,24 @@ from deepagents.backends.protocol import ExecuteResponse
 from graphs.tools.guard import GUARD, end_group
 from graphs.tools.output import Output, both
 
-# A command begins when the guard knows of it, and never if the program ends before that.
+# The command starts once the guard knows its group, and never if the program ends before that.
 _WHEN_GUARDED = 'read -r _ && exec "$0" -c "$1" </dev/null'
 
 
 class ShellRun:
-    """One run of a command, in a process group of its own.
+    """One run of a command, in a new process group.
 
-    Whatever is left in the group is killed when the run is over, when it is ended, and when this
-    program ends, even by SIGKILL. A process that has left the group cannot be found and goes on:
-    one that was started by `setsid`, or a job of a shell with `set -m`.
+    All processes left in the group are killed when the run finishes, when it is ended, or when this
+    program ends, even by SIGKILL. A process that has left the group cannot be found and keeps
+    running: one started by `setsid`, or a job of a shell with `set -m`.
 
-    Used with `with`, it is ended after the block, whatever happens there.
+    In a `with` statement, the run is ended after the block in any case.
 
     Args:
-        command: For bash, or for `/bin/sh` where there is no bash.
+        command: A command for bash, or for `/bin/sh` if there is no bash.
         workdir: Where it runs.
         env: Its environment.
-        max_output_bytes: How much output is kept.
+        max_output_bytes: How many bytes of output are kept.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class ShellRun:
         self.end()
 
     def start(self) -> "ShellRun":
-        """Begin; does nothing when it was ended before it began. An error leaves no process.
+        """Start the command, unless the run was ended before. An error leaves no process.
 
         Raises:
-            OSError: It cannot be started, for example because the directory is gone.
-            ValueError: The command has a null byte.
+            OSError: The command cannot be started, for example because the directory is gone.
+            ValueError: The command contains a null byte.
         """
         GUARD.start()
         with self._lock:
@@ -78,7 +78,7 @@ class ShellRun:
                 GUARD.add(process.pid)
                 threading.Thread(target=self._follow, args=(process,), daemon=True).start()
             except BaseException:
-                with process:  # closes its pipes, and waits for it
+                with process:  # closes the pipes and waits for the process
                     end_group(process.pid)
                 GUARD.remove(process.pid)
                 raise
@@ -86,32 +86,32 @@ class ShellRun:
         return self
 
     def wait(self, timeout: float) -> bool:
-        """Wait for the end of the command and of its output, and say whether they came."""
+        """Wait for the end of the command and of its output; return whether they ended in time."""
         return self._finished.wait(timeout)
 
     @property
     def finished(self) -> bool:
-        """Whether the command has ended and nothing it started still holds its output."""
+        """Whether the command has ended and no process that it started holds its output open."""
         return self._finished.is_set()
 
     @property
     def ended(self) -> bool:
-        """Whether somebody has ended it."""
+        """Whether the run was ended by a call of `end`."""
         return self._ended.is_set()
 
     def end(self) -> None:
-        """End the command with everything it has started, without waiting for it to be gone."""
+        """Kill the command and every process that it started, without waiting."""
         with self._lock:
             self._ended.set()
             if self._process and not self.finished:
                 end_group(self._process.pid)
 
     def take_new(self) -> str:
-        """What it has put out since this was called last; of much, the end."""
+        """The output since the last call; if there is much, only its end."""
         return "".join(output.take_new() for output in self._outputs)
 
     def response(self, *, note: str = "", exit_code: int | None = None) -> ExecuteResponse:
-        """What the command has put out so far, with its exit code when it is over."""
+        """The output so far, with the exit code if the command has ended."""
         code = self._process.returncode if self._process else None
         out, err = (output.excerpt for output in self._outputs)
         text, truncated = both(out, err, self._max_output_bytes)
@@ -122,9 +122,9 @@ class ShellRun:
         )
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:
-        """Let it begin, read until nothing holds the output, and kill what is left of the group."""
+        """Start the command, read its output to the end, and kill the rest of the group."""
         if process.stdin:
-            with process.stdin, suppress(BrokenPipeError):  # it may have been ended already
+            with process.stdin, suppress(BrokenPipeError):  # the run may have been ended already
                 process.stdin.write(b"\n")
         with selectors.DefaultSelector() as selector:
             for stream, output in zip((process.stdout, process.stderr), self._outputs, strict=True):

@@ -1,4 +1,4 @@
-"""A shell as one tool, on top of the backend that deepagents maintains."""
+"""A shell as one tool, built on the backend of deepagents."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ PASSED_VARIABLES = frozenset(
         "VIRTUAL_ENV",
     ]
 )
-"""The variables that commands get, besides those of the locale (`LC_*`)."""
+"""The variables that commands always get, besides those of the locale (`LC_*`)."""
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 _OUTPUT_LOST = (
@@ -58,8 +58,8 @@ def shell_tool(
 ) -> StructuredTool:
     """Make the tool `shell`.
 
-    Commands run with the rights of this process and are not confined to the directory: give it to
-    an agent only where you would give it to its author.
+    Commands run with the rights of this process and are not confined to the directory. Give the
+    tool only to an agent that you trust with your shell.
 
     Args:
         workdir: Where commands run.
@@ -83,15 +83,16 @@ def shell_tool(
 
 
 class LocalShell(LocalShellBackend):
-    """The maintained local shell, with another way to run a command.
+    """The local shell of deepagents, with another way to run a command.
 
-    The maintained one ends only the shell itself on time-out, and nothing on cancellation or with
-    the program; here everything that a command has started is ended too (`ShellRun`). It also keeps
-    all output in memory and cuts off its end; here only the two ends are ever kept.
+    On time-out, the original kills only the shell itself. On cancellation or at the end of the
+    program it kills nothing. This class also kills every process that a command started
+    (`ShellRun`). The original keeps all output in memory and cuts off its end; this class keeps
+    only the two ends.
 
-    Commands get a few variables of this program's environment, so that they cannot print its API
-    keys or pass them on by mistake. It does not stop a command that looks for them: it may read the
-    files of the same user, and the environment of the same user's processes in `/proc`.
+    Commands get only a few variables of this program's environment, so that they cannot print its
+    API keys by mistake. This does not stop a command that looks for keys. It can read the user's
+    files, and the environment of the user's processes in `/proc`.
 
     Args:
         workdir: Where commands run.
@@ -116,7 +117,7 @@ class LocalShell(LocalShellBackend):
         self.max_output_bytes = max_output_bytes
 
     def run(self, command: str) -> ShellRun:
-        """Make the run of a command, not yet started."""
+        """Create the run of a command; it is not started."""
         return ShellRun(
             command,
             self.cwd,
@@ -152,7 +153,7 @@ class LocalShell(LocalShellBackend):
         try:
             run.start()
             stopped = _why_unfinished(run, seconds, _output_writer(command))
-        except (OSError, ValueError) as error:  # the directory is gone, a null byte in the command
+        except (OSError, ValueError) as error:  # no directory, or a null byte
             return ExecuteResponse(f"Error: the command cannot be started: {error}", NOT_STARTED)
         if not stopped:
             return run.response()
@@ -163,12 +164,12 @@ class LocalShell(LocalShellBackend):
 
 
 def shell_answer(response: ExecuteResponse) -> str:
-    """A command's output as a model reads it, its exit code on the last line."""
+    """A command's output for the model, with the exit code on the last line."""
     return f"{response.output}\nexit code {response.exit_code}"
 
 
 def command_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The part of this program's environment that commands get, and what is added to it."""
+    """The environment of commands: a part of this program's, and `env`."""
     passed = {
         name: value
         for name, value in os.environ.items()
@@ -178,7 +179,7 @@ def command_environment(added: Mapping[str, str] | None = None) -> dict[str, str
 
 
 def _output_writer(command: str) -> Callable[[str], None]:
-    """What writes the output of a running command to the custom stream of its graph."""
+    """A function that writes the output of a running command to the custom stream of its graph."""
     try:
         write = get_stream_writer()
     except (RuntimeError, KeyError):  # outside a graph
@@ -189,7 +190,7 @@ def _output_writer(command: str) -> Callable[[str], None]:
 def _why_unfinished(
     run: ShellRun, seconds: int, write: Callable[[str], None]
 ) -> tuple[str, int] | None:
-    """Wait for a run; what to say of it, and its exit code, when it does not finish by itself."""
+    """Wait for a run. If it does not finish by itself, return a notice and its exit code."""
     before, deadline = _interrupt(), time.monotonic() + seconds
     while not run.wait(_SECONDS_BETWEEN_LOOKS):
         if text := run.take_new():
@@ -202,10 +203,10 @@ def _why_unfinished(
 
 
 def _interrupt() -> KeyboardInterrupt | None:
-    """The Ctrl-C that the main thread is handling, if any.
+    """The KeyboardInterrupt that the main thread is handling, if any.
 
-    Python raises it in the main thread alone. In a synchronous run that thread then waits until the
-    tools in other threads have finished, and gives them no sign of it.
+    Python raises it only in the main thread. In a synchronous run that thread then waits until the
+    tools in other threads have finished, without informing them.
     """
     exceptions: dict[int, Any] = sys._current_exceptions()  # pyright: ignore[reportPrivateUsage]
     handled = exceptions.get(threading.main_thread().ident or 0)

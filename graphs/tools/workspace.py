@@ -1,4 +1,4 @@
-"""A directory that a coding agent works in: its files and its shell."""
+"""The directory in which a coding agent works: its files and its shell."""
 
 import tempfile
 import time
@@ -38,23 +38,23 @@ _ERRORS = (OSError, RuntimeError, ValueError)
 
 
 class Workspace(LocalShell):
-    """The maintained file operations and shell, with one name for each file.
+    """The file operations and shell of deepagents, with the same paths in both.
 
-    A path means the same everywhere: relative to the directory, as `/path` from the directory, or
-    absolute on the machine. What is found is named relative to the directory, which file tools and
-    commands both understand.
+    Every operation accepts the same paths: relative to the directory, `/path` from the directory,
+    or absolute on the machine. Results name files relative to the directory, so file tools and
+    commands can both use them.
 
-    File operations stay inside the directory, also when links are swapped while they run
-    (`Directory`); commands do not. A link is followed where it leads to a place inside. Only
-    regular files are read and written. A hard link is the file itself, wherever else it has a name.
+    File operations stay inside the directory, even if links change while they run (`Directory`);
+    commands do not. A link is followed only if it leads to a place inside. Only regular files are
+    read and written. A hard link counts as a file inside, wherever its other names are.
 
-    What goes wrong is an answer to the model, not an exception. Files are not searched in `.git`
-    and `node_modules`, unless the search begins inside; at most 1,000 are named.
+    Errors are results for the model, not exceptions. Searches skip `.git` and `node_modules`,
+    unless they begin inside, and return at most 1,000 files.
 
     Args:
         workdir: The directory.
         timeout: Seconds after which a command is ended.
-        env: Variables for commands, added to the few that they get.
+        env: Variables for commands, added to the few that they always get.
     """
 
     def __init__(
@@ -96,14 +96,14 @@ class Workspace(LocalShell):
         return EditResult(result.error, self._name(file_path), result.occurrences)
 
     def check_edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> str | None:
-        """The error that an edit would end with as the files are now; changes nothing."""
+        """The error that an edit would cause now, if any; changes nothing."""
         try:
             return self._edited(path, old, new, replace_all)[0].error
         except _ERRORS as error:
             return f"Error editing file '{path}': {_reason(error)}"
 
     def check_write(self, path: str) -> str | None:
-        """The error that a write would end with as the files are now; changes nothing."""
+        """The error that a write would cause now, if any; changes nothing."""
         try:
             place = self._place(path)
             with suppress(FileNotFoundError):
@@ -113,7 +113,7 @@ class Workspace(LocalShell):
         return None
 
     def delete(self, file_path: str) -> DeleteResult:
-        """Delete a file, or a directory with all that is in it."""
+        """Delete a file, or a directory with its content."""
         try:
             self._directory.remove(self._place(file_path))
         except _ERRORS as error:
@@ -166,7 +166,7 @@ class Workspace(LocalShell):
         max_count: int | None = None,
         context_lines: int = 0,
     ) -> GrepResult:
-        """Find lines by a literal text; links, long files and what is no text are left out."""
+        """Find lines by a literal text; links, very long files and binary files are skipped."""
         found, unread = list[GrepMatch](), list[str]()
         try:
             for file in self._files(path, glob, DEFAULT_GREP_TIMEOUT):
@@ -189,7 +189,7 @@ class Workspace(LocalShell):
         new: str,
         replace_all: bool,  # noqa: FBT001
     ) -> tuple[EditResult, bytes]:
-        """What the maintained edit makes of a copy of a file."""
+        """Apply deepagents' edit to a copy of a file."""
         with self._copied(path) as (copies, copy):
             windows = copy.is_file() and _has_windows_endings(copy.read_bytes())
             result = copies.edit(self._inside(path), old, new, replace_all)
@@ -197,14 +197,14 @@ class Workspace(LocalShell):
             return result, content.replace(b"\n", b"\r\n") if windows else content
 
     def _inside(self, path: str) -> str:
-        """A path as the maintained operations take it, `/` being the directory."""
+        """A path as deepagents' operations expect it, where `/` is the directory."""
         given = PurePosixPath(path)
         if given.is_relative_to(self.cwd.as_posix()):
             given = given.relative_to(self.cwd.as_posix())
         return str(PurePosixPath("/") / given)
 
     def _place(self, path: str) -> PurePosixPath:
-        """Where a path leads in the directory; raises one of `_ERRORS` if it leads out of it."""
+        """Resolve a path inside the directory; raises one of `_ERRORS` if it is outside."""
         resolved = self._resolve_path(self._inside(path))
         return PurePosixPath(resolved.relative_to(self.cwd).as_posix())
 
@@ -213,9 +213,9 @@ class Workspace(LocalShell):
 
     @contextmanager
     def _copied(self, path: str) -> Generator[tuple[FilesystemBackend, Path], None, None]:
-        """The maintained operations on a copy of a file, if there is one, and where it is.
+        """Copy a file, if it exists; yields deepagents' operations on the copy, and its path.
 
-        They name files by paths, which may lead elsewhere at the moment they are opened.
+        They open files by path, and another process could replace a path by a link before that.
         """
         place = self._place(path)
         with tempfile.TemporaryDirectory(prefix="workspace-") as folder:
@@ -227,7 +227,7 @@ class Workspace(LocalShell):
             yield FilesystemBackend(folder, virtual_mode=True), copy
 
     def _files(self, path: str | None, pattern: str | None, seconds: float) -> Iterator[Found]:
-        """Walk through the files whose paths match; raises `TimeoutError` when it takes long."""
+        """Yield the files whose paths match; raises `TimeoutError` if this takes too long."""
         base, deadline = self._place(path or "/"), time.monotonic() + seconds
         is_wanted = compile_grep_include_glob(pattern) if pattern else None
         for file in self._directory.walk(base, EXCLUDED):
@@ -238,7 +238,7 @@ class Workspace(LocalShell):
                 yield file
 
     def _is_file(self, found: Found) -> bool:
-        """Whether it is a regular file, or a link that leads to one inside."""
+        """Whether it is a regular file, or a link to one inside the directory."""
         with suppress(*_ERRORS):
             return found.size is not None or self._target(found.path).is_file()
         return False
@@ -269,7 +269,7 @@ class Workspace(LocalShell):
 
 
 def _has_windows_endings(content: bytes) -> bool:
-    """Whether all lines end so, or none; the maintained edit would make them all alike."""
+    """Whether all lines or none end in CRLF; deepagents' edit would make all endings the same."""
     windows, returns = content.count(b"\r\n"), content.count(b"\r")
     if returns and not windows == returns == content.count(b"\n"):
         raise ValueError(

@@ -12,7 +12,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def missing() -> str:
-    """What this machine lacks; empty where the tests can run."""
+    """What this machine lacks; empty if the tests can run."""
     if find_spec("playwright") is None:
         return "Python package playwright (dependency group `clients`)"
     if not any(map(shutil.which, BROWSERS)):
@@ -21,7 +21,7 @@ def missing() -> str:
 
 
 def main() -> int:
-    """Test, unless something is missing."""
+    """Run the tests, unless something is missing."""
     if reason := missing():
         print(f"skipped: {reason}\n{NEEDS}")
         return 0

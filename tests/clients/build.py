@@ -14,14 +14,14 @@ to use instead of GitHub, each in <owner>+<name>/repo."""
 
 CACHE = Path(__file__).parent.parent.parent / ".clients"
 
-# The pages load a font from Google while they are built. Replacing it makes the build the same
-# with and without that site; only the shapes of the letters differ.
+# The build of the pages loads a font from Google. Replacing it makes the build independent of that
+# site and changes only the shapes of the letters.
 _FONT = 'import { Inter } from "next/font/google";'
 _NO_FONT = 'const Inter = (_options: object) => ({ className: "" });'
 
 
 class Interface(NamedTuple):
-    """A user interface: its source, and how it installs what it requires."""
+    """A user interface: its source, and how to install its requirements."""
 
     name: str
     commit: str
@@ -29,7 +29,7 @@ class Interface(NamedTuple):
 
     @property
     def directory(self) -> Path:
-        """Where it is built; the commit is in the name, so that another one is built apart."""
+        """Where it is built; the name has the commit, so each commit has its own folder."""
         return CACHE / f"{self.name}-{self.commit[:12]}"
 
     @property
@@ -52,13 +52,13 @@ INTERFACES = (AGENT_CHAT_UI, DEEP_AGENTS_UI)
 
 
 def build(interface: Interface) -> None:
-    """Build an interface, unless that was done.
+    """Build an interface, unless it is already built.
 
     Args:
-        interface: What to build.
+        interface: The interface.
 
     Raises:
-        subprocess.CalledProcessError: The source or a package cannot be had, or the build failed.
+        subprocess.CalledProcessError: The source or a package is unavailable, or the build failed.
     """
     if interface.is_built:
         return
@@ -90,7 +90,7 @@ def _run(*command: str, cwd: Path) -> None:
 
 
 def build_all() -> str:
-    """Build both; returns why that could not be done, or nothing."""
+    """Build both; returns the reason if that fails."""
     if absent := [name for name in ("git", "node", "npx") if shutil.which(name) is None]:
         return f"{', '.join(absent)} not on the PATH"
     try:

@@ -1,4 +1,4 @@
-"""The server, the interfaces and the browser, each started once."""
+"""The server, the interfaces and the browser, which are started once each."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def browser() -> Iterator[Browser]:
     """Chromium without a window."""
     chromium = next(filter(None, map(shutil.which, BROWSERS)))
     with sync_playwright() as playwright:
-        # Without the sandbox, since containers have no rights for it.
+        # Without the sandbox, because containers have no rights for it.
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
         browser.close()
@@ -88,7 +88,7 @@ def browser() -> Iterator[Browser]:
 def chat(
     request: pytest.FixtureRequest, browser: Browser, origins: dict[str, str], server: Server
 ) -> Iterator[ChatPage]:
-    """A window with an interface in it, in a profile of its own."""
+    """A window that shows an interface, in a new browser profile."""
     name: str = request.param
     context = browser.new_context(viewport=SIZE)
     context.set_default_timeout(20_000)

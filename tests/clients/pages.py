@@ -1,4 +1,4 @@
-"""What a person does and sees in each interface, in its own words and elements."""
+"""What a person does and sees in each interface."""
 
 import json
 import os
@@ -20,9 +20,9 @@ PICTURES = Path(os.environ.get("PICTURES", CACHE / "pictures"))
 
 _HEIGHT = 640
 _ANIMATION = 700
-"""Milliseconds in which the longest animation of the interfaces ends; no test depends on it."""
+"""Milliseconds after which every animation of the interfaces has ended; no test depends on it."""
 
-# A click on a button may have moved a page sideways.
+# A click on a button may move a page sideways.
 _TO_THE_END = """() => document.querySelectorAll("*").forEach((element) => {
   element.scrollLeft = 0;
   if (/auto|scroll/.test(getComputedStyle(element).overflowY)) {
@@ -31,9 +31,9 @@ _TO_THE_END = """() => document.querySelectorAll("*").forEach((element) => {
 })"""
 
 Item = tuple[str, str]
-"""The text and the status of an item, as LangChain's clients have them."""
+"""The text and the status of an item, in the format of LangChain's clients."""
 
-# Runs before the scripts of a page: notes what `READ` finds whenever the page has changed.
+# Runs before the scripts of a page, and records what `READ` finds at each change of the page.
 _RECORD = """
 window.seen = [];
 const read = READ;
@@ -47,7 +47,7 @@ new MutationObserver(note).observe(
 
 
 def changes(lists: Iterable[Sequence[Item]]) -> list[list[Item]]:
-    """The lists in order, each sorted, without those that are the same as the one before."""
+    """The lists in order, each sorted, without repetitions."""
     return [list(items) for items, _ in groupby(sorted(items) for items in lists)]
 
 
@@ -58,17 +58,17 @@ class ChatPage(ABC):
     read: str
     """A JavaScript function: what the page shows of the list now, or null."""
     user_text: str
-    """Where the texts are that are shown as the user's."""
+    """Where the page shows the user's texts."""
     stop: str
-    """The button that is there while a run is going on."""
+    """The button that the page shows during a run."""
     hides_notes: bool
     """Whether messages of the loop that are stored in the history are hidden."""
     question_height: int
-    """How high a window is that shows a whole question."""
+    """The height of a window that shows a whole question."""
     bounds_steps: bool
     """Whether runs are sent with `recursion_limit: 100`."""
     asks_without_a_call: bool
-    """Whether a question is shown that belongs to no tool call of the agent's last answer."""
+    """Whether it shows a question that belongs to no tool call of the agent's last answer."""
 
     def __init__(self, page: Page, origin: str, server: Server) -> None:
         self.page = page
@@ -82,15 +82,15 @@ class ChatPage(ABC):
 
     @abstractmethod
     def parse(self, shown: Any) -> list[Item]:
-        """The items in what `read` has found."""
+        """The items in the result of `READ`."""
 
     @property
     @abstractmethod
     def question(self) -> Locator:
-        """What asks the person."""
+        """The element that asks the person."""
 
     def read_question(self) -> str:
-        """Open what the question says, and close it again."""
+        """Open the text of the question, and close it again."""
         said: str = self.question.inner_text()
         return said
 
@@ -99,7 +99,7 @@ class ChatPage(ABC):
         """Answer the question with yes."""
 
     def reply(self, text: str) -> None:
-        """Answer the question with a text of one's own, where it asks for one."""
+        """Answer the question with the person's own text."""
         self.question.get_by_role("textbox").first.fill(text)
         self.question.get_by_role("button", name="Submit", exact=True).click()
 
@@ -119,19 +119,19 @@ class ChatPage(ABC):
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Wait until the run that is begun here is over, or waits for a person."""
+        """Wait until the run that the block starts is over or waits for a person."""
         stop = self.page.get_by_role("button", name=self.stop, exact=True)
         yield
         expect(stop).to_be_visible()
         expect(stop).to_have_count(0, timeout=60_000)
 
     def reload(self) -> None:
-        """Load the page again, as a person does who comes back."""
+        """Reload the page, like a person who comes back."""
         self.page.reload()
         expect(self.page.locator(self.user_text).first).to_be_visible()
 
     def picture(self, name: str) -> None:
-        """Keep a picture of the end of the page."""
+        """Save a picture of the end of the page."""
         size = self.page.viewport_size
         assert size
         height = self.question_height if self.question.count() else _HEIGHT
@@ -144,7 +144,7 @@ class ChatPage(ABC):
 
     @property
     def bubbles(self) -> list[str]:
-        """The texts that are shown as the user's."""
+        """The texts that the page shows as the user's."""
         texts: list[str] = self.page.locator(self.user_text).all_inner_texts()
         return texts
 
@@ -170,7 +170,7 @@ class ChatPage(ABC):
 
     @property
     def values(self) -> Any:
-        """What the server has of it."""
+        """The state of the thread on the server."""
         return self.server.values_of(self.thread)
 
 
@@ -179,8 +179,8 @@ class AgentChat(ChatPage):
 
     name = AGENT_CHAT_UI.name
 
-    # A longer result is cut until someone asks for the rest; this asks for it and notes the newest
-    # that is shown whole. The page draws the lines of a result as one.
+    # The page cuts a longer result until a click opens it. This script opens it and records the
+    # newest whole result. The page draws the lines of a result as one line.
     read = """() => {
       const shown = [...document.querySelectorAll("h3")]
         .filter((title) => /^Tool Result: (write|edit|list)_todos$/.test(title.innerText.trim()))

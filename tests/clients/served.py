@@ -1,6 +1,6 @@
-"""What the interfaces are shown: each way in which a run stops, in `create_agent` and deepagents.
+"""Agents for the interfaces: every way in which a run stops, in `create_agent` and deepagents.
 
-No command is really run, so that a test can let a person approve one.
+No command really runs, so that a test can approve one.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 PACE = 0.4
-"""Seconds that the model takes to answer, so that a reader sees each list."""
+"""How many seconds the model takes to answer, so that a reader sees each list."""
 
 TALK = "I am still thinking about it."
 
@@ -76,7 +76,7 @@ def _deep_agent(model: PacedModel, policy: AutoContinue) -> Graph:
     return create_deep_agent(model, [shell], middleware=[todos], interrupt_on={"shell": True})
 
 
-UNSTORED = AutoContinue(store=False)  # for interfaces that show every message of the history
+UNSTORED = AutoContinue(store=False)  # for interfaces that show every message
 ASK = AutoContinue(ask=True, store=False)
 LIMITED = AutoContinue(max_idle=1, store=False)
 

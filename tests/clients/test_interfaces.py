@@ -1,4 +1,4 @@
-"""What a person sees in agent-chat-ui and deep-agents-ui, each driven in Chromium."""
+"""What a person sees in agent-chat-ui and deep-agents-ui, tested in Chromium."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ WITH_COMMAND = "- [ ] Measure: `wc README.md`\n- [ ] Decide"
 
 
 def graph_for(chat: ChatPage, agent: str) -> str:
-    """The agent that keeps its notes out of the history, where the page would show them."""
+    """The agent that does not store its continuations if the page would show them."""
     return agent if chat.hides_notes else f"{agent}_unstored"
 
 
@@ -42,7 +42,7 @@ def statuses(chat: ChatPage) -> list[str]:
 def test_the_list_is_right_during_a_run_after_it_and_after_a_reload(
     chat: ChatPage, agent: str
 ) -> None:
-    """Every list that the page shows is one that a tool told, and none of a step is left out."""
+    """The page shows exactly the lists that the tools reported, step by step."""
     chat.open(graph_for(chat, agent))
     chat.run(CHECKLIST)
     final = stored_items(chat.values)
@@ -64,7 +64,7 @@ def test_the_list_is_right_during_a_run_after_it_and_after_a_reload(
 
 @AGENTS
 def test_the_users_bubbles_hold_what_the_user_wrote(chat: ChatPage, agent: str) -> None:
-    """An agent that was sent back to work says nothing in the user's name, now or later."""
+    """A continuation never appears as the user's text, not even after a reload."""
     chat.open(graph_for(chat, agent))
     chat.run(CHECKLIST)
     assert chat.values["todo_loop"]["in_turn"] == 2
@@ -89,7 +89,7 @@ class TestCommand:
     """A command that waits for a person."""
 
     def test_it_is_approved_with_the_buttons_of_the_page(self, chat: ChatPage, agent: str) -> None:
-        """The list is right while it waits, also after a reload."""
+        """The list is right while the command waits, also after a reload."""
         chat.open(graph_for(chat, agent))
         chat.run(WITH_COMMAND)
         waiting = stored_items(chat.values)
@@ -105,7 +105,7 @@ class TestCommand:
         assert chat.bubbles == [WITH_COMMAND]
 
     def test_it_is_rejected_with_the_buttons_of_the_page(self, chat: ChatPage, agent: str) -> None:
-        """The agent gets the reason and abandons the step."""
+        """The agent reads the reason and abandons the step."""
         chat.open(graph_for(chat, agent))
         chat.run(WITH_COMMAND)
         with chat.running():
@@ -118,7 +118,7 @@ class TestCommand:
 
 @AGENTS
 class TestQuestion:
-    """The loop asks whether to continue; it has called no tool that the question belongs to."""
+    """The loop asks whether to continue; the question belongs to no tool call."""
 
     @pytest.fixture
     def asked(self, chat: ChatPage, agent: str) -> ChatPage:
@@ -131,7 +131,7 @@ class TestQuestion:
 
     @pytest.fixture
     def shown(self, asked: ChatPage) -> ChatPage:
-        """That page, if it has buttons for the question."""
+        """That page, if the interface has buttons for the question."""
         if not asked.asks_without_a_call:
             pytest.skip(f"{asked.name} shows only questions about calls of the last answer")
         expect(asked.question).to_be_visible()
@@ -149,7 +149,7 @@ class TestQuestion:
         assert shown.bubbles == [TWO_STEPS]
 
     def test_a_no_ends_the_run(self, shown: ChatPage) -> None:
-        """The reason that the page asks for is the user's message to the next run."""
+        """The page asks for a reason, which becomes the user's message to the next run."""
         with shown.running():
             shown.reject("That is enough.")
         assert shown.values["todo_loop"]["outcome"] == "declined"
@@ -157,14 +157,14 @@ class TestQuestion:
         assert shown.bubbles == [TWO_STEPS, "That is enough."]
 
     def test_a_message_continues(self, shown: ChatPage) -> None:
-        """What is written in the form of the question is the user's."""
+        """The text that a person writes into the question is the user's message."""
         with shown.running():
             shown.reply("Be quick.")
         assert statuses(shown) == ["completed", "completed"]
         assert shown.bubbles == [TWO_STEPS, "Be quick."]
 
     def test_a_message_in_the_chat_continues_too(self, asked: ChatPage) -> None:
-        """It begins a new run, in which the agent works on."""
+        """The message starts a new run, in which the agent continues."""
         if not asked.asks_without_a_call:
             expect(asked.question).to_have_count(0)
         asked.run("Go on.")
@@ -190,7 +190,7 @@ def test_a_reached_limit_is_seen(chat: ChatPage, agent: str) -> None:
 
 @AGENTS
 def test_a_list_too_long_for_one_run_ends_with_a_notice(chat: ChatPage, agent: str) -> None:
-    """The page sends the limit; its next message goes on with the list."""
+    """The page sends the limit; the next message continues with the list."""
     if not chat.bounds_steps:
         pytest.skip(f"{chat.name} sends no recursion limit")
     checklist = "\n".join(f"- [ ] Step {number}" for number in range(30))
@@ -207,7 +207,7 @@ def test_a_list_too_long_for_one_run_ends_with_a_notice(chat: ChatPage, agent: s
 
 @pytest.mark.parametrize("graph", ["coding_agent", "until_done"])
 def test_the_graphs_of_this_repository_show_their_lists(chat: ChatPage, graph: str) -> None:
-    """No continuation is needed for so few items, so there is nothing to hide."""
+    """So few items need no continuation, so there is nothing to hide."""
     chat.open(graph)
     chat.run(TWO_STEPS)
     chat.wait_for_list(stored_items(chat.values))

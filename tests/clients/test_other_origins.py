@@ -1,4 +1,4 @@
-"""What a page of another origin can do with the server, tried in Chromium: nothing."""
+"""A page of another origin cannot use the server; tested in Chromium."""
 
 import json
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from tests.server import Server
 
 pytestmark = pytest.mark.slow
 
-# Each tries to begin a run. A browser sends the second, the third and the fourth without asking
-# the server first, and does not tell the page how it was answered.
+# Each script tries to start a run. A browser sends the second, the third and the fourth without
+# asking the server first, and does not show the page the answer.
 ATTEMPTS = {
     "json": """([runs, body]) => fetch(`${runs}/wait`, {
         method: "POST", headers: {"Content-Type": "application/json"}, body
@@ -75,16 +75,16 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 class Attempt(NamedTuple):
-    """What came of an attempt to begin a run."""
+    """The result of an attempt to start a run."""
 
     learnt: str
-    """What the page learns."""
+    """What the page sees."""
     runs: int
-    """How many runs the server has begun."""
+    """How many runs the server has started."""
 
 
 def attempt(page: Page, how: str, server: Server) -> Attempt:
-    """Let a page try to begin a run in a new thread."""
+    """Let a page try to start a run in a new thread."""
     thread = server.new_thread()
     messages = [{"role": "user", "content": "- [ ] Think"}]
     body = json.dumps({"assistant_id": "until_done", "input": {"messages": messages}})
@@ -106,6 +106,6 @@ def test_it_starts_no_run(how: str, page: Page, elsewhere: str, server: Server) 
 def test_a_page_of_an_allowed_origin_can(
     how: str, page: Page, origins: dict[str, str], server: Server
 ) -> None:
-    """So nothing but the origin stopped the others. A socket begins no run by being opened."""
+    """So only the origin stopped the other pages. Opening a socket alone starts no run."""
     page.goto(origins[AGENT_CHAT_UI.name])
     assert attempt(page, how, server) == (ALLOWED[how], int(how != "web socket"))

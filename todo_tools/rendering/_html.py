@@ -76,7 +76,7 @@ def escaped(text: str) -> str:
 
 def _line_html(line: Line) -> str:
     status = f" todo-{line.status}" if line.status else ""
-    # Columns and indents keep their width where the spaces of a page collapse.
+    # Keep the width of columns and indents on pages that collapse spaces.
     lead = "".join(map(_span_html, line.lead)).replace("  ", "\u00a0\u00a0")
     before = f'<span class="todo-lead">{lead}</span>' if lead else ""
     body = "".join(map(_span_html, line.body))

@@ -213,7 +213,7 @@ def _text(spans: Sequence[Span], console: "Console") -> "Text":
     from rich.text import Text  # noqa: PLC0415
 
     # Use a `Text`: in markup and plain strings, rich would interpret tags, emoji codes and links.
-    text = Text()  # without an overflow of its own, so that the option of the console counts
+    text = Text()  # overflow is not set, so that the console's option applies
     for span in spans:
         style = Style(strike=span.strike or None, bold=span.bold or None)
         if span.token:
