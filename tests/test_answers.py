@@ -232,6 +232,11 @@ class TestEdit:
                 "indices [5, -1] out of range (0 to 2)",
             ),
             (
+                {"action": "start", "indices": [3]},
+                "Error: indices [3] out of range (0 to 2)",
+                "indices [3] out of range (0 to 2)",
+            ),
+            (
                 {"action": "start", "indices": [0] * 51},
                 "Error: 51 indices given, at most 50 are allowed in one call; use several calls",
                 "too many indices",
