@@ -110,7 +110,7 @@ def build_coding_agent(
         checkpointer: Where threads are kept.
         env: Variables to pass to commands, besides those that are always passed.
         todos_format: `"langchain"` if people use LangChain's clients to see the list.
-        check: Says why an item is not done, before it is completed.
+        check: Returns the reason why an item is not done, before it is completed.
 
     Returns:
         The compiled graph, with the nodes `model`, `tools` and those of the middleware.

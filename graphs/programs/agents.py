@@ -41,7 +41,7 @@ def open_agent(
         checkpointer: Where its threads are kept.
         env: Variables to pass to its commands, besides those that are always passed.
         ask_plan: Whether a person approves each plan first; for the coding agent only.
-        checked: Whether a step is completed only if its command has succeeded; not of the notes
+        checked: Whether a step can only be completed if its command succeeded; not for the notes
             agent.
 
     Yields:

@@ -1,6 +1,6 @@
-"""The pictures of the README and the documentation: programs in a terminal, recorded.
+"""Record the pictures of the README and the documentation: programs in a terminal.
 
-`make picture` records them again.
+Run by `make picture`.
 """
 
 import sys
@@ -13,7 +13,7 @@ from graphs.programs.recording import Frame, record
 _HERE = Path(__file__).parent.parent
 DEMO, BRANCHES = _HERE / "demo.svg", _HERE / "branches.svg"
 
-# In the chat a person needs a moment before each line.
+# In the chat, a person needs a moment before each line.
 _TYPED = (
     (4.0, "- [ ] Write the invitation\r"),
     (2.5, "- [ ] Invite Ann\r"),

@@ -37,7 +37,7 @@ class Frame:
 
 
 class _Screen(pyte.Screen):
-    """A terminal that knows faint text, which pyte leaves out, and answers the program."""
+    """A terminal that supports faint text, which pyte ignores, and answers the program."""
 
     def __init__(self, columns: int, rows: int, write: Callable[[str], object]) -> None:
         super().__init__(columns, rows)
@@ -59,7 +59,7 @@ def record(
         command: The program and its arguments.
         columns: Width of the terminal.
         rows: Height of the terminal.
-        typed: What a person types, each text with the seconds to wait before it.
+        typed: The texts that a person types, each with the seconds to wait before it.
 
     Returns:
         One frame for each tenth of a second in which the screen changed.

@@ -59,7 +59,7 @@ class Session:
     ask_plan: bool
     """Whether a person approves each plan before any work."""
     checked: bool
-    """Whether a step is completed only if its command has succeeded."""
+    """Whether a step can only be completed if its command succeeded."""
     endings: Path
     """The folder for the exit codes of its commands, until their results are stored."""
     resume_command: str
