@@ -138,6 +138,7 @@ class TestTheirEnd:
         """This holds for every way in which the program ends."""
         program = (
             "import signal; from pathlib import Path\n"
+            "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # `nohup make test` ignores it
             "from graphs.tools.background import BackgroundTasks\n"
             "from graphs.tools.shell import LocalShell\n"
             "tasks = BackgroundTasks(LocalShell(Path('.')))\n"
@@ -150,10 +151,13 @@ class TestTheirEnd:
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stderr=subprocess.DEVNULL,
         ) as process:
-            assert lifeline.begins()
-            process.send_signal(signal.Signals[name])
-            assert process.wait(20) != 0
-            assert lifeline.ends()
+            try:
+                assert lifeline.begins()
+                process.send_signal(signal.Signals[name])
+                assert process.wait(20) != 0
+                assert lifeline.ends()
+            finally:
+                process.kill()
 
 
 def test_every_parameter_of_every_tool_is_described(tasks: BackgroundTasks, tmp_path: Path) -> None:
