@@ -204,7 +204,8 @@ def detached(folder: Path) -> Iterator[str]:
 
 
 PROGRAM = """
-import asyncio, sys
+import asyncio, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
 from pathlib import Path
 from graphs.coding_agent import build_coding_agent
 from todo_tools.rendering import Followed, advance

@@ -98,7 +98,7 @@ class TestChecklistModel:
 
     @pytest.mark.parametrize("prompt", ["Hello.", []])
     def test_without_a_checklist_it_says_what_it_understands(self, prompt: Any) -> None:
-        assert "I only understand checklists" in checklist_model().invoke(prompt).text
+        assert "found no open checklist steps" in checklist_model().invoke(prompt).text
 
     def test_it_stops_where_its_plan_is_refused(self) -> None:
         """It would only make the same plan again."""
