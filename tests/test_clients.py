@@ -19,7 +19,15 @@ from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
 from tests.strategies import operations, todo_lists
 from tests.support import BEGIN, edit, items, plan, results_in, tool_graph
-from todo_tools import AutoContinue, TodoItem, TodoState, create_todo_tools, todos_from_messages
+from todo_tools import (
+    AutoContinue,
+    TodoItem,
+    TodoState,
+    create_todo_tools,
+    format_status,
+    format_todos,
+    todos_from_messages,
+)
 from todo_tools._formats import in_format, read_todo
 from todo_tools._operations import Operation, apply
 from todo_tools.clients import ClientTodo, TodosFormat, from_client_todos, to_client_todos
@@ -64,6 +72,12 @@ class TestConversion:
     def test_items_in_this_librarys_format_are_read_as_well(self) -> None:
         """One list may mix the two formats."""
         assert from_client_todos([*THEIRS[:1], *OURS[1:]]) == OURS
+
+    def test_a_list_in_either_format_is_shown_and_converted(self) -> None:
+        """An abandoned item stays abandoned."""
+        assert format_todos(THEIRS) == format_todos(OURS)
+        assert format_status(THEIRS) == format_status(OURS) == "📋 2/4"
+        assert to_client_todos(THEIRS) == THEIRS
 
     def test_a_client_may_open_an_abandoned_item_again(self) -> None:
         """Only its new status counts."""
