@@ -100,6 +100,11 @@ def test_a_format_that_does_not_exist_is_refused(wrong: Any, error: type[Excepti
         TodoMiddleware(todos_format=wrong)
 
 
+def test_the_switch_for_clients_is_true_or_false() -> None:
+    with pytest.raises(TypeError, match="client_todos must be True or False, got 'no'"):
+        TodoMiddleware(client_todos="no")  # type: ignore[arg-type]  # the mistake under test
+
+
 @pytest.mark.parametrize("item", [*OURS, *THEIRS])
 def test_an_item_of_either_format_is_read(item: Any) -> None:
     assert read_todo(item) in OURS

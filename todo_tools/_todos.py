@@ -164,6 +164,16 @@ def require_whole_number(
         raise ValueError(f"{name} must be {allowed}, got {value}")
 
 
+def require_flag(name: str, value: object) -> None:
+    """Raise an error if a setting is neither `True` nor `False`.
+
+    Raises:
+        TypeError: `value` is not a `bool`; a text such as `"no"` would count as true.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TodoLimits:
     """Limits for lists that a model writes. They do not apply to lists from the application.
