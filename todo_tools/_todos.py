@@ -6,7 +6,7 @@ This module does not import LangChain. To add a status, add its name to `TodoSta
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NotRequired, TypeGuard, cast, get_args
+from typing import Any, Literal, NotRequired, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import ConfigDict, Field, with_config
 
@@ -146,6 +146,10 @@ class TodoDetails(TypedDict):
 # Limits for lists from the application; larger input is a mistake or an attack.
 MAX_ITEMS = 10_000
 MAX_CHARACTERS = 100_000
+# No list is that long: a larger index is a mistake, and its digits would fill the error message.
+MAX_INDEX = 10**9
+
+_Item = TypeVar("_Item")
 
 
 def require_whole_number(
@@ -254,9 +258,18 @@ def validate_todos(value: object) -> list[TodoItem]:
     """
     if not is_list(value):
         raise ValueError(f"todos must be a list of todo items, got {type(value).__name__}")
-    if len(value) > MAX_ITEMS:
-        raise ValueError(f"todos has {len(value)} items, at most {MAX_ITEMS} are allowed")
-    return [_validate_item(index, item) for index, item in enumerate(value)]
+    return [_validate_item(index, item) for index, item in enumerate(require_few(value))]
+
+
+def require_few(todos: list[_Item]) -> list[_Item]:
+    """Return a list unchanged if it is not too long.
+
+    Raises:
+        ValueError: The list has more than 10,000 items.
+    """
+    if len(todos) > MAX_ITEMS:
+        raise ValueError(f"todos has {len(todos)} items, at most {MAX_ITEMS} are allowed")
+    return todos
 
 
 def _validate_item(index: int, item: object) -> TodoItem:
