@@ -5,6 +5,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest
+# Two processes for each core: tests that start servers and programs mostly wait for them.
+WORKERS := $(shell expr 2 \* `getconf _NPROCESSORS_ONLN`)
 
 .PHONY: demo test test-fast test-lowest coverage lint format bench campaign mutants clients picture notebooks docs release-check clean
 
@@ -12,7 +14,7 @@ demo: .venv/.ready-demo
 	$(BIN)/python -m todo_tools.demo
 
 test: .venv/.ready
-	$(BIN)/pytest -n logical
+	$(BIN)/pytest -n $(WORKERS)
 
 test-fast: .venv/.ready
 	$(BIN)/pytest -n logical -m "not slow" --hypothesis-profile fast

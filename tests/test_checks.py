@@ -2,18 +2,23 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from operator import add
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
+from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.types import Send, interrupt
+from typing_extensions import TypedDict
 
 from tests.support import Graph, items, results_in
 from todo_tools import (
@@ -24,6 +29,7 @@ from todo_tools import (
     add_auto_continue,
     create_todo_tools,
     format_todos,
+    todos_from_messages,
 )
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -259,6 +265,143 @@ class TestMistakes:
 
         with pytest.raises(OSError, match="no such program"):
             run(node_graph(check), items("a"), edit("complete", 0))
+
+
+class TestVerdictsOfOtherRuns:
+    def test_two_branches_with_one_message_are_checked_by_themselves(self) -> None:
+        """The check also reads the state, which may differ."""
+
+        class Approved(TodoState):
+            approved: bool
+
+        def check(item: TodoItem, state: Any) -> str | None:
+            time.sleep(0.002)  # both branches are at work
+            return None if state["approved"] else "not approved"
+
+        class Both(TypedDict):
+            statuses: Annotated[list[Any], add]
+
+        builder = StateGraph(Approved)
+        builder.add_node("tools", ToolNode(create_todo_tools(check=check)))
+        builder.add_edge(START, "tools")
+        inner = builder.compile()
+        message = turn("", *(edit("complete", index) for index in range(6)))
+
+        def branch(given: Any) -> dict[str, Any]:
+            final = inner.invoke(
+                {"messages": [message], "todos": items(*"abcdef"), "approved": given["approved"]}
+            )
+            return {"statuses": [(given["approved"], {t["status"] for t in final["todos"]})]}
+
+        outer: StateGraph[Any, Any, Any, Any] = StateGraph(Both)
+        outer.add_node("branch", RunnableLambda(branch))
+        sends = [Send("branch", {"approved": each}) for each in (True, False)]
+        outer.add_conditional_edges(START, lambda _: sends, ["branch"])
+        graph = outer.compile()
+        for _ in range(10):
+            statuses = dict(graph.invoke({"statuses": []})["statuses"])
+            assert statuses == {True: {"completed"}, False: {"not_started"}}
+
+    def test_a_verdict_that_only_a_sibling_asked_for_is_not_kept(self) -> None:
+        """A wrapper refused the call itself in the first run."""
+        refused = [True]
+
+        def wrapper(request: Any, execute: Any) -> Any:
+            if request.tool_call["name"] == "edit_todos" and refused.pop():
+                return ToolMessage("Not now.", tool_call_id=request.tool_call["id"])
+            return execute(request)
+
+        done = [None, "tests fail"]
+        graph = node_graph(lambda item, state: done.pop(0), wrap_tool_call=wrapper)
+        refused.insert(0, False)
+        state: Any = {"messages": [turn("", edit("complete", 0), call("list_todos"))]}
+        graph.invoke({**state, "todos": items("a")})
+        final = graph.invoke({**state, "todos": items("a")})
+        assert final["todos"] == items("a")
+
+
+class TestChecksThatFail:
+    def test_what_a_check_raises_changes_nothing_for_later_calls(self) -> None:
+        """It is raised by its own call, and the check does not run again for the others."""
+        asked: list[str] = []
+
+        def check(item: TodoItem, state: Any) -> str | None:
+            asked.append(item["text"])
+            raise OSError("no network")
+
+        graph = node_graph(check, handle_tool_errors=True)
+        calls = [edit("complete", 0), edit("start", 1), *(call("list_todos") for _ in range(9))]
+        final = run(graph, items("a", "b"), *calls)
+        statuses = [message.status for message in results_in(final)]
+        assert statuses == ["error"] + ["success"] * 10
+        assert asked == ["a"]
+        assert final["todos"] == todos_from_messages(final["messages"])
+
+    @pytest.mark.parametrize("name", ["node", "agent"])
+    def test_a_check_must_not_interrupt(self, name: str) -> None:
+        """The answer could complete an item that nobody was asked about."""
+
+        def check(item: TodoItem, state: Any) -> str | None:
+            return None if interrupt(f"Is {item['text']} done?") == "yes" else "no"
+
+        calls = (edit("complete", 0), edit("complete", 1))
+        graph = agent(check, *calls) if name == "agent" else node_graph(check)
+        messages = [HumanMessage("Go.")] if name == "agent" else [turn("", *calls)]
+        with pytest.raises(TypeError, match="check must not call interrupt"):
+            graph.invoke({"messages": messages, "todos": items("a", "b")})
+
+    def test_a_check_cannot_change_the_list(self) -> None:
+        final = run(
+            node_graph(lambda item, state: item.update(text="changed")),
+            items("a"),
+            edit("complete", 0),
+        )
+        assert final["todos"] == items("a", status="completed")
+
+    def test_a_reason_must_say_something(self) -> None:
+        with pytest.raises(TypeError, match="None or the reason"):
+            run(node_graph(lambda item, state: " "), items("a"), edit("complete", 0))
+
+
+def test_calls_that_a_person_edited_are_checked_once() -> None:
+    """LangChain keeps the edited calls beside the message."""
+    check = Counting(lambda item, state: "not yet")
+    calls = [edit("start", 0), *(call("list_todos") for _ in range(5))]
+    edited = {**calls[0], "args": {"action": "complete", "indices": [0]}}
+
+    class State(TodoState):
+        hitl_edited_tool_calls: dict[str, Any]
+
+    builder = StateGraph(State)
+    builder.add_node("tools", ToolNode(create_todo_tools(check=check)))
+    builder.add_edge(START, "tools")
+    request: Any = {
+        "messages": [turn("", *calls)],
+        "todos": items("a"),
+        "hitl_edited_tool_calls": {calls[0]["id"]: edited},
+    }
+    final = builder.compile().invoke(request)
+    assert final["todos"] == items("a", status="in_progress")
+    assert check.asked == ["a"]
+
+
+async def test_each_of_many_runs_at_once_is_checked_once() -> None:
+    asked: list[str] = []
+
+    async def check(item: TodoItem, state: Any) -> str | None:
+        asked.append(item["text"])
+        await asyncio.sleep(0.05)
+        return None
+
+    graph = node_graph(check)
+
+    async def one(number: int) -> Any:
+        calls = turn("", edit("complete", 0), call("list_todos"))
+        return await graph.ainvoke({"messages": [calls], "todos": items(str(number))})
+
+    finals = await asyncio.gather(*map(one, range(70)))
+    assert sorted(asked, key=int) == [str(number) for number in range(70)]
+    assert all(final["todos"][0]["status"] == "completed" for final in finals)
 
 
 def test_the_loop_ends_for_a_check_that_never_passes() -> None:

@@ -212,6 +212,20 @@ def test_in_a_long_list_of_equal_texts_each_item_keeps_its_costs() -> None:
     assert tokens_of(ledger(messages))[:3] == [7, 100, 0]
 
 
+@pytest.mark.parametrize("made_at", [float("inf"), float("nan"), 10**400, True, [], "soon"])
+def test_a_time_that_is_none_is_no_time(made_at: object) -> None:
+    costs = ledger([answer(made_at=1), answer(made_at=made_at)])
+    assert costs.total.seconds == 0
+
+
+def test_usage_may_have_more_than_numbers_of_tokens() -> None:
+    """Some providers add, for example, a service tier or a price."""
+    message = answer()
+    given: Any = {**usage(7), "service_tier": "flex", "cost": 0.5}
+    message.usage_metadata = given
+    assert ledger([message, message]).total.usage["input_tokens"] == 14
+
+
 def test_an_empty_history_costs_nothing() -> None:
     assert ledger([]) == Ledger((), Cost(), Cost())
 

@@ -24,9 +24,10 @@ from tests.conversations import (
 )
 from tests.support import BEGIN, Graph, items, loop_of
 from todo_tools import AutoContinue, model_view
-from todo_tools._shown_history import with_notice, without_notice
+from todo_tools._shown_history import with_continuation, with_notice, without_notice
 from todo_tools.events import LoopEvent
 from todo_tools.middleware import TodoMiddleware
+from todo_tools.state import LoopState
 from todo_tools.testing import ScriptedChatModel
 from todo_tools.transcript import is_injected
 
@@ -199,3 +200,8 @@ def test_an_agent_without_a_view_keeps_its_continuations_in_the_history() -> Non
     """It could not read them anywhere else."""
     with pytest.raises(ValueError, match=r"store=False\) needs a view"):
         TodoMiddleware(policy=AutoContinue(store=False), view=None)
+
+
+def test_without_a_message_there_is_no_place_for_a_continuation() -> None:
+    loop: LoopState = {"in_turn": 1}
+    assert with_continuation(loop, {"messages": []}, "Go on.", "") == loop

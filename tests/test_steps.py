@@ -185,3 +185,11 @@ def test_a_state_of_the_library_may_be_an_output_schema() -> None:
     builder.add_edge(START, "agent")
     graph = add_auto_continue(builder, policy=AutoContinue()).compile()
     assert graph.invoke(BEGIN)["todo_loop"]["outcome"] == "no_todos"
+
+
+def test_the_steps_of_an_earlier_run_do_not_count(config: RunnableConfig) -> None:
+    """A run with a higher limit is no reason to end the next one early."""
+    graph = agent(ScriptedChatModel(script=lambda _: "I stop."))
+    graph.invoke(BEGIN, limited(config, 100))
+    graph.invoke({"messages": [("user", "Go.")], "todos": items("a")}, limited(config, 25))
+    assert loop_of(graph, config)["outcome"] == "stalled"

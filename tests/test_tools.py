@@ -1,5 +1,6 @@
 """The three tools in graphs: order of calls, artifacts, events, and misuse."""
 
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
@@ -191,7 +192,8 @@ def test_each_call_of_a_turn_is_executed_once_for_all_its_siblings(
     calls = [call("write_todos", mode="append", todos=[str(n)]) for n in range(50)]
     state = {"messages": [turn("", *calls)], "todos": items("first")}
     for at, made in enumerate(calls):
-        turn_of_call = _replay.turn_of(state, made["id"], TodoLimits())
+        runtime: Any = SimpleNamespace(state=state, tool_call_id=made["id"], execution_info=None)
+        turn_of_call = _replay.turn_of(runtime, TodoLimits())
         assert len(run_steps(turn_of_call.todos_at(made["id"]), None, state)) == at + 1
     assert len(executed) == len(calls) - 1  # no result needs the list after the last call
 

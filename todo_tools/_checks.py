@@ -6,19 +6,23 @@ from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import run_in_executor
 from langchain_core.tools import StructuredTool
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from pydantic import Field, SkipValidation
 
 from todo_tools._formatting import one_line
 from todo_tools._operations import Operation
-from todo_tools._todos import TodoItem, TodoLimits
+from todo_tools._todos import TodoItem, TodoLimits, is_blank
 from todo_tools.arguments import CallError
 
 T = TypeVar("T")
 
 Check = Callable[[TodoItem, Any], str | Awaitable[str | None] | None]
 """Takes an item and the graph state; returns `None`, or the reason why the item is not done."""
+Verdict = str | Exception | None
+"""What a check said: `None`, the reason, or what it raised."""
 Steps = Generator[TodoItem, str | None, T]
-"""A generator that yields an item to check, receives the reason, and returns a result."""
+"""A generator that yields a copy of an item to check, receives the reason, and returns a result.
+It is thrown what the check raised."""
 
 _REASON_CHARACTERS = 180
 
@@ -63,34 +67,60 @@ def require_check(check: object) -> None:
 
 
 def run_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
-    """Run the generator: check each item that it yields and send the reason back."""
-    reason: str | None = None
+    """Run the generator: check each item that it yields and send the reason or error back."""
+    verdict: Verdict = None
     while True:
         try:
-            item = steps.send(reason)
+            item = _advance(steps, verdict)
         except StopIteration as done:
             return cast("T", done.value)
-        verdict = check(item, state) if check else None
-        if inspect.iscoroutine(verdict):
-            verdict.close()  # or Python would warn that nobody awaited it
-        if inspect.isawaitable(verdict):
-            raise TypeError("check is async, and this graph was run with invoke; use ainvoke")
-        reason = _reason(verdict)
+        try:
+            answer = check(item, state) if check else None
+            if inspect.iscoroutine(answer):
+                answer.close()  # or Python would warn that nobody awaited it
+            if inspect.isawaitable(answer):
+                raise TypeError("check is async, and this graph was run with invoke; use ainvoke")
+            verdict = _reason(answer)
+        except Exception as error:
+            verdict = _failure(error)
 
 
 async def arun_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
     """Do the same as `run_steps`; a sync check runs in a thread."""
-    reason: str | None = None
+    verdict: Verdict = None
     while True:
         try:
-            item = steps.send(reason)
+            item = _advance(steps, verdict)
         except StopIteration as done:
             return cast("T", done.value)
-        verdict = await run_in_executor(None, check, item, state) if check else None
-        reason = _reason(await verdict if inspect.isawaitable(verdict) else verdict)
+        try:
+            answer = await run_in_executor(None, check, item, state) if check else None
+            verdict = _reason(await answer if inspect.isawaitable(answer) else answer)
+        except Exception as error:
+            verdict = _failure(error)
 
 
-def _reason(verdict: object) -> str | None:
-    if verdict is None or isinstance(verdict, str):
-        return verdict
-    raise TypeError(f"check must return None or the reason as a string, got {verdict!r}")
+def _advance(steps: Steps[Any], verdict: Verdict) -> TodoItem:
+    return steps.throw(verdict) if isinstance(verdict, Exception) else steps.send(verdict)
+
+
+def _reason(answer: object) -> str | None:
+    if answer is None or (isinstance(answer, str) and not is_blank(answer)):
+        return answer
+    raise TypeError(f"check must return None or the reason as a string, got {answer!r}")
+
+
+def _failure(error: Exception) -> Exception:
+    """Return what a check raised, for the call that it checks.
+
+    Calls of one AI message run each other's checks. An interrupt would ask in the wrong call, and
+    its answer could complete another item.
+    """
+    if isinstance(error, GraphInterrupt):
+        return TypeError(
+            "check must not call interrupt(); to ask a person, use LangChain's "
+            "HumanInTheLoopMiddleware on edit_todos"
+        )
+    if isinstance(error, GraphBubbleUp):
+        raise error
+    return error

@@ -2,16 +2,17 @@
 
 import asyncio
 import threading
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from operator import is_
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages.tool import ToolCall
+from langgraph.prebuilt import ToolRuntime
 
 from todo_tools._answers import Answer, answer_call, refuse_call
-from todo_tools._checks import Check, Steps, not_done, to_check
+from todo_tools._checks import Check, Steps, Verdict, not_done, to_check
 from todo_tools._records import TOOLS
 from todo_tools._todos import DEFAULT_LIMITS, TodoItem, TodoLimits
 from todo_tools.arguments import CallError
@@ -23,15 +24,27 @@ class Turn:
     """The calls of one AI message that have no result yet; each is executed once.
 
     Every call receives the state from before the message. So each call first computes the list that
-    the earlier calls produce; the channel applies their operations in the same order. Hold one of
-    the locks while the steps run.
+    the earlier calls produce; the channel applies their operations in the same order. Hold a lock
+    while the steps run: `lock` in sync code, `async_lock` in async code, never both in one turn.
+
+    Args:
+        calls: The calls.
+        todos: The list before all of them.
+        limits: The limits of the tools.
+        check: The check of the tools.
+        attempt: Identifies the run of the node. Another run of the same calls is another turn.
     """
 
     def __init__(
-        self, calls: list[ToolCall], todos: list[TodoItem], limits: TodoLimits, check: Check | None
+        self,
+        calls: list[ToolCall],
+        todos: list[TodoItem],
+        limits: TodoLimits,
+        check: Check | None,
+        attempt: object,
     ) -> None:
-        self.calls = calls
-        self._settings = (todos, limits, check)
+        self._calls = calls
+        self._settings = (todos, limits, check, attempt)
         self.lock = threading.Lock()
         self.async_lock = asyncio.Lock()
         self._limits = limits
@@ -39,7 +52,7 @@ class Turn:
         # The list before each call, up to the first call that was not executed yet.
         self._lists = [todos]
         # The results of the check, by the position of the call and the index of the item.
-        self._reasons: dict[tuple[int, int], str | None] = {}
+        self._verdicts: dict[tuple[int, int], Verdict] = {}
         self._answered: set[str | None] = set()
         self._same_id: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
         for call in calls:
@@ -50,28 +63,55 @@ class Turn:
         at = self._place(call_id)
         while len(self._lists) <= at:
             before = len(self._lists) - 1
-            call = self.calls[before]
-            if call["name"] in TOOLS:
-                answer = yield from self._executed(before, call["id"], call["name"], call["args"])
-                self._lists.append(answer.todos)
-            else:
-                self._lists.append(self._lists[-1])
+            self._lists.append((yield from self._after(before, self._calls[before])))
+        return self._lists[at]
+
+    def _after(self, at: int, call: ToolCall) -> Steps[list[TodoItem]]:
+        """Compute the list after a call that another call asks about."""
+        if call["name"] in TOOLS:
+            # What its check raises is raised by the call itself, which then changes nothing.
+            with suppress(_CheckRaisedError):
+                answer = yield from self._executed(at, call["id"], call["name"], call["args"])
+                return answer.todos
         return self._lists[at]
 
     def answer(self, call_id: str | None, name: str, args: Mapping[str, Any]) -> Steps[Answer]:
         """Compute the answer of a todo tool to its call."""
         self._answered.add(call_id)
         yield from self.todos_at(call_id)
-        return (yield from self._executed(self._place(call_id), call_id, name, args))
+        try:
+            return (yield from self._executed(self._place(call_id), call_id, name, args))
+        except _CheckRaisedError as raised:
+            raise raised.error from None
 
     def serves(self, calls: list[ToolCall], settings: object, call_id: str | None) -> bool:
         """Whether a call belongs to this turn; a call that runs again needs a new turn."""
+        if len(calls) != len(self._calls) or call_id in self._answered:
+            return False
         # Compare by identity: equal arguments such as `1` and `True` may differ in meaning.
-        same = len(calls) == len(self.calls) and all(map(is_, calls, self.calls))
-        return same and settings == self._settings and call_id not in self._answered
+        pairs = zip(calls, self._calls, strict=True)
+        same = all(call["args"] is own["args"] for call, own in pairs)
+        return same and settings == self._settings
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a call is computing its answer."""
+        return self.lock.locked() or self.async_lock.locked()
 
     def _place(self, call_id: str | None) -> int:
-        return next((at for at, call in enumerate(self.calls) if call["id"] == call_id), 0)
+        return next((at for at, call in enumerate(self._calls) if call["id"] == call_id), 0)
+
+    def _verdict(self, at: int, index: int) -> Steps[str | None]:
+        """Return what the check says of an item, at the place of a call; it runs once."""
+        if (at, index) not in self._verdicts:
+            try:
+                self._verdicts[at, index] = yield cast("TodoItem", dict(self._lists[at][index]))
+            except Exception as error:
+                self._verdicts[at, index] = error
+        verdict = self._verdicts[at, index]
+        if isinstance(verdict, Exception):
+            raise _CheckRaisedError(verdict)
+        return verdict
 
     def _executed(
         self, at: int, call_id: str | None, name: str, args: Mapping[str, Any]
@@ -83,30 +123,43 @@ class Turn:
             return refuse_call(name, error, todos)
         answer = answer_call(name, args, todos, self._limits)
         for index in to_check(answer.operation, todos) if self._has_check else ():
-            if (at, index) not in self._reasons:
-                self._reasons[at, index] = yield todos[index]
-            reason = self._reasons[at, index]
-            if reason is not None:
-                refused = refuse_call(name, not_done(index, reason), todos)
+            verdict = yield from self._verdict(at, index)
+            if verdict is not None:
+                refused = refuse_call(name, not_done(index, verdict), todos)
                 return replace(refused, check_failed=True)
         return answer
 
 
-# The latest turns. Without this cache, each call would execute and check all calls before it again.
-_latest: deque[Turn] = deque(maxlen=64)
+class _CheckRaisedError(Exception):
+    """The check of an item raised `error`."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+# The latest turns. Without them, each call would execute and check all earlier calls again.
+_latest: list[Turn] = []
 _latest_lock = threading.Lock()
+_MOST = 32
 
 
-def turn_of(
-    state: object, call_id: str | None, limits: TodoLimits, check: Check | None = None
-) -> Turn:
+def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | None = None) -> Turn:
     """Return the turn of a call; all calls of an AI message share one turn."""
-    calls = turn_calls(state, call_id)
-    settings = (todos_in(state), limits, check)
+    calls, info = turn_calls(runtime.state, runtime.tool_call_id), runtime.execution_info
+    attempt = info and (
+        info.checkpoint_id,
+        info.checkpoint_ns.rpartition("|")[0],
+        info.node_attempt,
+    )
+    settings = (todos_in(runtime.state), limits, check, attempt)
     with _latest_lock:
-        for turn in _latest:
-            if calls and turn.serves(calls, settings, call_id):
+        for turn in reversed(_latest):
+            if calls and turn.serves(calls, settings, runtime.tool_call_id):
                 return turn
+        idle = next((turn for turn in _latest if not turn.in_use), None)
+        if len(_latest) >= _MOST and idle:
+            _latest.remove(idle)
         turn = Turn(calls, *settings)
         _latest.append(turn)
     return turn

@@ -37,6 +37,8 @@ def shown_history(state: object) -> list[AnyMessage]:
 def with_continuation(loop: LoopState, state: object, text: str, lines: str) -> LoopState:
     """Record a continuation after the newest message; drop those whose message was removed."""
     places = list(stable_ids(messages_in(state)))
+    if not places:
+        return loop
     kept = {**loop.get("continuations", {}), places[-1]: {"text": text, "lines": lines}}
     return {**loop, "continuations": {place: kept[place] for place in places if place in kept}}
 

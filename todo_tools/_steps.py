@@ -46,7 +46,7 @@ def measured(state: object) -> LoopState:
     if left is None:
         return {}
     taken = loop_in(state).get("steps_left", 0) - left
-    # Not positive at the start of a run. Bounded, because a new run may have a lower limit.
+    # Not positive in the first round of a run, which `before_agent` begins with zero.
     known: LoopState = {"round_steps": min(taken, _LONGEST_ROUND)} if taken > 0 else {}
     return {**known, "steps_left": left}
 

@@ -57,7 +57,8 @@ def create_todo_tools(
             keep their description.
         check: A sync or async function of an item and the graph state. It returns `None`, or the
             reason why the item is not done; `edit_todos` then refuses to complete the item. The
-            function runs once for each item of a call, before the list changes.
+            function runs once for each item of a call, before the list changes. It must not call
+            `interrupt()`.
         todos_format: The format of the lists in events and artifacts. The default is the format of
             the graph's state: `"langchain"` for `ClientTodoState`, otherwise `"todo_tools"`. Set it
             only if you define a state around `fold_client_todos` yourself.
@@ -166,7 +167,7 @@ def _turn(
     if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
         # Raise instead of returning a ToolMessage: outside a graph there may be no call id.
         raise ToolException(prompts.OUTSIDE_GRAPH)
-    turn = turn_of(runtime.state, runtime.tool_call_id, settings.limits, settings.check)
+    turn = turn_of(runtime, settings.limits, settings.check)
     return runtime, turn
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import ToolMessage
+from langgraph.prebuilt import ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
@@ -94,4 +95,5 @@ def _turn(request: ToolCallRequest) -> tuple[Turn, Check | None]:
     for tool in request.runtime.tools:
         if isinstance(tool, TodoStructuredTool):
             limits, check = tool.limits, tool.check
-    return turn_of(request.state, request.tool_call["id"], limits, check), check
+    runtime = cast("ToolRuntime[Any, Any]", request.runtime)
+    return turn_of(runtime, limits, check), check

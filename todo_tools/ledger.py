@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import cast
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
@@ -73,12 +73,15 @@ class Ledger:
         return sum((item.cost for item in self.items), self.other)
 
 
+_NOTHING = Cost()
+
+
 @dataclass(slots=True, eq=False)
 class _Entry:
     """An item and its cost so far."""
 
     todo: TodoItem
-    cost: Cost = field(default_factory=Cost)
+    cost: Cost = _NOTHING
 
 
 def ledger(messages: Sequence[AnyMessage]) -> Ledger:
@@ -116,9 +119,11 @@ def ledger(messages: Sequence[AnyMessage]) -> Ledger:
             todos = _list_after(call, result)
             if todos is not None:
                 before, entries = entries, _carried_on(entries, todos)
-                removed += [entry for entry in before if entry not in entries]
+                kept = set(map(id, entries))
+                spent = [entry for entry in before if entry.cost is not _NOTHING]
+                removed += [entry for entry in spent if id(entry) not in kept]
     items = [ItemCost(index, entry.todo, entry.cost) for index, entry in enumerate(entries)]
-    items += [ItemCost(None, entry.todo, entry.cost) for entry in removed if entry.cost != Cost()]
+    items += [ItemCost(None, entry.todo, entry.cost) for entry in removed]
     return Ledger(tuple(items), other.cost, bookkeeping)
 
 
@@ -148,7 +153,10 @@ def _current(entries: Sequence[_Entry], other: _Entry) -> _Entry:
 
 
 def _model_call(message: AIMessage, seconds: float) -> Cost:
-    usage = add_usage(None, message.usage_metadata)
+    given: Mapping[str, Any] = message.usage_metadata or {}
+    # Some providers add values that are not token counts, which `add_usage` refuses.
+    counts = {key: value for key, value in given.items() if type(value) in (int, dict)}
+    usage = add_usage(None, cast("UsageMetadata", counts) if counts else None)
     return Cost(calls=1, usage=usage, errors=len(message.invalid_tool_calls), seconds=seconds)
 
 
@@ -168,6 +176,10 @@ def _carried_on(entries: list[_Entry], todos: list[TodoItem]) -> list[_Entry]:
     """Return the entries of a new list; an item with the same text keeps its cost."""
     before = [entry.todo["text"] for entry in entries]
     after = [todo["text"] for todo in todos]
+    if before == after:
+        for entry, todo in zip(entries, todos, strict=True):
+            entry.todo = todo
+        return entries
     kept = [_Entry(todo) for todo in todos]
     for old, new, size in SequenceMatcher(a=before, b=after, autojunk=False).get_matching_blocks():
         kept[new : new + size] = entries[old : old + size]
@@ -179,9 +191,10 @@ def _carried_on(entries: list[_Entry], todos: list[TodoItem]) -> list[_Entry]:
 def _made_at(message: AnyMessage) -> float | None:
     """Return the time of an answer, if the provider reports it as OpenAI and Ollama do."""
     stamp: object = message.response_metadata.get("created_at")
-    if isinstance(stamp, str):
-        try:
+    try:
+        if isinstance(stamp, str):
             return datetime.fromisoformat(stamp).timestamp()
-        except ValueError:
-            return None
-    return float(cast("float", stamp)) if isinstance(stamp, int | float) else None
+        # This refuses infinity, for example: it is no time in Python's calendar.
+        return datetime.fromtimestamp(cast("float", stamp), UTC).timestamp()
+    except (OSError, OverflowError, TypeError, ValueError):
+        return None

@@ -195,8 +195,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return None
         update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         loop = loop_in(state)
-        begun = at_start(loop, messages_in(state))
-        return update if begun is loop else {**update, "todo_loop": begun}
+        begun: LoopState = {**at_start(loop, messages_in(state)), "steps_left": 0}
+        return {**update, "todo_loop": begun}
 
     @override
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
