@@ -19,7 +19,15 @@ from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
 from tests.strategies import operations, todo_lists
 from tests.support import BEGIN, edit, items, plan, results_in, tool_graph
-from todo_tools import AutoContinue, TodoItem, TodoState, create_todo_tools, todos_from_messages
+from todo_tools import (
+    AutoContinue,
+    TodoItem,
+    TodoState,
+    create_todo_tools,
+    format_status,
+    format_todos,
+    todos_from_messages,
+)
 from todo_tools._formats import in_format, read_todo
 from todo_tools._operations import Operation, apply
 from todo_tools.clients import ClientTodo, TodosFormat, from_client_todos, to_client_todos
@@ -65,6 +73,12 @@ class TestConversion:
         """One list may mix the two formats."""
         assert from_client_todos([*THEIRS[:1], *OURS[1:]]) == OURS
 
+    def test_a_list_in_either_format_is_shown_and_converted(self) -> None:
+        """An abandoned item stays abandoned."""
+        assert format_todos(THEIRS) == format_todos(OURS)
+        assert format_status(THEIRS) == format_status(OURS) == "📋 2/4"
+        assert to_client_todos(THEIRS) == THEIRS
+
     def test_a_client_may_open_an_abandoned_item_again(self) -> None:
         """Only its new status counts."""
         opened = [{**THEIRS[3], "status": "pending"}]
@@ -84,6 +98,11 @@ def test_a_format_that_does_not_exist_is_refused(wrong: Any, error: type[Excepti
     allowed = "todos_format must be 'todo_tools' or 'langchain'"
     with pytest.raises(error, match=f"{allowed}, got {wrong!r}"):
         TodoMiddleware(todos_format=wrong)
+
+
+def test_the_switch_for_clients_is_true_or_false() -> None:
+    with pytest.raises(TypeError, match="client_todos must be True or False, got 'no'"):
+        TodoMiddleware(client_todos="no")  # type: ignore[arg-type]  # the mistake under test
 
 
 @pytest.mark.parametrize("item", [*OURS, *THEIRS])

@@ -214,8 +214,19 @@ class TestPolicy:
     @pytest.mark.parametrize("name", ["max_in_a_row", "max_in_turn", "max_idle", "grace_seconds"])
     def test_a_negative_count_is_refused(self, name: str) -> None:
         """The error names the setting and the value."""
-        with pytest.raises(ValueError, match=f"{name} must be 0 or more, got -1"):
+        with pytest.raises(ValueError, match=f"{name} must be 0 (or more|to 86400), got -1"):
             AutoContinue(**{name: -1})  # type: ignore[arg-type]  # one of the counts
+
+    @pytest.mark.parametrize("name", ["ask", "store", "explain"])
+    def test_a_switch_is_true_or_false(self, name: str) -> None:
+        """A text such as "no" would count as true."""
+        with pytest.raises(TypeError, match=f"{name} must be True or False, got 'no'"):
+            AutoContinue(**{name: "no"})  # type: ignore[arg-type]  # the mistake under test
+
+    def test_the_grace_period_is_at_most_a_day(self) -> None:
+        assert AutoContinue(grace_seconds=86_400).grace_seconds == 86_400
+        with pytest.raises(ValueError, match="grace_seconds must be 0 to 86400, got 86401"):
+            AutoContinue(grace_seconds=86_401)
 
     def test_asking_and_waiting_exclude_each_other(self) -> None:
         """A question already waits for the user."""
@@ -232,7 +243,7 @@ class TestPolicy:
             async def __call__(self, _: Any) -> bool:
                 return False
 
-        for wrong in (stop, Stop(), "never"):
+        for wrong in (stop, Stop(), "never", False):
             with pytest.raises(TypeError, match="stop_when must be a plain function"):
                 AutoContinue(stop_when=wrong)  # type: ignore[arg-type]  # the mistake under test
 

@@ -269,3 +269,8 @@ def test_it_is_shown_as_a_table() -> None:
         " 100%      3  2,970   30      4  all",
         "   3%      1     90   10         bookkeeping (included above)",
     ]
+
+
+def test_a_history_without_calls_is_shown_without_columns() -> None:
+    shown = str(show_ledger(ledger([]))).splitlines()
+    assert shown == ["item", "no item", "all", "bookkeeping (included above)"]

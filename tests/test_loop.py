@@ -124,6 +124,12 @@ class TestRouting:
         with pytest.raises(TypeError, match="policy must be an AutoContinue"):
             add_auto_continue(StateGraph(TodoState), policy=AutoContinue)  # type: ignore[arg-type]
 
+    @pytest.mark.parametrize("wrong", [None, compiled()])
+    def test_anything_but_a_builder_is_refused_at_build_time(self, wrong: Any) -> None:
+        """A compiled graph is easily given instead."""
+        with pytest.raises(TypeError, match="must be a StateGraph that is not compiled yet, got"):
+            add_auto_continue(wrong)
+
     @pytest.mark.parametrize("parameter", ["agent", "tools", "node", "end"])
     def test_a_node_is_given_by_its_name(self, parameter: str) -> None:
         """The function of the node is easily given instead."""

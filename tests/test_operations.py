@@ -69,12 +69,26 @@ def test_a_dict_that_is_not_an_operation_is_refused() -> None:
         {"op": "insert", "index": "0", "texts": ["a"]},
         {"op": "set_status", "status": "done", "indices": [0]},
         {"op": "merge", "base": [], "todos": "a"},
+        {"op": "set_status", "status": "completed", "indices": ["0", None, -1]},
+        {"op": "set_status", "status": "completed", "indices": [[0]]},
+        {"op": "set_status", "status": "completed", "indices": [True]},
+        {"op": "insert", "index": True, "texts": ["a"]},
+        {"op": "insert", "index": -1, "texts": ["a"]},
+        {"op": "append", "texts": ["a" * 100_001]},
     ],
 )
 def test_an_operation_with_wrong_content_is_refused(operation: Any) -> None:
     """The stored list stays valid, whatever code made the operation."""
     with pytest.raises(ValueError, match="operation of the tools"):
         apply(items("a"), operation)
+
+
+@pytest.mark.parametrize("op", ["append", "insert"])
+def test_an_operation_that_makes_the_list_too_long_is_refused(op: str) -> None:
+    """A whole list of this length is refused too."""
+    todos = items("a") * 10_000
+    with pytest.raises(ValueError, match="todos has 10001 items, at most 10000 are allowed"):
+        apply(todos, {"op": op, "index": 0, "texts": ["b"]})
 
 
 @given(todo_lists, operations)
@@ -146,8 +160,10 @@ class TestMaking:
         """The error is raised in the node, not when the updates of the step are applied."""
         with pytest.raises(ValueError, match="indices are required"):
             set_status()
-        with pytest.raises(ValueError, match="index must be 0 or more, got -1"):
+        with pytest.raises(ValueError, match="index must be 0 to 1000000000, got -1"):
             set_status(0, -1)
+        with pytest.raises(ValueError, match="index must be 0 to 1000000000, got 1000000001"):
+            set_status(10**9 + 1)
         with pytest.raises(TypeError, match=r"index must be a whole number, got \[0\]"):
             set_status([0])
 
@@ -155,7 +171,9 @@ class TestMaking:
         for make in (replace_items, append_items, lambda text: insert_items(0, text)):
             with pytest.raises(ValueError, match=r"todos\[0\]\['text'\] must be a string"):
                 make(" ")
-        with pytest.raises(ValueError, match="index must be 0 or more"):
+        with pytest.raises(ValueError, match="text 0 must be a string, got list; pass each text"):
+            append_items(["a", "b"])  # type: ignore[arg-type]  # the mistake under test
+        with pytest.raises(ValueError, match="index must be 0 to 1000000000"):
             insert_items(-1, "a")
 
 

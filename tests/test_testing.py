@@ -100,6 +100,10 @@ class TestChecklistModel:
     def test_without_a_checklist_it_says_what_it_understands(self, prompt: Any) -> None:
         assert "found no open checklist steps" in checklist_model().invoke(prompt).text
 
+    def test_it_rests_after_one_item_or_more(self) -> None:
+        with pytest.raises(ValueError, match="rest_after must be 1 or more, got 0"):
+            checklist_model(rest_after=0)
+
     def test_it_stops_where_its_plan_is_refused(self) -> None:
         """It would only make the same plan again."""
         refused = ToolMessage("Error: no", name="write_todos", tool_call_id="1", status="error")

@@ -335,6 +335,8 @@ class TestMisuse:
             TypeError, match=r"descriptions\['list_todos'\] must be a string, got 5"
         ):
             create_todo_tools(descriptions={"list_todos": 5})  # type: ignore[dict-item]
+        with pytest.raises(TypeError, match=r"descriptions must be a dict by tool name, got \["):
+            create_todo_tools(descriptions=["write_todos"])  # type: ignore[arg-type]
 
 
 class TestMetadata:

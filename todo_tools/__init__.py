@@ -3,11 +3,11 @@
 from importlib.metadata import version
 
 from todo_tools._decision import AutoContinue
-from todo_tools._formatting import format_status, format_todos
 from todo_tools._loop import add_auto_continue
 from todo_tools._model_view import model_view
 from todo_tools._prompts import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
 from todo_tools._questions import asks_user
+from todo_tools._texts import format_status, format_todos
 from todo_tools._todos import TodoDetails, TodoItem, TodoLimits, TodoStatus
 from todo_tools._tools import create_todo_tools
 from todo_tools.gate import TodoGate

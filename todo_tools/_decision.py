@@ -17,13 +17,15 @@ from todo_tools._formatting import format_incomplete
 from todo_tools._shown_history import shown_history
 from todo_tools._speaker import at_first_end, within_run
 from todo_tools._steps import may_continue
-from todo_tools._todos import STATUSES, TodoItem, incomplete, require_whole_number
+from todo_tools._todos import STATUSES, TodoItem, incomplete, require_flag, require_whole_number
 from todo_tools.events import LoopEvent, Outcome
 from todo_tools.state import LoopState, loop_in, messages_in, todos_in
 from todo_tools.transcript import is_injected
 
 PROGRESS: LoopState = {"in_a_row": 0, "outcome": None, "refused": None}
 """The `todo_loop` update of a tool that changed the list; it resets the count in a row."""
+
+_DAY = 24 * 60 * 60
 
 _Limit = Literal["out_of_steps", "limit_in_turn", "limit_in_a_row", "stalled"]
 
@@ -49,7 +51,8 @@ class AutoContinue:
             the count; with 0 the loop never continues.
         max_idle: The most continuations in a row without any tool call; an agent that only talks
             probably needs the user. With 0 the loop never continues; `None` sets no limit.
-        grace_seconds: Whole seconds to wait before a continuation, so that the user can step in.
+        grace_seconds: Whole seconds, at most a day, to wait before a continuation, so that the user
+            can step in.
             Each second is announced by a `CountdownEvent`. If the run is cancelled meanwhile, the
             thread stays as the agent's last answer left it.
         ask: Ask a person with `interrupt()` before each continuation instead of waiting; needs a
@@ -67,10 +70,10 @@ class AutoContinue:
             and the suggested call follow it.
 
     Raises:
-        TypeError: A count is not a whole number, `stop_when` is not a plain function, or `prompt`
-            is not a string.
-        ValueError: A count is negative, both `ask` and `grace_seconds` are given, or `prompt` is
-            blank.
+        TypeError: A count is not a whole number, `ask`, `store` or `explain` is neither `True` nor
+            `False`, `stop_when` is not a plain function, or `prompt` is not a string.
+        ValueError: A count is negative, `grace_seconds` is more than a day, both `ask` and
+            `grace_seconds` are given, or `prompt` is blank.
 
     Example:
         ```python
@@ -89,16 +92,19 @@ class AutoContinue:
     prompt: str = prompts.CONTINUE
 
     def __post_init__(self) -> None:
-        for name in ("max_in_a_row", "max_in_turn", "grace_seconds"):
+        for name in ("max_in_a_row", "max_in_turn"):
             require_whole_number(name, getattr(self, name), minimum=0)
+        require_whole_number("grace_seconds", self.grace_seconds, minimum=0, maximum=_DAY)
         if self.max_idle is not None:
             require_whole_number("max_idle", self.max_idle, minimum=0)
+        for name in ("ask", "store", "explain"):
+            require_flag(name, getattr(self, name))
         if self.ask and self.grace_seconds:
             raise ValueError(
                 f"ask=True already waits for a person, got grace_seconds={self.grace_seconds}; "
                 "give one of the two"
             )
-        if self.stop_when and not _is_plain_function(self.stop_when):
+        if self.stop_when is not None and not _is_plain_function(self.stop_when):
             raise TypeError(
                 f"stop_when must be a plain function of the state, got {self.stop_when!r}"
             )
@@ -159,7 +165,7 @@ class Decision:
 def decide(
     state: Any, policy: AutoContinue, *, own_answer: bool = True, in_run: bool = False
 ) -> Decision:
-    """Decide what happens after an answer without a tool call; changes nothing.
+    """Decide what happens after an answer without a tool call. The state is not changed.
 
     Args:
         state: The graph state with `messages`, `todos` and `todo_loop`.

@@ -96,20 +96,7 @@ def read_change(line: str) -> tuple[TodoStatus, set[int]] | None:
 
 
 def format_todos(todos: Sequence[TodoItem]) -> str:
-    """Format a list in the same way as the tools do for the model.
-
-    Args:
-        todos: The items in order.
-
-    Returns:
-        A line `icon [index] text` for each item, or `No todos`.
-
-    Example:
-        ```python
-        text = format_todos([{"text": "Write tests", "status": "in_progress"}])
-        assert text == "● [0] Write tests"
-        ```
-    """
+    """Format a list in the same way as the tools do for the model."""
     return "\n".join(format_line(*entry) for entry in enumerate(todos)) or "No todos"
 
 
@@ -119,20 +106,7 @@ def format_incomplete(todos: Sequence[TodoItem]) -> str:
 
 
 def format_status(todos: Sequence[TodoItem]) -> str:
-    """Format the progress of a list in a few characters.
-
-    Args:
-        todos: The items in order.
-
-    Returns:
-        `📋 2/5` if 2 of 5 items are finished (abandoned items count as finished),
-        `✓ Done (5 items)` if all are finished, and an empty string if there are no todos.
-
-    Example:
-        ```python
-        assert format_status([{"text": "Write tests", "status": "in_progress"}]) == "📋 0/1"
-        ```
-    """
+    """Format the progress of a list in a few characters; empty if there are no todos."""
     if not todos:
         return ""
     remaining = len(incomplete(todos))

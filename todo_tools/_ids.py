@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 
 
 def stable_ids(messages: Sequence[BaseMessage], before: str = "") -> Iterator[str]:
-    """Yield the id of each message: its own id, or one computed from the stored messages.
+    """Yield the id of each message; a message without an id gets a computed one.
 
     Args:
         messages: Messages of a history.

@@ -97,8 +97,8 @@ def _steps(decision: Decision, state: Any, policy: AutoContinue) -> Generator[fl
 def _grace_period(seconds: int) -> Generator[float, None, None]:
     """Count down and send an event each second.
 
-    A drain request stops the run here and not at the end of the step. So no continuation is sent,
-    and the thread stays as the agent's answer left it.
+    If the server asks the run to shut down, the run stops here and not at the end of the step. So
+    no continuation is sent, and the thread stays as the agent's answer left it.
     """
     runtime = get_runtime()
     for second in range(seconds, 0, -1):
@@ -198,7 +198,8 @@ def add_auto_continue(
         The same builder.
 
     Raises:
-        TypeError: `policy` is not an `AutoContinue`, or a node is not given by its name.
+        TypeError: `builder` is not a `StateGraph`, `policy` is not an `AutoContinue`, or a node is
+            not given by its name.
         ValueError: The state of the graph lacks a channel or a reducer that the loop needs.
 
     Example:
@@ -213,6 +214,9 @@ def add_auto_continue(
     """
     if not isinstance(policy, AutoContinue):
         raise TypeError(f"policy must be an AutoContinue, got {policy!r}")
+    if not isinstance(builder, StateGraph):
+        given = type(builder).__name__
+        raise TypeError(f"builder must be a StateGraph that is not compiled yet, got {given}")
     for parameter, name in {"agent": agent, "tools": tools, "node": node, "end": end}.items():
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")

@@ -10,7 +10,15 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from todo_tools._todos import TodoItem, TodoStatus, is_blank, is_status, validate_todos
+from todo_tools._todos import (
+    MAX_CHARACTERS,
+    TodoItem,
+    TodoStatus,
+    is_blank,
+    is_status,
+    require_few,
+    validate_todos,
+)
 
 
 class Replace(TypedDict):
@@ -59,7 +67,7 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
 
     The tools checked the operation against the list that the model saw. If the application changed
     the list in the same step, an index may be past the end. An insertion then goes to the end, and
-    a status change skips the index. So updates in the same step never raise an error.
+    a status change skips the index. So an update in the same step does not make the index an error.
 
     Args:
         todos: The list before.
@@ -69,16 +77,20 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
         A new list.
 
     Raises:
-        ValueError: `operation` is not such a dict.
+        ValueError: `operation` is not such a dict, or the list would have over 10,000 items.
     """
     match operation:
         case {"op": "replace", "texts": [*texts]} if _are_texts(texts):
-            return _new_items(texts)
+            return require_few(_new_items(texts))
         case {"op": "append", "texts": [*texts]} if _are_texts(texts):
-            return [*todos, *_new_items(texts)]
-        case {"op": "insert", "index": int(index), "texts": [*texts]} if _are_texts(texts):
-            return [*todos[:index], *_new_items(texts), *todos[index:]]
-        case {"op": "set_status", "status": status, "indices": [*indices]} if is_status(status):
+            return require_few([*todos, *_new_items(texts)])
+        case {"op": "insert", "index": index, "texts": [*texts]} if _are_indices([index]) and (
+            _are_texts(texts)
+        ):
+            return require_few([*todos[:index], *_new_items(texts), *todos[index:]])
+        case {"op": "set_status", "status": status, "indices": [*indices]} if is_status(
+            status
+        ) and (_are_indices(indices)):
             chosen = set(indices)
             return [
                 {"text": todo["text"], "status": status} if index in chosen else todo
@@ -94,7 +106,14 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
 
 
 def _are_texts(texts: Sequence[Any]) -> bool:
-    return all(isinstance(text, str) and not is_blank(text) for text in texts)
+    return all(
+        isinstance(text, str) and not is_blank(text) and len(text) <= MAX_CHARACTERS
+        for text in texts
+    )
+
+
+def _are_indices(indices: Sequence[Any]) -> bool:
+    return all(type(index) is int and index >= 0 for index in indices)  # a bool is also an int
 
 
 def _new_items(texts: Sequence[str]) -> list[TodoItem]:

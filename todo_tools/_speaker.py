@@ -40,7 +40,7 @@ def within_run(loop: LoopState, messages: Sequence[BaseMessage]) -> LoopState:
 
 
 def after_message(loop: LoopState, *message_ids: str) -> LoopState:
-    """Return the counters after a user message: all are zero."""
+    """Return the counters after these user messages: all are zero."""
     return {**_remembering(loop, message_ids), "in_a_row": 0, "in_turn": 0, "idle": 0}
 
 

@@ -6,7 +6,7 @@ This module does not import LangChain. To add a status, add its name to `TodoSta
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NotRequired, TypeGuard, cast, get_args
+from typing import Any, Literal, NotRequired, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import ConfigDict, Field, with_config
 
@@ -146,6 +146,10 @@ class TodoDetails(TypedDict):
 # Limits for lists from the application; larger input is a mistake or an attack.
 MAX_ITEMS = 10_000
 MAX_CHARACTERS = 100_000
+# No list is that long: a larger index is a mistake, and its digits would fill the error message.
+MAX_INDEX = 10**9
+
+_Item = TypeVar("_Item")
 
 
 def require_whole_number(
@@ -162,6 +166,16 @@ def require_whole_number(
         raise TypeError(f"{name} must be a whole number, got {value!r}; give {allowed}")
     if value < minimum or (maximum is not None and value > maximum):
         raise ValueError(f"{name} must be {allowed}, got {value}")
+
+
+def require_flag(name: str, value: object) -> None:
+    """Raise an error if a setting is neither `True` nor `False`.
+
+    Raises:
+        TypeError: `value` is not a `bool`; a text such as `"no"` would count as true.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -244,9 +258,18 @@ def validate_todos(value: object) -> list[TodoItem]:
     """
     if not is_list(value):
         raise ValueError(f"todos must be a list of todo items, got {type(value).__name__}")
-    if len(value) > MAX_ITEMS:
-        raise ValueError(f"todos has {len(value)} items, at most {MAX_ITEMS} are allowed")
-    return [_validate_item(index, item) for index, item in enumerate(value)]
+    return [_validate_item(index, item) for index, item in enumerate(require_few(value))]
+
+
+def require_few(todos: list[_Item]) -> list[_Item]:
+    """Return a list unchanged if it is not too long.
+
+    Raises:
+        ValueError: The list has more than 10,000 items.
+    """
+    if len(todos) > MAX_ITEMS:
+        raise ValueError(f"todos has {len(todos)} items, at most {MAX_ITEMS} are allowed")
+    return todos
 
 
 def _validate_item(index: int, item: object) -> TodoItem:

@@ -18,7 +18,7 @@ from todo_tools._formats import TodosFormat, in_format, require_format
 from todo_tools._records import TOOLS, TodoTool
 from todo_tools._replay import Turn, turn_of
 from todo_tools._shown_list import record_block
-from todo_tools._todos import DEFAULT_LIMITS, TodoLimits
+from todo_tools._todos import DEFAULT_LIMITS, TodoLimits, is_mapping
 from todo_tools.events import todos_event
 from todo_tools.schemas import LenientArgs, argument, optional_argument
 from todo_tools.state import format_in, has_todos, messages_in
@@ -68,8 +68,8 @@ def create_todo_tools(
         `prompt_snippet`, `prompt_guidelines` and `limits`.
 
     Raises:
-        TypeError: `limits` is not a `TodoLimits`, a description or `todos_format` is not a string,
-            or `check` is not a function.
+        TypeError: `limits` is not a `TodoLimits`, `descriptions` is not a dict, a description
+            or `todos_format` is not a string, or `check` is not a function.
         ValueError: `descriptions` names an unknown tool, or `todos_format` an unknown format.
 
     Example:
@@ -95,7 +95,7 @@ def build_tools(
     require_check(check)
     if todos_format is not None:
         require_format(todos_format)
-    described = _checked(descriptions or {})
+    described = _checked({} if descriptions is None else descriptions)
     return [
         _tool(
             name,
@@ -108,6 +108,8 @@ def build_tools(
 
 def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
     """Raise an error for descriptions of unknown tools and for values that are not strings."""
+    if not is_mapping(descriptions):
+        raise TypeError(f"descriptions must be a dict by tool name, got {descriptions!r}")
     for name, description in descriptions.items():
         if name not in TOOLS:
             raise ValueError(

@@ -14,12 +14,10 @@ import json
 import re
 from collections.abc import Sequence
 
-from todo_tools._todos import is_list, is_mapping
+from todo_tools._todos import MAX_INDEX, is_list, is_mapping
 
 __all__ = ["CallError", "brief", "read_choice", "read_index", "read_indices", "read_texts"]
 
-# No list is that long: a larger number is a mistake, and its digits would fill the error message.
-_LARGEST_INDEX = 10**9
 _SHOWN_CHARACTERS = 40
 
 
@@ -71,7 +69,7 @@ def read_indices(value: object) -> list[int]:
 def read_index(name: str, value: object) -> int:
     """Read a whole number; `2.0` and `"2"` are accepted."""
     number = _as_whole_number(value)
-    if number is None or abs(number) > _LARGEST_INDEX:
+    if number is None or abs(number) > MAX_INDEX:
         raise CallError(
             f"'{name}' takes 0-based whole numbers, got {brief(value)}",
             f"{name} not a whole number",
@@ -85,7 +83,7 @@ def brief(value: object) -> str:
         return f"a list of {len(value)}"
     if is_mapping(value):
         return "an object"
-    if isinstance(value, int) and abs(value) > _LARGEST_INDEX:
+    if isinstance(value, int) and abs(value) > MAX_INDEX:
         return "a very large number"  # it may have thousands of digits
     if isinstance(value, str):
         return _brief_text(value)

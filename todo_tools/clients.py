@@ -6,14 +6,16 @@ this format. To do so, use `TodoMiddleware(todos_format="langchain")`, or a grap
 `ClientTodoState`. The library reads both formats.
 """
 
+from collections.abc import Sequence
+
 from todo_tools._formats import ClientTodo, TodosFormat, from_client, to_client
 from todo_tools._todos import ClientStatus, TodoItem, is_list, validate_todos
 
 __all__ = ["ClientStatus", "ClientTodo", "TodosFormat", "from_client_todos", "to_client_todos"]
 
 
-def to_client_todos(todos: list[TodoItem]) -> list[ClientTodo]:
-    """Convert todos to the format of LangChain's clients.
+def to_client_todos(todos: Sequence[TodoItem | ClientTodo]) -> list[ClientTodo]:
+    """Convert todos to the format of LangChain's clients; items in that format stay.
 
     Example:
         ```python
@@ -21,7 +23,7 @@ def to_client_todos(todos: list[TodoItem]) -> list[ClientTodo]:
         assert client_todos == [{"content": "Measure", "status": "pending"}]
         ```
     """
-    return [to_client(todo) for todo in todos]
+    return [to_client(from_client(todo)) for todo in todos]
 
 
 def from_client_todos(todos: object) -> list[TodoItem]:

@@ -20,7 +20,15 @@ from todo_tools._prompts import TODO_SYSTEM_PROMPT
 from todo_tools._shown_list import due_block
 from todo_tools._speaker import at_start
 from todo_tools._steps import last_words, may_run_tools, measured
-from todo_tools._todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, incomplete, is_mapping
+from todo_tools._todos import (
+    DEFAULT_LIMITS,
+    LIST,
+    TodoItem,
+    TodoLimits,
+    incomplete,
+    is_mapping,
+    require_flag,
+)
 from todo_tools._tools import build_tools
 from todo_tools.clients import ClientTodo
 from todo_tools.gate import TodoGate
@@ -160,6 +168,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
         require_format(todos_format)
+        require_flag("client_todos", client_todos)
         todos_format = "langchain" if client_todos else todos_format
         self.tools = build_tools(limits, descriptions, check, todos_format, records_blocks=False)
         self.state_schema = ClientTodoAgentState if todos_format == "langchain" else TodoAgentState

@@ -14,7 +14,7 @@ Example:
 """
 
 from todo_tools._operations import Append, Insert, Operation, Replace, SetStatus
-from todo_tools._todos import TodoStatus, require_whole_number, validate_todos
+from todo_tools._todos import MAX_INDEX, TodoStatus, require_whole_number, validate_todos
 
 __all__ = [
     "Operation",
@@ -50,9 +50,10 @@ def insert_items(index: int, *texts: str) -> Insert:
 
     Raises:
         TypeError: `index` is not a whole number.
-        ValueError: `index` is negative, or a text is invalid, as for `replace_items`.
+        ValueError: `index` is negative or above 1,000,000,000, or a text is invalid, as for
+            `replace_items`.
     """
-    require_whole_number("index", index, minimum=0)
+    require_whole_number("index", index, minimum=0, maximum=MAX_INDEX)
     return {"op": "insert", "index": index, "texts": _checked(texts)}
 
 
@@ -61,7 +62,7 @@ def start_items(*indices: int) -> SetStatus:
 
     Raises:
         TypeError: An index is not a whole number.
-        ValueError: An index is negative, or no index is given.
+        ValueError: An index is negative or above 1,000,000,000, or no index is given.
     """
     return _set_status("in_progress", indices)
 
@@ -71,7 +72,7 @@ def complete_items(*indices: int) -> SetStatus:
 
     Raises:
         TypeError: An index is not a whole number.
-        ValueError: An index is negative, or no index is given.
+        ValueError: An index is negative or above 1,000,000,000, or no index is given.
     """
     return _set_status("completed", indices)
 
@@ -81,7 +82,7 @@ def abandon_items(*indices: int) -> SetStatus:
 
     Raises:
         TypeError: An index is not a whole number.
-        ValueError: An index is negative, or no index is given.
+        ValueError: An index is negative or above 1,000,000,000, or no index is given.
     """
     return _set_status("abandoned", indices)
 
@@ -90,10 +91,16 @@ def _set_status(status: TodoStatus, indices: tuple[int, ...]) -> SetStatus:
     if not indices:
         raise ValueError("indices are required; give at least one")
     for index in indices:
-        require_whole_number("index", index, minimum=0)
+        require_whole_number("index", index, minimum=0, maximum=MAX_INDEX)
     return {"op": "set_status", "status": status, "indices": list(indices)}
 
 
 def _checked(texts: tuple[str, ...]) -> list[str]:
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"text {position} must be a string, got {type(text).__name__}; "
+                "pass each text as an argument"
+            )
     todos = validate_todos([{"text": text, "status": "not_started"} for text in texts])
     return [todo["text"] for todo in todos]

@@ -22,7 +22,7 @@ from typing_extensions import override
 from todo_tools._formatting import read_change, read_lines
 from todo_tools._prompts import NOTE
 from todo_tools._records import TOOLS
-from todo_tools._todos import STATUSES, TodoStatus
+from todo_tools._todos import STATUSES, TodoStatus, require_whole_number
 from todo_tools.checklist import command_in, read_checklist
 from todo_tools.transcript import is_from_user
 
@@ -135,12 +135,17 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
     Returns:
         The model; bind tools to it as to any other model.
 
+    Raises:
+        TypeError: `rest_after` is not a whole number.
+        ValueError: `rest_after` is less than 1.
+
     Example:
         ```python
         answer = checklist_model().invoke("- [ ] Measure: `wc README.md`")
         assert [made["name"] for made in answer.tool_calls] == ["write_todos", "edit_todos"]
         ```
     """
+    require_whole_number("rest_after", rest_after, minimum=1)
 
     def rule(prompt: list[BaseMessage]) -> AIMessage:
         items = _list_in(prompt)

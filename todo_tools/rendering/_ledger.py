@@ -32,6 +32,7 @@ def show_ledger(costs: Ledger) -> View:
     columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     leads = ["".join(map(_padded, row, widths)) for row in zip(*columns, strict=True)]
+    leads = leads or [""] * len(rows)  # a history without model calls has no columns
     return View(
         (
             Line((Span("item", "dim"),), (Span(leads[0], "dim"),)),
