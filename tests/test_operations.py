@@ -84,11 +84,17 @@ def test_an_operation_with_wrong_content_is_refused(operation: Any) -> None:
 
 
 @pytest.mark.parametrize("op", ["append", "insert"])
-def test_an_operation_that_makes_the_list_too_long_is_refused(op: str) -> None:
-    """A whole list of this length is refused too."""
-    todos = items("a") * 10_000
+def test_items_that_do_not_fit_are_left_out(op: str) -> None:
+    """An error would come back whenever the thread is read; the tools refuse such calls before."""
+    todos = items("a") * 9_999
+    after = apply(todos, {"op": op, "index": 9_999, "texts": ["b", "c"]})
+    assert after == [*todos, *items("b")]
+    assert apply(after, {"op": op, "index": 0, "texts": ["d"]}) == after
+
+
+def test_a_new_list_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="todos has 10001 items, at most 10000 are allowed"):
-        apply(todos, {"op": op, "index": 0, "texts": ["b"]})
+        apply([], {"op": "replace", "texts": ["a"] * 10_001})
 
 
 @given(todo_lists, operations)

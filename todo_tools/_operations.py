@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from todo_tools._todos import (
     MAX_CHARACTERS,
+    MAX_ITEMS,
     TodoItem,
     TodoStatus,
     is_blank,
@@ -67,7 +68,8 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
 
     The tools checked the operation against the list that the model saw. If the application changed
     the list in the same step, an index may be past the end. An insertion then goes to the end, and
-    a status change skips the index. So an update in the same step does not make the index an error.
+    a status change skips the index. If the list is full, new items are left out. So an update in the
+    same step does not make the operation an error.
 
     Args:
         todos: The list before.
@@ -77,17 +79,17 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
         A new list.
 
     Raises:
-        ValueError: `operation` is not such a dict, or the list would have over 10,000 items.
+        ValueError: `operation` is not such a dict, or replaces the list by more than 10,000 items.
     """
     match operation:
         case {"op": "replace", "texts": [*texts]} if _are_texts(texts):
             return require_few(_new_items(texts))
         case {"op": "append", "texts": [*texts]} if _are_texts(texts):
-            return require_few([*todos, *_new_items(texts)])
+            return [*todos, *_that_fit(texts, todos)]
         case {"op": "insert", "index": index, "texts": [*texts]} if _are_indices([index]) and (
             _are_texts(texts)
         ):
-            return require_few([*todos[:index], *_new_items(texts), *todos[index:]])
+            return [*todos[:index], *_that_fit(texts, todos), *todos[index:]]
         case {"op": "set_status", "status": status, "indices": [*indices]} if is_status(
             status
         ) and (_are_indices(indices)):
@@ -118,6 +120,15 @@ def _are_indices(indices: Sequence[Any]) -> bool:
 
 def _new_items(texts: Sequence[str]) -> list[TodoItem]:
     return [{"text": text, "status": "not_started"} for text in texts]
+
+
+def _that_fit(texts: Sequence[str], todos: list[TodoItem]) -> list[TodoItem]:
+    """Return the new items that a list has room for.
+
+    The tools respect the limit, so some are left out only if the application filled the list in the
+    same step. An error in the reducer would come back whenever the thread is read.
+    """
+    return _new_items(texts[: max(MAX_ITEMS - len(todos), 0)])
 
 
 def _merge(todos: list[TodoItem], base: list[TodoItem], changed: list[TodoItem]) -> list[TodoItem]:
