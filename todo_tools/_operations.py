@@ -68,8 +68,8 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
 
     The tools checked the operation against the list that the model saw. If the application changed
     the list in the same step, an index may be past the end. An insertion then goes to the end, and
-    a status change skips the index. If the list is full, new items are left out. So an update in the
-    same step does not make the operation an error.
+    a status change skips the index. If the list is full, new items are left out. So an update in
+    the same step does not make the operation an error.
 
     Args:
         todos: The list before.
