@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphDrained
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Send, interrupt
@@ -31,6 +32,7 @@ from todo_tools import (
     format_todos,
     todos_from_messages,
 )
+from todo_tools._checks import Steps, run_steps
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -349,6 +351,27 @@ class TestChecksThatFail:
         messages = [HumanMessage("Go.")] if name == "agent" else [turn("", *calls)]
         with pytest.raises(TypeError, match="check must not call interrupt"):
             graph.invoke({"messages": messages, "todos": items("a", "b")})
+
+    async def test_what_an_async_check_raises_reaches_the_caller(self) -> None:
+        async def check(item: TodoItem, state: Any) -> str | None:
+            raise OSError("no network")
+
+        request: Any = {"messages": [turn("", edit("complete", 0))], "todos": items("a")}
+        with pytest.raises(OSError, match="no network"):
+            await node_graph(check).ainvoke(request)
+
+    def test_the_control_flow_of_langgraph_passes(self) -> None:
+        """It is not kept for the call that is checked, since it ends the step."""
+
+        def check(item: TodoItem, state: Any) -> str | None:
+            raise GraphDrained("shutdown")
+
+        def steps() -> Steps[str]:
+            yield items("a")[0]
+            return "never"
+
+        with pytest.raises(GraphDrained):
+            run_steps(steps(), check, {})
 
     def test_a_check_cannot_change_the_list(self) -> None:
         final = run(
