@@ -21,8 +21,8 @@ Check = Callable[[TodoItem, Any], str | Awaitable[str | None] | None]
 Verdict = str | Exception | None
 """What a check said: `None`, the reason, or what it raised."""
 Steps = Generator[TodoItem, str | None, T]
-"""A generator that yields a copy of an item to check, receives the reason, and returns a result.
-It is thrown what the check raised."""
+"""A generator that yields a copy of an item to check, receives the reason, and returns a result. An
+error of the check is raised inside it."""
 
 _REASON_CHARACTERS = 180
 

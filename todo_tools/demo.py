@@ -107,9 +107,9 @@ def build_demo(workdir: Path, *, pause: float = 0.0) -> CompiledStateGraph[Any, 
 
     def run(command: str) -> str:
         """Run a command."""
-        program, *args = command.replace("python", sys.executable, 1).split()
+        _python, *args = command.split()  # each command of the script begins with it
         done = subprocess.run(  # noqa: S603  the command is from the script above
-            [program, *args],
+            [sys.executable, *args],
             cwd=workdir,
             capture_output=True,
             text=True,
