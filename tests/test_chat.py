@@ -1,12 +1,13 @@
 """The chat: its lines, its thread, and the program in a terminal."""
 
+import asyncio
 import os
 import re
 import signal
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Interrupt, StateSnapshot
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
 
+from graphs.coding_agent import build_coding_agent
 from graphs.programs.approval import Answer, Approval
 from graphs.programs.chat import main
 from graphs.programs.commands import (
@@ -37,6 +42,7 @@ from graphs.programs.commands import (
     edited,
     read_line,
 )
+from graphs.programs.conversation import Conversation
 from graphs.programs.lines import error_lines, show
 from graphs.programs.thread import Thread, branch_numbers, current_branch, moments, tips
 from graphs.programs.thread_views import (
@@ -49,7 +55,7 @@ from graphs.until_done import build_graph
 from tests.consoles import RecordingConsole
 from tests.strategies import todo_lists
 from tests.support import ROOT, checklist, items
-from tests.waiting import wait_for_file
+from tests.waiting import await_for, wait_for_file
 from todo_tools._todos import validate_todos
 from todo_tools.rendering._lines import in_view, list_lines
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -362,6 +368,99 @@ class TestMoving:
         await thread.fork(len(moments(history)))
         await thread.switch(1)
         assert len(await thread.history()) == len(history)
+
+
+class SlowThread(Thread):
+    """A thread whose state cannot be read while it is held."""
+
+    def __init__(self, graph: Any) -> None:
+        super().__init__(graph, {"configurable": {"thread_id": "1"}})
+        self.held: Callable[[], bool] = lambda: False
+
+    async def now(self) -> StateSnapshot:
+        await await_for(lambda: not self.held(), "the thread to be readable")
+        return await super().now()
+
+
+class TestAnswering:
+    @pytest.fixture
+    def thread(self, tmp_path: Path) -> SlowThread:
+        """A coding agent that asks before it writes a file, and then answers."""
+        script: list[AIMessage | str] = [
+            turn("", call("write_file", file_path="one", content="1")),
+            "Done.",
+        ]
+        model = ScriptedChatModel(script=[*script, "Noted."])
+        return SlowThread(build_coding_agent(model, tmp_path, checkpointer=InMemorySaver()))
+
+    @pytest.fixture
+    def typed(self) -> Iterator[PipeInput]:
+        with create_pipe_input() as keys, create_app_session(keys, DummyOutput()):
+            yield keys
+
+    async def test_an_answer_counts_as_soon_as_the_question_is_shown(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """The run that asked may still be ending; the line is not a message to the agent."""
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        answered = asyncio.Event()
+        thread.held = lambda: chat.asked and not answered.is_set()
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked, "the question")
+        assert chat.working
+        typed.send_text("yes\r")
+        await asyncio.sleep(0.1)
+        answered.set()
+        await await_for(lambda: not (chat.asked or chat.working), "the end of the run")
+        typed.send_text("/quit\r")
+        await talk
+        said = [message.text for message in (await thread.now()).values["messages"]]
+        assert (said[0], said[-1], len(said)) == ("Begin.", "Done.", 4)
+        assert (tmp_path / "one").exists()
+
+    async def test_a_line_sent_before_the_question_is_shown_is_not_an_answer(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """It is kept as a message; the question waits for its own answer."""
+        waiting: list[str] = []
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        kept = asyncio.Event()
+        thread.held = lambda: chat.working and not kept.is_set()
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.working, "the agent to work")
+        typed.send_text("yes\r")
+        await await_for(lambda: waiting == ["yes"], "the message to be kept")
+        kept.set()
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        assert not (tmp_path / "one").exists()
+        assert waiting == ["yes"]
+        typed.send_text("no\r")
+        await await_for(lambda: not (chat.asked or chat.working or waiting), "the end of the runs")
+        typed.send_text("/quit\r")
+        await talk
+        said = [m.text for m in (await thread.now()).values["messages"] if is_from_user(m)]
+        assert said == ["Begin.", "yes"]
+        assert not (tmp_path / "one").exists()
+
+    async def test_ctrl_c_at_a_question_returns_the_kept_messages_to_the_input(
+        self, thread: SlowThread, typed: PipeInput
+    ) -> None:
+        """The question stays; the second Ctrl-C clears the line."""
+        waiting = ["Faster, please."]
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("\x03")
+        await await_for(lambda: chat.screen.typed.text == "Faster, please.", "the message")
+        assert not waiting
+        assert chat.asked
+        typed.send_text("\x03")
+        await await_for(lambda: not chat.screen.typed.text, "an empty line")
+        typed.send_text("/quit\r")
+        await talk
 
 
 class TestUsage:

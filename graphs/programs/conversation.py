@@ -68,6 +68,7 @@ class Conversation:
         self.work: asyncio.Task[None] | None = None
         self.approval = Approval()
         self.approved = Approved()
+        self.asked = False  # a line is an answer only once the question is on the screen
         self.leaving = False
         self.foot = Foot()
         self.screen = ChatScreen(
@@ -123,6 +124,8 @@ class Conversation:
             await self.screen.show(*error_lines(error))
 
     async def _carry_out(self, asked: Asked) -> None:
+        if self.work and (self.asked or self.work.cancelling()):
+            await asyncio.wait({self.work})  # this run is about to end
         match asked:
             case Say(text):
                 await self._say(text)
@@ -147,21 +150,21 @@ class Conversation:
                 await self._move(asked)
 
     async def _say(self, text: str) -> None:
-        if self.work and self.work.cancelling():
-            await asyncio.wait({self.work})
         if self.working:
             self.waiting.append(text)
-        elif self.approval.calls:
+        elif self.asked:
             await self._decide(text)
         else:
             self._start(text)
 
     async def _ask(self) -> bool:
         """Show the next call that a person must decide; return whether the thread waits for one."""
+        self.asked = False
         now = await self.thread.now()
         self.approval = self.approval.of(now.interrupts).passing(self.approved)
         if self.approval.calls and not self.approval.complete:
             await self._ask_about(self.approval.next_call, todos_in(now.values))
+            self.asked = True
         return bool(self.approval.calls)
 
     async def _ask_about(
@@ -225,9 +228,12 @@ class Conversation:
         self.work = asyncio.create_task(self._work(message))
 
     async def _work(self, message: Request) -> None:
-        """Run the agent, and then run it on the messages typed meanwhile."""
+        """Run the agent, and then run it on the messages typed meanwhile.
+
+        If it asks a question, they wait for the answer too: a message would withdraw the question.
+        """
         await self._run(message)
-        while self.waiting:
+        while self.waiting and not self.asked:
             kept = "\n".join(self.waiting)
             self.waiting.clear()
             await self._run(kept)
@@ -272,11 +278,13 @@ class Conversation:
 
     def _interrupt(self) -> None:
         """Stop the agent; if it is not working, clear the line, and leave the second time."""
+        if self.waiting:  # meant for a later moment, so the user must press Enter again
+            typed = self.screen.typed
+            typed.text = "\n".join([*self.waiting, typed.text]).strip()
+            self.waiting.clear()
+            if not self.working:
+                return
         if self.work and self.working:
-            if self.waiting:  # meant for a later moment, so the user must press Enter again
-                typed = self.screen.typed
-                typed.text = "\n".join([*self.waiting, typed.text]).strip()
-                self.waiting.clear()
             if not self.work.cancelling():
                 self.work.cancel()
         elif self.leaving:
@@ -294,6 +302,6 @@ class Conversation:
     def _doing(self) -> str:
         if self.working:
             return "the agent is working, Ctrl-C stops it"
-        if self.approval.calls:
+        if self.asked:
             return answers_about(self.approval.next_call)
         return "Ctrl-C again leaves" if self.leaving else "your turn"
