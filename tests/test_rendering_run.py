@@ -334,6 +334,21 @@ class TestLive:
         now[0] = 2.0
         assert self.lines(live, working=False)[0] == "✓ [0] a"
 
+    def test_a_list_that_gets_shorter_while_it_is_drawn_is_drawn_as_it_was(self) -> None:
+        """rich draws in another thread; here the clock changes the list instead."""
+        shorter = list[Followed]()
+
+        def clock() -> float:
+            while shorter:
+                live.see(shorter.pop())
+            return 0.0
+
+        live = LiveLines(clock)
+        live.see(Followed(B))
+        live.see(Followed([*items("a", status="completed"), *items("b")]))
+        shorter.append(Followed(items("c")))
+        assert self.lines(live, working=False)[:2] == ["✓ [0] a ←", LISTED[1]]
+
     def test_a_running_call_is_shown_with_its_seconds_and_its_output(self) -> None:
         """The bar shows the progress of the list."""
         now = [0.0]
