@@ -19,10 +19,11 @@ from graphs.coding_agent import build_coding_agent
 from graphs.programs.run_lines import messages_of
 from graphs.tools.background import BackgroundTasks
 from graphs.tools.output import Excerpt, Output, both
-from graphs.tools.shell import LocalShell, shell_tool
+from graphs.tools.shell import LocalShell, _interrupt, shell_tool
 from graphs.tools.workspace import Workspace
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
+from tests.waiting import wait_for
 from todo_tools.rendering import Followed, advance
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -323,6 +324,42 @@ def test_an_earlier_ctrl_c_ends_no_command(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     except KeyboardInterrupt:
         assert LocalShell(tmp_path).execute("sleep 0.5; echo done").output == "done"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_ctrl_c_ends_a_command_that_has_just_begun(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The main thread may handle it before the thread of the command looks for it."""
+    finish, answers = LocalShell._finish, list[str]()
+    keys = iter([signal.SIGINT])  # only one of the threads presses them
+
+    def late(*args: Any) -> Any:
+        for key in keys:
+            os.kill(os.getpid(), key)
+        wait_for(_interrupt, "Ctrl-C")
+        response = finish(*args)
+        answers.append(response.output)
+        return response
+
+    monkeypatch.setattr(LocalShell, "_finish", late)
+    calls = [call("execute", command="sleep 600") for _ in range(count)]
+    agent = build_coding_agent(ScriptedChatModel(script=[turn("", *calls)]), tmp_path, ask=False)
+    with pytest.raises(KeyboardInterrupt):
+        agent.invoke({"messages": [("user", "Begin.")]})
+    assert set(answers) == {"[Interrupted]"}
+
+
+def test_an_agent_can_run_while_the_program_handles_ctrl_c(tmp_path: Path) -> None:
+    """Its commands are not ended, in a thread of their own."""
+    calls = [call("execute", command="sleep 0.5; echo done") for _ in range(2)]
+    script: list[Any] = [turn("", *calls), "Ok."]
+    agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        final = agent.invoke({"messages": [("user", "Begin.")]})
+    assert final["messages"][-2].text.startswith("done")
 
 
 class TestWhileItRuns:

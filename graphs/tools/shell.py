@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import CodeType
 from typing import Annotated, Any, cast
 
 from deepagents.backends import LocalShellBackend
 from deepagents.backends.protocol import ExecuteResponse
 from langchain_core.tools import StructuredTool
 from langgraph.config import get_stream_writer
+from langgraph.pregel import Pregel
 from pydantic import Field
 
 from graphs.tools.endings import ending_of
@@ -191,7 +193,7 @@ def _why_unfinished(
     run: ShellRun, seconds: int, write: Callable[[str], None]
 ) -> tuple[str, int] | None:
     """Wait for a run. If it does not finish by itself, return a notice and its exit code."""
-    before, deadline = _interrupt(), time.monotonic() + seconds
+    before, deadline = _earlier_interrupt(), time.monotonic() + seconds
     while not run.wait(_SECONDS_BETWEEN_LOOKS):
         if text := run.take_new():
             write(text)
@@ -213,3 +215,27 @@ def _interrupt() -> KeyboardInterrupt | None:
     if isinstance(handled, tuple):  # before Python 3.12
         _, handled, _ = cast("tuple[object, object, object]", handled)
     return handled if isinstance(handled, KeyboardInterrupt) else None
+
+
+_RUNS: set[CodeType] = {
+    cast("Any", function).__code__
+    for function in (LocalShell.execute, Pregel.stream, asyncio.BaseEventLoop.run_forever)  # pyright: ignore[reportUnknownVariableType]
+}
+"""The functions in which the main thread runs commands."""
+
+
+def _earlier_interrupt() -> KeyboardInterrupt | None:
+    """The KeyboardInterrupt that the main thread was handling when it began to run commands.
+
+    One that came after that interrupts each command, even one whose thread has just started.
+    """
+    interrupt = _interrupt()
+    caught = interrupt and interrupt.__traceback__
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # pyright: ignore[reportPrivateUsage]
+    runs = False
+    while frame and caught:
+        if frame is caught.tb_frame:
+            return interrupt if runs else None
+        runs = runs or frame.f_code in _RUNS
+        frame = frame.f_back
+    return None  # there is none, or it is still on its way to the frame that handles it
