@@ -4,6 +4,8 @@ import os
 import select
 from pathlib import Path
 
+from tests.waiting import LONG
+
 BEGIN = "exec 9>lifeline; echo >&9"
 """The shell code that opens the pipe in the command's directory; child processes inherit it."""
 
@@ -17,9 +19,9 @@ class Lifeline:
 
     def begins(self) -> bool:
         """Wait until a command holds it."""
-        return self._is_ready(60) and os.read(self._fd, 1) == b"\n"
+        return self._is_ready(LONG) and os.read(self._fd, 1) == b"\n"
 
-    def ends(self, within: float = 10) -> bool:
+    def ends(self, within: float = LONG) -> bool:
         """Wait until no process holds it."""
         return self._is_ready(within) and os.read(self._fd, 1) == b""
 

@@ -11,6 +11,7 @@ import pexpect  # type: ignore[import-untyped]
 import pyte
 
 from tests.support import ROOT
+from tests.waiting import LONG
 
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
 """A terminal shows the text between these codes at once."""
@@ -59,14 +60,14 @@ class Emulator:
         gone = ["".join(line[at].data for at in sorted(line)) for line in self.screen.history.top]
         return "\n".join([*(row.rstrip() for row in gone), *self.rows])
 
-    def wait(self, condition: Callable[[], object], within: float = 30) -> None:
+    def wait(self, condition: Callable[[], object], within: float = LONG) -> None:
         """Draw the program's output until a condition is true."""
         end = time.monotonic() + within
         while not condition():
             assert time.monotonic() < end, f"timed out; on the screen is:\n{self.text}"
             self.read()
 
-    def see(self, *expected: str, within: float = 30) -> None:
+    def see(self, *expected: str, within: float = LONG) -> None:
         """Wait until all texts are on the screen at the same time."""
         self.wait(lambda: all(text in self.text for text in expected), within)
 

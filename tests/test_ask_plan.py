@@ -14,6 +14,7 @@ from graphs.programs.checklist import main
 from graphs.programs.plan import NotEditedError
 from graphs.programs.question import call_rows
 from tests.support import ROOT, items, plan, write_checklist
+from tests.waiting import LONG
 from todo_tools.testing import ScriptedChatModel
 
 QUESTION = "Do it? yes, no, always, edit, or why not:"
@@ -177,7 +178,7 @@ class TestTerminal:
             env=environment,
             encoding="utf-8",
             dimensions=(40, 200),  # so that no line is broken
-            timeout=60,
+            timeout=LONG,
         )
         children.append(child)
         return child

@@ -17,7 +17,7 @@ from graphs.coding_agent import build_coding_agent
 from graphs.tools.background import BackgroundTasks
 from graphs.tools.shell import LocalShell, shell_tool
 from tests.lifeline import BEGIN, Lifeline
-from tests.waiting import await_for
+from tests.waiting import LONG, await_for
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow  # every test runs commands
@@ -60,7 +60,7 @@ class TestThreads:
                 final = await agent.ainvoke(begin, config)
             return str(final["messages"][-2].text)
 
-        task_id = id_in(await use("one", call("run_in_background", command="pwd; sleep 60")))
+        task_id = id_in(await use("one", call("run_in_background", command="pwd; sleep 600")))
         await await_for(lambda: str(tmp_path) in tasks.fetch(task_id, "one"), "the output")
         fetch, show = call("get_background_task", task_id=task_id), call("list_background_tasks")
         assert await use("two", show) == "No background tasks"
@@ -88,7 +88,7 @@ class TestTheLimit:
         def start(few: BackgroundTasks) -> str:
             together.wait()
             try:
-                return few.start("sleep 60")
+                return few.start("sleep 600")
             except ToolException as refusal:
                 return str(refusal)
 
@@ -103,9 +103,9 @@ class TestTheLimit:
 
     def test_it_is_one_for_all_threads(self, tmp_path: Path) -> None:
         with BackgroundTasks(LocalShell(tmp_path), max_running=1) as tasks:
-            tasks.start("sleep 60", "one")
+            tasks.start("sleep 600", "one")
             with pytest.raises(ToolException, match="1 background tasks are running"):
-                tasks.start("sleep 60", "two")
+                tasks.start("sleep 600", "two")
 
 
 class TestTheirEnd:
@@ -113,7 +113,7 @@ class TestTheirEnd:
         self, tasks: BackgroundTasks, lifeline: Lifeline, tmp_path: Path
     ) -> None:
         """They also continue after the run that started them."""
-        command = f"{BEGIN}; sleep 60"
+        command = f"{BEGIN}; sleep 600"
         script: list[Any] = [turn("", call("run_in_background", command=command)), "Done."]
         agent = build_coding_agent(
             ScriptedChatModel(script=script), tmp_path, ask=False, tasks=tasks
@@ -128,7 +128,7 @@ class TestTheirEnd:
         self, tasks: BackgroundTasks, lifeline: Lifeline
     ) -> None:
         """This works even if the child has closed its output."""
-        tasks.start(f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &)")
+        tasks.start(f"{BEGIN}; (sleep 600 >/dev/null 2>&1 &)")
         assert lifeline.begins()
         assert lifeline.ends()
 
@@ -142,7 +142,7 @@ class TestTheirEnd:
             "from graphs.tools.background import BackgroundTasks\n"
             "from graphs.tools.shell import LocalShell\n"
             "tasks = BackgroundTasks(LocalShell(Path('.')))\n"
-            f"tasks.start({f'{BEGIN}; sleep 60'!r})\n"
+            f"tasks.start({f'{BEGIN}; sleep 600'!r})\n"
             "signal.pause()\n"
         )
         with subprocess.Popen(
@@ -154,7 +154,7 @@ class TestTheirEnd:
             try:
                 assert lifeline.begins()
                 process.send_signal(signal.Signals[name])
-                assert process.wait(20) != 0
+                assert process.wait(LONG) != 0
                 assert lifeline.ends()
             finally:
                 process.kill()

@@ -55,7 +55,7 @@ from graphs.until_done import build_graph
 from tests.consoles import RecordingConsole
 from tests.strategies import todo_lists
 from tests.support import ROOT, checklist, items
-from tests.waiting import await_for, wait_for_file
+from tests.waiting import LONG, await_for, wait_for_file
 from todo_tools._todos import validate_todos
 from todo_tools.rendering._lines import in_view, list_lines
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -514,7 +514,7 @@ class Terminal:
         self.since = 0
         self.answered = 0
 
-    def see(self, *expected: str, within: float = 30) -> None:
+    def see(self, *expected: str, within: float = LONG) -> None:
         """Wait until all texts have been shown since the last key."""
         end = time.monotonic() + within
         while missing := [text for text in expected if text not in self.shown]:
@@ -546,7 +546,7 @@ class Terminal:
         return self.end()
 
     def end(self) -> int:
-        self.child.expect(pexpect.EOF, timeout=30)
+        self.child.expect(pexpect.EOF, timeout=LONG)
         self.child.close()
         return int(self.child.exitstatus)
 
@@ -645,7 +645,7 @@ class TestTerminal:
         terminal.see("→ Shell touch began")
         wait_for_file(tmp_path / "work" / "began")
         terminal.press("\x03")
-        terminal.see("Stopped. Send a message, or /go", "📋 0/1 · your turn", within=10)
+        terminal.see("Stopped. Send a message, or /go", "📋 0/1 · your turn")
         terminal.press("/edit 0 Wait no longer\r")
         terminal.see("● [0] Wait no longer")
         terminal.press("Go on.\r")

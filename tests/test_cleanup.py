@@ -20,7 +20,7 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow
 
-COMMAND = "echo $$ > pid; exec sleep 60"
+COMMAND = "echo $$ > pid; exec sleep 600"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from graphs.programs.approval import Answer, Approved, read_answer
 from graphs.programs.checklist import main
 from graphs.programs.question import call_rows
 from tests.support import ROOT, write_checklist
-from tests.waiting import wait_for_line
+from tests.waiting import LONG, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pexpect: Any = importlib.import_module("pexpect")  # pexpect has no type stubs
@@ -83,7 +83,7 @@ class TestProgram:
         scripted(
             monkeypatch,
             turn("", call("write_todos", mode="replace", todos=["Serve"])),
-            turn("", call("run_in_background", command="echo $$ > pid; exec sleep 60")),
+            turn("", call("run_in_background", command="echo $$ > pid; exec sleep 600")),
             turn("", call("execute", command="until test -s pid; do sleep 0.05; done")),
             turn("", call("edit_todos", action="complete", indices=[0])),
             "Done.",
@@ -224,7 +224,7 @@ class TestTerminal:
                 },
                 encoding="utf-8",
                 dimensions=(40, 200),  # so that no line is broken
-                timeout=60,
+                timeout=LONG,
             )
             children.append(child)
             return child
@@ -316,7 +316,7 @@ class TestStopping:
         self, way: signal.Signals, tmp_path: Path
     ) -> None:
         """Ctrl-C and SIGTERM have the same effect."""
-        steps = write_checklist("Wait: `echo $$ > pid; exec sleep 60`")
+        steps = write_checklist("Wait: `echo $$ > pid; exec sleep 600`")
         program = subprocess.Popen(
             [sys.executable, "-m", "graphs", steps, *CODING, "--yes"],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -327,7 +327,7 @@ class TestStopping:
         pid_file = tmp_path / "work" / "pid"
         wait_for_line(pid_file)
         program.send_signal(way)
-        _, errors = program.communicate(timeout=30)
+        _, errors = program.communicate(timeout=LONG)
         assert program.returncode == 130
         assert "--thread t" in errors
         with pytest.raises(ProcessLookupError):

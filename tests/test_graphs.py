@@ -23,7 +23,7 @@ from graphs.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
 from tests.support import ROOT, write_checklist
-from tests.waiting import wait_for_file
+from tests.waiting import LONG, wait_for_file
 from todo_tools import TodoLimits
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
@@ -54,7 +54,7 @@ class TestShell:
         """It ends with the usual exit code, 124."""
         shell = shell_tool(tmp_path, timeout=1)
         lifeline = Lifeline(tmp_path)
-        arguments = {"command": f"{BEGIN}; sleep 60 & sleep 60"}
+        arguments = {"command": f"{BEGIN}; sleep 600 & sleep 600"}
         if form == "sync":
             answer = await asyncio.to_thread(shell.invoke, arguments)
         else:
@@ -66,7 +66,7 @@ class TestShell:
 
     async def test_a_cancelled_command_is_ended_at_once(self, tmp_path: Path) -> None:
         lifeline = Lifeline(tmp_path)
-        command = f"{BEGIN}; sleep 60"
+        command = f"{BEGIN}; sleep 600"
         task = asyncio.create_task(shell_tool(tmp_path).ainvoke({"command": command}))
         assert await asyncio.to_thread(lifeline.begins)
         task.cancel()
@@ -371,7 +371,7 @@ class TestResuming:
         process = self.started(steps, "--thread", "t", "--workdir", "work", "--create")
         wait_for_file(tmp_path / "work" / "waiting")
         process.send_signal(kill)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=LONG)
         assert process.returncode == (130 if kill == signal.SIGINT else -kill)
         resume = "interrupted; resume with: python -m graphs --db todo-threads.sqlite --thread t\n"
         assert (resume in errors) == (kill == signal.SIGINT)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT, checklist
+from tests.waiting import LONG
 
 KILLS = int(os.environ.get("RANDOM_KILLS", "5"))
 """How many kills; `RANDOM_KILLS=100` takes some minutes."""
@@ -41,10 +42,10 @@ def killed_at_random(folder: Path, moment: float) -> None:
     """Run the program, and kill it some seconds after its work has started."""
     program = graphs(folder)
     assert program.stdout is not None
-    assert select.select([program.stdout], [], [], 60)[0]
+    assert select.select([program.stdout], [], [], LONG)[0]
     time.sleep(moment)  # the test is about the moment, so there is nothing to wait for
     program.kill()
-    program.communicate(timeout=60)
+    program.communicate(timeout=LONG)
 
 
 @pytest.mark.slow
@@ -53,7 +54,7 @@ def test_no_finished_command_runs_twice_after_a_kill(seed: int, tmp_path: Path) 
     """A command that was killed while it ran runs again, and the checklist is completed."""
     killed_at_random(tmp_path, random.Random(seed).uniform(0, _LONGEST_RUN))
     resumed = graphs(tmp_path)
-    shown, _ = resumed.communicate(timeout=60)
+    shown, _ = resumed.communicate(timeout=LONG)
     assert resumed.returncode == 0, shown
     ran = Counter((tmp_path / "work" / "log").read_text().splitlines())
     assert {step: ran[step] for step in ran if step.startswith("end")} == {

@@ -22,6 +22,7 @@ import todo_tools
 from tests.browser import MEASURE, browse, measure, read_png
 from tests.pages import Page
 from tests.support import ROOT
+from tests.waiting import LONG
 from todo_tools import rendering
 
 NAMES = [
@@ -101,7 +102,9 @@ def fresh(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str
         notebook.cells.append(probe)
         client = nbclient.NotebookClient(
             notebook,
-            timeout=120,
+            timeout=LONG,
+            startup_timeout=LONG,
+            iopub_timeout=LONG,
             extra_arguments=[f"--IPKernelApp.exec_lines={OFFLINE}; {blocked}"],
             resources={"metadata": {"path": str(elsewhere)}},
         )

@@ -14,7 +14,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 
 from tests.server import Server, serving
 from tests.support import ROOT, items
-from tests.waiting import wait_for_file
+from tests.waiting import LONG, wait_for_file
 from tests.worker import graph_on
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ def shared(postgres: str, request: pytest.FixtureRequest, tmp_path: Path, form: 
 
 
 def finished(process: subprocess.Popen[str]) -> dict[str, Any]:
-    answer, errors = process.communicate(timeout=60)
+    answer, errors = process.communicate(timeout=LONG)
     assert process.returncode == 0, errors
     return dict(json.loads(answer))
 

@@ -15,6 +15,7 @@ from tests.pages import ELEMENTS, page
 from tests.shelf import FINAL
 from tests.strategies import todo_lists
 from tests.support import ROOT, items
+from tests.waiting import LONG
 from todo_tools import TodoItem, format_todos
 from todo_tools._formatting import one_line
 from todo_tools.events import countdown_event, todos_event
@@ -175,7 +176,8 @@ def test_a_saved_notebook_contains_the_last_state() -> None:
     ]
     saved = nbformat.v4.new_notebook(cells=cells)
     resources = {"metadata": {"path": str(ROOT)}}
-    nbclient.NotebookClient(saved, timeout=120, resources=resources).execute()
+    bounds = {"timeout": LONG, "startup_timeout": LONG, "iopub_timeout": LONG}
+    nbclient.NotebookClient(saved, resources=resources, **bounds).execute()
     live, picture = (cell.outputs for cell in saved.cells)
     assert len(live) == len(picture) == 1
     assert live[0].data["text/plain"] == FINAL

@@ -23,7 +23,7 @@ from graphs.tools.shell import LocalShell, _interrupt, shell_tool
 from graphs.tools.workspace import Workspace
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
-from tests.waiting import wait_for
+from tests.waiting import LONG, wait_for
 from todo_tools.rendering import Followed, advance
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -77,7 +77,7 @@ class TestEnvironment:
         """They get the variables from their shell."""
         shell = LocalShell(tmp_path, env={"TOKEN": "given"})
         run = shell.run("echo $TOKEN$ANTHROPIC_API_KEY").start()
-        assert run.wait(30)
+        assert run.wait(LONG)
         assert run.response().output == "given"
 
 
@@ -167,7 +167,7 @@ class TestLongOutput:
 class TestTheEndOfACommand:
     def test_its_background_processes_end_with_it(self, lifeline: Lifeline, tmp_path: Path) -> None:
         """This holds even if their output is closed, so that the command looks finished."""
-        command = f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &); echo done"
+        command = f"{BEGIN}; (sleep 600 >/dev/null 2>&1 &); echo done"
         response = LocalShell(tmp_path).execute(command)
         assert (response.output, response.exit_code) == ("done", 0)
         assert lifeline.begins()
@@ -176,7 +176,7 @@ class TestTheEndOfACommand:
     async def test_its_background_processes_end_when_it_is_awaited(
         self, lifeline: Lifeline, tmp_path: Path
     ) -> None:
-        await LocalShell(tmp_path).aexecute(f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &)")
+        await LocalShell(tmp_path).aexecute(f"{BEGIN}; (sleep 600 >/dev/null 2>&1 &)")
         assert lifeline.begins()
         assert lifeline.ends()
 
@@ -192,14 +192,14 @@ class TestTheEndOfACommand:
             with pytest.raises(asyncio.CancelledError):
                 await run
             await asyncio.get_running_loop().shutdown_default_executor()
-            assert time.monotonic() - before < 15
+            assert time.monotonic() - before < LONG
             lifeline.close()
 
 
 @contextmanager
 def detached(folder: Path) -> Iterator[str]:
     """A command whose child is in a new session; the child ends with the test."""
-    yield f"setsid sh -c 'echo $$ > pid; {BEGIN}; exec sleep 60' & wait"
+    yield f"setsid sh -c 'echo $$ > pid; {BEGIN}; exec sleep 600' & wait"
     with suppress(ProcessLookupError):
         os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
 
@@ -221,8 +221,8 @@ else:
     asyncio.run(agent.ainvoke(begin))
 """
 FORMS = pytest.mark.parametrize("form", ["sync", "async"])
-IN_FRONT = f"{BEGIN}; sleep 60"
-BEHIND = f"{BEGIN}; (sleep 60 >/dev/null 2>&1 &); sleep 60"
+IN_FRONT = f"{BEGIN}; sleep 600"
+BEHIND = f"{BEGIN}; (sleep 600 >/dev/null 2>&1 &); sleep 600"
 
 
 @pytest.mark.slow
@@ -251,12 +251,12 @@ class TestTheEndOfTheProgram:
         with self.program(tmp_path, form, command) as program:
             assert lifeline.begins()
             program.send_signal(signal.Signals[name])
-            program.wait(20)
+            program.wait(LONG)
             assert lifeline.ends()
 
     @FORMS
     @pytest.mark.parametrize(
-        "commands", [[IN_FRONT], [IN_FRONT, "sleep 60"]], ids=["one", "two at a time"]
+        "commands", [[IN_FRONT], [IN_FRONT, "sleep 600"]], ids=["one", "two at a time"]
     )
     def test_ctrl_c_ends_commands_and_the_program_at_once(
         self, commands: list[str], form: str, lifeline: Lifeline, tmp_path: Path
@@ -266,7 +266,7 @@ class TestTheEndOfTheProgram:
             assert lifeline.begins()
             program.send_signal(signal.SIGINT)
             assert lifeline.ends()
-            assert program.wait(20) != 0
+            assert program.wait(LONG) != 0
 
     @FORMS
     def test_ctrl_c_does_not_wait_for_a_detached_child(
@@ -278,7 +278,7 @@ class TestTheEndOfTheProgram:
         ):
             assert lifeline.begins()
             program.send_signal(signal.SIGINT)
-            assert program.wait(20) != 0
+            assert program.wait(LONG) != 0
 
     @pytest.mark.parametrize(
         "meanwhile",

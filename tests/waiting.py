@@ -5,10 +5,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+LONG = 120
+"""Seconds that a test waits at most: a slow machine needs long to start a program.
+
+A command that a test expects to be ended must run longer than this: `sleep 600`.
+"""
 _PAUSE = 0.02
 
 
-def wait_for(condition: Callable[[], object], what: str, *, within: float = 30) -> None:
+def wait_for(condition: Callable[[], object], what: str, *, within: float = LONG) -> None:
     """Return as soon as a condition is true.
 
     Args:
@@ -23,18 +28,18 @@ def wait_for(condition: Callable[[], object], what: str, *, within: float = 30) 
         time.sleep(pause)
 
 
-async def await_for(condition: Callable[[], object], what: str, *, within: float = 30) -> None:
+async def await_for(condition: Callable[[], object], what: str, *, within: float = LONG) -> None:
     """The same as `wait_for`, without blocking the event loop."""
     for pause in _pauses(condition, what, within):
         await asyncio.sleep(pause)
 
 
-def wait_for_file(path: Path, *, within: float = 30) -> None:
+def wait_for_file(path: Path, *, within: float = LONG) -> None:
     """Return as soon as a file exists."""
     wait_for(path.exists, f"{path} to appear", within=within)
 
 
-def wait_for_line(path: Path, *, within: float = 30) -> str:
+def wait_for_line(path: Path, *, within: float = LONG) -> str:
     """Return the text of a file as soon as it ends with a line break."""
     wait_for(
         lambda: path.exists() and path.read_text().endswith("\n"),
