@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +15,8 @@ from typing import Any, NamedTuple
 import httpx
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
+
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,7 +31,7 @@ class Server(NamedTuple):
     @property
     def blocking_calls(self) -> set[str]:
         """The names of the blocking calls that the server has reported."""
-        log = (self.directory / "log").read_text(encoding="utf-8")
+        log = (self.directory / "log").read_text(encoding="utf-8", errors="replace")
         return set(re.findall(r"Blocking call to ([\w.]+)", log))
 
     def new_thread(self) -> str:
@@ -59,8 +60,7 @@ def serving(directory: Path, **environment: str) -> Iterator[Server]:
     for name in ("graphs", "tests", "todo_tools"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, directory / name, ignore=ignored)
-    with (directory / "log").open("wb") as log:
-        port = free_port()
+    with (directory / "log").open("wb") as log, reserved_port() as port:
         process = subprocess.Popen(
             [
                 *(Path(sys.executable).with_name("langgraph"), "dev", "--no-browser"),
@@ -100,19 +100,23 @@ def offline() -> dict[str, str]:
     }
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port that the system gives to nobody else until the block ends.
+
+    A server can still listen on it, because its socket has the same option.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield int(holder.getsockname()[1])
 
 
 def wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
+    def is_ready() -> bool:
         assert process.poll() is None, log.read_text(encoding="utf-8")
-        try:
-            if httpx.get(f"{url}/ok", trust_env=False).is_success:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.1)
-    raise AssertionError(log.read_text(encoding="utf-8"))
+        with suppress(httpx.TransportError):
+            return httpx.get(f"{url}/ok", trust_env=False).is_success
+        return False
+
+    wait_for(is_ready, f"the server; its log is {log}")

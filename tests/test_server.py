@@ -17,7 +17,7 @@ from websockets.typing import Origin
 
 from tests.server import ROOT, Server, serving
 from tests.support import items
-from tests.waiting import wait_for_file
+from tests.waiting import LONG, wait_for, wait_for_file
 from todo_tools import todos_from_messages
 from todo_tools.clients import from_client_todos, to_client_todos
 
@@ -235,6 +235,7 @@ class TestOtherOrigins:
             f"{repository.url}/runs/wait",
             content=self.request(repository, graph),
             headers={"Origin": origin, "Content-Type": "text/plain"},
+            timeout=LONG,
             trust_env=False,
         )
         assert answer.status_code == 403
@@ -249,11 +250,11 @@ class TestOtherOrigins:
         """CORS does not cover WebSockets, which can start runs."""
         thread = repository.new_thread()
         url = f"{repository.url.replace('http', 'ws')}/threads/{thread}/stream/events"
-        with connect(url, proxy=None):
+        with connect(url, open_timeout=LONG, proxy=None):
             pass  # a client that is not a page may connect
         with (
             pytest.raises(InvalidStatus, match="403"),
-            connect(url, origin=Origin("https://example.com"), proxy=None),
+            connect(url, open_timeout=LONG, origin=Origin("https://example.com"), proxy=None),
         ):
             pass
 
@@ -263,7 +264,7 @@ class TestOtherOrigins:
         answer = httpx.post(
             f"{repository.url}/runs/wait",
             content=self.request(repository, graph),
-            timeout=30,
+            timeout=LONG,
             trust_env=False,
         )
         assert answer.status_code == 200
@@ -278,7 +279,7 @@ class TestOtherOrigins:
             f"{repository.url}/runs/wait",
             content=self.request(repository, "until_done"),
             headers={"Origin": origin, "Content-Type": "application/json"},
-            timeout=30,
+            timeout=LONG,
             trust_env=False,
         )
         assert answer.status_code == 200
@@ -292,7 +293,7 @@ def preflight(server: Server, origin: str) -> httpx.Response:
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "content-type, x-api-key",
     }
-    return httpx.options(f"{server.url}/runs/wait", headers=headers, trust_env=False)
+    return httpx.options(f"{server.url}/runs/wait", headers=headers, timeout=LONG, trust_env=False)
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +320,9 @@ class TestToken:
     ) -> None:
         """A caller who claims to be LangSmith's Studio is refused too."""
         for path in ("/threads/search", "/runs/wait", "/assistants/search"):
-            answer = httpx.post(f"{guarded.url}{path}", json={}, headers=headers, trust_env=False)
+            answer = httpx.post(
+                f"{guarded.url}{path}", json={}, headers=headers, timeout=LONG, trust_env=False
+            )
             assert answer.status_code == 401
 
     def test_with_it_a_run_goes_to_its_end(self, guarded: Server) -> None:
@@ -333,6 +336,7 @@ class TestToken:
             f"{guarded.url}/threads/search",
             json={},
             headers={"Authorization": "Bearer open sesame"},
+            timeout=LONG,
             trust_env=False,
         )
         assert answer.status_code == 200
@@ -516,4 +520,4 @@ def test_blocking_calls_would_be_reported(served: Server) -> None:
     answer = served.client.runs.wait(thread, "blocking", input=user("Block."), raise_error=False)
     assert isinstance(answer, dict)
     assert answer["__error__"]["error"] == "BlockingError"
-    assert served.blocking_calls == {CONTROL}
+    wait_for(lambda: served.blocking_calls == {CONTROL}, "the report")

@@ -17,7 +17,7 @@ from tests.clients import served
 from tests.clients.__main__ import BROWSERS
 from tests.clients.build import INTERFACES, Interface
 from tests.clients.pages import PAGES, ChatPage
-from tests.server import ROOT, Server, free_port, serving
+from tests.server import ROOT, Server, reserved_port, serving
 
 SIZE = ViewportSize(width=1100, height=1000)
 
@@ -31,21 +31,21 @@ def origins() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def _started(interface: Interface) -> Iterator[str]:
-    port = str(free_port())
-    process = subprocess.Popen(
-        ["node_modules/.bin/next", "start", "--hostname", "127.0.0.1", "--port", port],
-        cwd=interface.directory,
-        env={**os.environ, "NEXT_TELEMETRY_DISABLED": "1"},
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        address = f"http://127.0.0.1:{port}"
-        _wait_until_answering(address, process)
-        yield address
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    with reserved_port() as port:
+        process = subprocess.Popen(
+            ["node_modules/.bin/next", "start", "--hostname", "127.0.0.1", "--port", str(port)],
+            cwd=interface.directory,
+            env={**os.environ, "NEXT_TELEMETRY_DISABLED": "1"},
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait_until_answering(address, process)
+            yield address
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def _wait_until_answering(address: str, process: subprocess.Popen[bytes]) -> None:
