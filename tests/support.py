@@ -2,10 +2,13 @@
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
@@ -60,6 +63,12 @@ def write_checklist(*steps: str) -> str:
     path = Path("PLAN.md")
     path.write_text(checklist(*steps), encoding="utf-8")
     return str(path)
+
+
+def time_is_up_after(event: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time limit of a command is reached as soon as an event has happened, and never before."""
+    clock = SimpleNamespace(monotonic=lambda: math.inf if event() else 0.0)
+    monkeypatch.setattr("graphs.tools.shell.time", clock)
 
 
 def tool_graph(tools: Sequence[BaseTool], state: Any = TodoState) -> Graph:

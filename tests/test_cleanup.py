@@ -15,7 +15,7 @@ from graphs.coding_agent import build_coding_agent
 from graphs.tools.endings import FOLDER
 from graphs.tools.run import ShellRun
 from tests.support import BEGIN, Graph
-from tests.waiting import await_for, wait_for, wait_for_line
+from tests.waiting import await_for, has_ended, wait_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow
@@ -33,15 +33,6 @@ def agent(folder: Path, *tools: str, ask: bool = False) -> Graph:
     calls = [call(name, command=COMMAND) for name in tools]
     model = ScriptedChatModel(script=[turn("", *calls), "Done."])
     return build_coding_agent(model, folder, ask=ask, checkpointer=InMemorySaver())
-
-
-def is_gone(folder: Path) -> bool:
-    """Whether the command is running; it wrote its process id first."""
-    try:
-        os.kill(int((folder / "pid").read_text()), 0)
-    except ProcessLookupError:
-        return True
-    return False
 
 
 def endings(folder: Path) -> list[Path]:
@@ -87,7 +78,7 @@ def test_after_an_error_nothing_is_left(
     graph = agent(tmp_path, "execute")
     with pytest.raises(RuntimeError, match="tired"):
         run(graph, config)
-    wait_for(lambda: is_gone(tmp_path), "the command to be ended")
+    wait_for(lambda: has_ended(tmp_path / "pid"), "the command to be ended")
     assert endings(tmp_path) == []
 
 
@@ -118,5 +109,5 @@ async def test_after_a_cancellation_nothing_is_left(tmp_path: Path, config: Runn
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await await_for(lambda: is_gone(tmp_path), "the command to be ended")
+    await await_for(lambda: has_ended(tmp_path / "pid"), "the command to be ended")
     assert endings(tmp_path) == []

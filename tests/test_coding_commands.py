@@ -17,21 +17,11 @@ from langchain_core.tools import ToolException
 from graphs.coding_agent import build_coding_agent
 from graphs.tools.background import BackgroundTasks
 from graphs.tools.shell import LocalShell
-from tests.support import BEGIN, ROOT
-from tests.waiting import await_for, wait_for, wait_for_line
+from tests.support import BEGIN, ROOT, time_is_up_after
+from tests.waiting import await_for, has_ended, wait_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 Execute = Callable[..., Awaitable[str]]
-
-
-def is_gone(pid_file: Path) -> bool:
-    """Whether the process that wrote its id has ended, even if its parent has not collected it."""
-    pid = int(pid_file.read_text())
-    try:
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return True
 
 
 def is_empty(folder: Path) -> bool:
@@ -40,7 +30,7 @@ def is_empty(folder: Path) -> bool:
 
 CHILD_TO_END = "the child of the command to end"
 # A command whose child outlives the shell, unless the whole tree is killed.
-WITH_CHILD = "sh -c 'echo $$ > child; exec sleep 600' & echo begun; wait"
+WITH_CHILD = "echo begun; sh -c 'echo $$ > child; exec sleep 600' & wait"
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -72,12 +62,19 @@ class TestCommands:
         ("limit", "arguments"), [(1, {}), (60, {"timeout": 1})], ids=["set", "given by the model"]
     )
     async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(
-        self, limit: int, arguments: dict[str, int], execute: Execute, tmp_path: Path
+        self,
+        limit: int,
+        arguments: dict[str, int],
+        execute: Execute,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """The result has the time limit and the output until then."""
+        child = tmp_path / "child"
+        time_is_up_after(lambda: child.exists() and child.read_text(), monkeypatch)
         answer = await execute(WITH_CHILD, limit=limit, **arguments)
         assert answer == "begun\n[Timed out after 1s]\n[Command failed with exit code 124]"
-        wait_for(lambda: is_gone(tmp_path / "child"), CHILD_TO_END)
+        wait_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)
 
     async def test_a_cancelled_command_is_ended_with_all_it_started(self, tmp_path: Path) -> None:
         script = [turn("", call("execute", command=WITH_CHILD))]
@@ -87,7 +84,7 @@ class TestCommands:
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
-        await await_for(lambda: is_gone(tmp_path / "child"), CHILD_TO_END)
+        await await_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)
 
     async def test_long_output_is_cut(self, execute: Execute, tmp_path: Path) -> None:
         """The result keeps 100,000 bytes, says so, and has the exit code; no file is written."""
@@ -217,7 +214,7 @@ class TestCleanup:
         with BackgroundTasks(LocalShell(tmp_path)) as tasks:
             tasks.start(WITH_CHILD)
             wait_for_line(tmp_path / "child")
-        wait_for(lambda: is_gone(tmp_path / "child"), CHILD_TO_END)
+        wait_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)
         with pytest.raises(ToolException, match="closed"):
             tasks.start("true")
 
@@ -234,7 +231,7 @@ class TestCleanup:
                 ScriptedChatModel(script=script), tmp_path, ask=False, tasks=tasks
             )
             agent.invoke(BEGIN)
-        wait_for(lambda: is_gone(tmp_path / "child"), CHILD_TO_END)
+        wait_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)
 
     def test_an_agent_that_is_no_longer_used_takes_its_tasks_with_it(self, tmp_path: Path) -> None:
         """The tasks need not be closed."""
@@ -242,10 +239,14 @@ class TestCleanup:
         agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
         agent.invoke(BEGIN)
         wait_for_line(tmp_path / "child")
-        assert not is_gone(tmp_path / "child")
+        assert not has_ended(tmp_path / "child")
         del agent
-        gc.collect()
-        wait_for(lambda: is_gone(tmp_path / "child"), CHILD_TO_END)
+
+        def has_ended_with_it() -> bool:
+            gc.collect()  # a thread of the run may have held it until now
+            return has_ended(tmp_path / "child")
+
+        wait_for(has_ended_with_it, CHILD_TO_END)
 
     def test_the_end_of_the_program_ends_all_tasks(self, tmp_path: Path) -> None:
         """This holds even if they are still in use."""
@@ -265,4 +266,4 @@ class TestCleanup:
             check=False,
             capture_output=True,
         )
-        wait_for(lambda: is_gone(tmp_path / "child"), CHILD_TO_END)
+        wait_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)

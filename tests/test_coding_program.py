@@ -14,7 +14,7 @@ from graphs.programs.approval import Answer, Approved, read_answer
 from graphs.programs.checklist import main
 from graphs.programs.question import call_rows
 from tests.support import ROOT, write_checklist
-from tests.waiting import LONG, wait_for_line
+from tests.waiting import LONG, has_ended, wait_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pexpect: Any = importlib.import_module("pexpect")  # pexpect has no type stubs
@@ -89,9 +89,7 @@ class TestProgram:
             "Done.",
         )
         assert main([write_checklist("Serve"), *CODING, "--yes"]) == 0
-        pid = int((tmp_path / "work" / "pid").read_text())
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+        wait_for(lambda: has_ended(tmp_path / "work" / "pid"), "the task to end")
 
 
 class TestAnswers:
@@ -305,6 +303,7 @@ class TestTerminal:
         child.expect(QUESTION)
         child.kill(signal.SIGKILL)
         child.expect(pexpect.EOF)
+        child.wait()  # it closes the terminal before it releases the thread
         assert main(["--thread", "t", "--yes"]) == 0
         assert (tmp_path / "work" / "one").exists()
 
@@ -330,5 +329,4 @@ class TestStopping:
         _, errors = program.communicate(timeout=LONG)
         assert program.returncode == 130
         assert "--thread t" in errors
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(pid_file.read_text()), 0)
+        wait_for(lambda: has_ended(pid_file), "the command to end")

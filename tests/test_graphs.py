@@ -22,7 +22,7 @@ from graphs.programs.checklist import main
 from graphs.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
-from tests.support import ROOT, write_checklist
+from tests.support import ROOT, time_is_up_after, write_checklist
 from tests.waiting import LONG, wait_for_file
 from todo_tools import TodoLimits
 from todo_tools.state import todos_in
@@ -49,12 +49,13 @@ class TestShell:
 
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_a_command_that_takes_too_long_is_ended_with_all_it_started(
-        self, form: str, tmp_path: Path
+        self, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It ends with the usual exit code, 124."""
+        time_is_up_after((tmp_path / "begun").exists, monkeypatch)
         shell = shell_tool(tmp_path, timeout=1)
         lifeline = Lifeline(tmp_path)
-        arguments = {"command": f"{BEGIN}; sleep 600 & sleep 600"}
+        arguments = {"command": f"{BEGIN}; touch begun; sleep 600 & sleep 600"}
         if form == "sync":
             answer = await asyncio.to_thread(shell.invoke, arguments)
         else:

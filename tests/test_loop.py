@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from langgraph.types import Command
 from graphs.until_done import build_graph
 from tests.strategies import edit_calls, write_calls
 from tests.support import BEGIN, Graph, edit, items, plan
-from tests.waiting import wait_for
+from tests.waiting import LONG, wait_for
 from todo_tools import AutoContinue, TodoItem, TodoState, add_auto_continue, create_todo_tools
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
@@ -251,6 +252,7 @@ def test_the_loop_ends_for_every_model(
 
 class TestGracePeriod:
     POLICY = AutoContinue(max_in_a_row=1, grace_seconds=2)
+    LONG = AutoContinue(max_in_a_row=1, grace_seconds=LONG)  # for what interrupts it
 
     def check_interrupted(self, graph: Graph, config: RunnableConfig) -> None:
         """The thread is at the end of the agent's turn, and can be resumed from there."""
@@ -263,9 +265,9 @@ class TestGracePeriod:
 
     def drained(self, config: RunnableConfig, reason: str = "shutdown") -> Graph:
         """A graph whose run gets a drain request in the first second of the countdown."""
-        graph, control = compiled(policy=self.POLICY), RunControl()
+        graph, control = compiled(policy=self.LONG), RunControl()
         events = graph.stream(begin("a"), config, stream_mode="custom", control=control)
-        assert next(events)["seconds"] == 2
+        assert next(events)["seconds"] == LONG
         control.request_drain(reason)
         with pytest.raises(GraphDrained, match=reason):
             next(events)
@@ -284,7 +286,7 @@ class TestGracePeriod:
         }
 
     def test_ctrl_c_sends_no_prompt(self, config: RunnableConfig) -> None:
-        graph = compiled(policy=self.POLICY)
+        graph = compiled(policy=self.LONG)
 
         def press_ctrl_c() -> None:
             wait_for(lambda: graph.get_state(config).next == ("auto_continue",), "the countdown")
@@ -296,15 +298,29 @@ class TestGracePeriod:
         self.check_interrupted(graph, config)
 
     def test_a_drain_request_sends_no_prompt(self, config: RunnableConfig) -> None:
-        """The run notices it before the second is over."""
-        began = time.monotonic()
-        graph = self.drained(config, "deploy")
-        assert time.monotonic() - began < 1
-        self.check_interrupted(graph, config)
+        self.check_interrupted(self.drained(config, "deploy"), config)
+
+    def test_a_drain_request_is_noticed_before_the_second_is_over(
+        self, config: RunnableConfig, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        graph, control = compiled(policy=self.LONG), RunControl()
+        pauses = list[float]()
+
+        def sleep(pause: float) -> None:
+            pauses.append(pause)
+            wait_for(lambda: control.drain_requested, "the request")
+
+        monkeypatch.setattr("todo_tools._loop.time", SimpleNamespace(sleep=sleep))
+        events = graph.stream(begin("a"), config, stream_mode="custom", control=control)
+        next(events)
+        control.request_drain()
+        with pytest.raises(GraphDrained):
+            next(events)
+        assert sum(pauses) < 1
 
     async def test_a_cancelled_task_sends_no_prompt(self, config: RunnableConfig) -> None:
         """A server cancels a run in this way."""
-        graph, counting = compiled(policy=self.POLICY), asyncio.Event()
+        graph, counting = compiled(policy=self.LONG), asyncio.Event()
 
         async def run() -> None:
             async for _ in graph.astream(begin("a"), config, stream_mode="custom"):
@@ -320,9 +336,9 @@ class TestGracePeriod:
     async def test_a_drain_request_sends_no_prompt_asynchronously(
         self, config: RunnableConfig
     ) -> None:
-        graph, control = compiled(policy=self.POLICY), RunControl()
+        graph, control = compiled(policy=self.LONG), RunControl()
         events = graph.astream(begin("a"), config, stream_mode="custom", control=control)
-        assert (await anext(events))["seconds"] == 2
+        assert (await anext(events))["seconds"] == LONG
         control.request_drain()
         with pytest.raises(GraphDrained):
             await anext(events)

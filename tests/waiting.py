@@ -1,6 +1,7 @@
 """Wait until another thread, task or process makes a condition true."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,6 +48,16 @@ def wait_for_line(path: Path, *, within: float = LONG) -> str:
         within=within,
     )
     return path.read_text()
+
+
+def has_ended(pid_file: Path) -> bool:
+    """Whether the process that wrote its id has ended, even if its parent has not collected it."""
+    pid = int(pid_file.read_text())
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return True
 
 
 def _pauses(condition: Callable[[], object], what: str, within: float) -> Iterator[float]:
