@@ -12,6 +12,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from graphs.until_done import build_graph
+from tests.waiting import LONG
 from todo_tools import AutoContinue, DeltaTodoState, TodoState
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import checklist_model
@@ -19,6 +20,7 @@ from todo_tools.testing import checklist_model
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 GRACE = AutoContinue(grace_seconds=3)
+LONG_GRACE = AutoContinue(grace_seconds=LONG)
 ASK = AutoContinue(ask=True)
 
 
@@ -39,6 +41,8 @@ async def _block(state: TodoState) -> dict[str, Any]:
 
 grace = _hand_built(GRACE)
 grace_agent = _agent(GRACE)
+long_grace = _hand_built(LONG_GRACE)
+long_grace_agent = _agent(LONG_GRACE)
 ask = _hand_built(ASK)
 delta = build_graph(checklist_model(rest_after=1), state_schema=DeltaTodoState).compile()
 ask_agent = _agent(ASK)

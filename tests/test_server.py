@@ -44,7 +44,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with the graphs of `tests.served`; it must report only its blocking call."""
     directory = tmp_path_factory.mktemp("served")
-    names = ("grace", "grace_agent", "ask", "ask_agent", "blocking", "delta")
+    graces = ("grace", "grace_agent", "long_grace", "long_grace_agent")
+    names = (*graces, "ask", "ask_agent", "blocking", "delta")
     graphs = {name: f"./tests/served.py:{name}" for name in names}
     config = json.dumps({"dependencies": ["."], "graphs": graphs})
     (directory / "langgraph.json").write_text(config, encoding="utf-8")
@@ -384,14 +385,14 @@ class TestGracePeriod:
         client, thread = served.client, served.new_thread()
         run, events = "", []
         stream = client.runs.stream(
-            thread, graph, input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
+            thread, f"long_{graph}", input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
         )
         for part in stream:
             if part.event == "metadata":
                 run = part.data["run_id"]
             elif part.event == "custom":
                 events.append(part.data)
-                if part.data.get("seconds") == 2:
+                if part.data.get("seconds") == LONG - 1:
                     client.runs.cancel(thread, run, wait=True)
         assert client.runs.get(thread, run)["status"] == "interrupted"
         assert [event["type"] for event in events].count("todo_loop") == 0
@@ -412,12 +413,12 @@ class TestGracePeriod:
         client, thread = served.client, served.new_thread()
         first, second = "", ""
         stream = client.runs.stream(
-            thread, graph, input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
+            thread, f"long_{graph}", input=user("- [ ] a\n- [ ] b"), stream_mode="custom"
         )
         for part in stream:
             if part.event == "metadata":
                 first = part.data["run_id"]
-            elif part.event == "custom" and part.data.get("seconds") == 3:
+            elif part.event == "custom" and part.data.get("seconds") == LONG:
                 second = client.runs.create(
                     thread,
                     graph,

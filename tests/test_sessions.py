@@ -269,7 +269,9 @@ def program(*argv: str, **variables: str) -> tuple[list[str], dict[str, str]]:
 @pytest.mark.slow
 class TestOutput:
     def test_a_pipe_that_is_closed_ends_the_program_quietly(self) -> None:
-        argv, environment = program(write_checklist("a", "b"), "--grace", "1")
+        """Its command waits until the pipe is closed."""
+        wait = write_checklist("Wait: `until test -e closed; do sleep 0.05; done`")
+        argv, environment = program(wait, "--workdir", ".")
         with subprocess.Popen(
             argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
@@ -277,6 +279,7 @@ class TestOutput:
             assert process.stderr is not None
             assert process.stdout.readline().startswith("thread ")
             process.stdout.close()
+            Path("closed").touch()
             assert process.stderr.read() == ""
         assert process.returncode == 141
 
