@@ -1,10 +1,10 @@
 """A program in a pseudo-terminal, and the rows that its user sees."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import pexpect  # type: ignore[import-untyped]
@@ -15,6 +15,12 @@ from tests.waiting import LONG
 
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
 """A terminal shows the text between these codes at once."""
+
+_END_OF_FRAME = re.compile(r"(?<=\x1b\[\?25h)|(?<=\x1b\[\?2026l)|(?<=\x1b\[6n)|(?=\r\x1b\[2K)")
+"""After a frame, prompt_toolkit shows the cursor; before one, rich erases the last one.
+
+The program waits for a reply to the question where the cursor is.
+"""
 
 
 class Emulator:
@@ -32,8 +38,12 @@ class Emulator:
         screen.write_process_input = self._reply  # the reply to the question where the cursor is
         self.screen = screen
         self._stream: Any = pyte.Stream(self.screen)
-        self.written = ""
         self.frames: list[str] = []
+        self.drawn = ""  # the rows since the last key
+        self.ended = False
+        self._rest = ""
+        self._rows: dict[int, str] = {}
+        self._is_whole = True
         # Without these the program would use the size of the tests' own terminal.
         inherited = {name: os.environ[name] for name in os.environ.keys() - {"COLUMNS", "LINES"}}
         self.child = pexpect.spawn(
@@ -64,6 +74,7 @@ class Emulator:
         """Draw the program's output until a condition is true."""
         end = time.monotonic() + within
         while not condition():
+            assert not self.ended, f"the program ended; on the screen is:\n{self.text}"
             assert time.monotonic() < end, f"timed out; on the screen is:\n{self.text}"
             self.read()
 
@@ -72,28 +83,57 @@ class Emulator:
         self.wait(lambda: all(text in self.text for text in expected), within)
 
     def read(self) -> None:
-        """Draw the output so far, and record the frame."""
-        with suppress(pexpect.TIMEOUT, pexpect.EOF):
-            written = self.child.read_nonblocking(1 << 16, timeout=0.1)
-            self.written += written
-            self._stream.feed(written)
-            if self.written.rfind(_BEGIN) <= self.written.rfind(_END):
-                self.frames.append(self.text)
+        """Draw the output so far; each complete frame is recorded, however late it is read."""
+        try:
+            self._rest += self.child.read_nonblocking(1 << 16, timeout=0.1)
+        except pexpect.TIMEOUT:
+            self._draw(self._rest)
+            self._rest = ""
+        except pexpect.EOF:
+            self._draw(self._rest)
+            self._rest, self.ended = "", True
+        else:
+            *frames, self._rest = _END_OF_FRAME.split(self._rest)
+            for frame in frames:
+                self._draw(frame)
 
     def press(self, keys: str) -> None:
         """Type keys."""
+        self.drawn = ""
         self.child.send(keys)
 
     def end(self) -> int:
         """Wait for the end of the program, and return its exit code."""
-        self.wait(lambda: not self.child.isalive())
-        self.read()
+        self.wait(lambda: self.ended)
+        self.child.wait()
         self.child.close()
         return int(self.child.exitstatus)
 
     def close(self) -> None:
         """End the program, whatever its state."""
         self.child.close(force=True)
+
+    def _draw(self, written: str) -> None:
+        if not written:
+            return
+        self._stream.feed(written)
+        self._is_whole = written.rfind(_BEGIN) <= written.rfind(_END) and (
+            self._is_whole or _END in written
+        )
+        if self._is_whole:
+            self.frames.append(self.text)
+            self._note_rows()
+
+    def _note_rows(self) -> None:
+        """Keep the rows that differ from what was in their places before."""
+        top: Any = self.screen.history.top
+        gone = ["".join(line[at].data for at in sorted(line)) for line in top]
+        for at, row in enumerate([*gone, *self.rows]):
+            known = self._rows.get(at)
+            # A row that has scrolled away lacks the blanks that were never written.
+            if known is None or (known.split() != row.split() and at >= len(gone)):
+                self._rows[at] = row
+                self.drawn += f"{row}\n"
 
     def _reply(self, data: str) -> None:
         self.child.send(data)

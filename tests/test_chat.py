@@ -1,19 +1,15 @@
 """The chat: its lines, its thread, and the program in a terminal."""
 
 import asyncio
-import os
 import re
 import signal
 import sqlite3
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pexpect  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +21,7 @@ from langgraph.types import Interrupt, StateSnapshot
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from typing_extensions import override
 
 from graphs.coding_agent import build_coding_agent
 from graphs.programs.approval import Answer, Approval
@@ -53,9 +50,10 @@ from graphs.programs.thread_views import (
 )
 from graphs.until_done import build_graph
 from tests.consoles import RecordingConsole
+from tests.screens import Emulator
 from tests.strategies import todo_lists
-from tests.support import ROOT, checklist, items
-from tests.waiting import LONG, await_for, wait_for_file
+from tests.support import checklist, items
+from tests.waiting import LONG, await_for
 from todo_tools._todos import validate_todos
 from todo_tools.rendering._lines import in_view, list_lines
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -491,51 +489,17 @@ def test_the_text_of_an_error_cannot_act_in_the_terminal() -> None:
     assert console.written == "error: RuntimeError: 401 ␛[2J␛]0;title␇ [red]<U+202E>no\n"
 
 
-_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07|[=>()][0-9A-Z]?)|[\r\x07]")
-
-
-class Terminal:
-    """The program in a pseudo-terminal of 80 columns."""
+class Terminal(Emulator):
+    """The program in a terminal of 80 columns."""
 
     def __init__(self, *argv: str) -> None:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "TERM": "xterm-256color",
-        }
-        self.child = pexpect.spawn(
-            sys.executable,
-            ["-m", "graphs", "chat", "--workdir", "work", "--create", *argv],
-            env=environment,
-            dimensions=(40, 80),
-            encoding="utf-8",
-        )
-        self.raw = ""
-        self.since = 0
-        self.answered = 0
+        chat = ("-m", "graphs", "chat", "--workdir", "work", "--create")
+        super().__init__(*chat, *argv, rows=40, columns=80)
 
+    @override
     def see(self, *expected: str, within: float = LONG) -> None:
-        """Wait until all texts have been shown since the last key."""
-        end = time.monotonic() + within
-        while missing := [text for text in expected if text not in self.shown]:
-            assert time.monotonic() < end, f"{missing} not in:\n{self.shown}"
-            self.read()
-
-    @property
-    def shown(self) -> str:
-        return _CONTROL.sub("", self.raw[self.since :])
-
-    def read(self) -> None:
-        with suppress(pexpect.TIMEOUT):
-            self.raw += self.child.read_nonblocking(4096, timeout=0.1)
-        # The program asks the terminal where its cursor is, to know how much space is below it.
-        for _ in range(self.raw.count("\x1b[6n") - self.answered):
-            self.answered += 1
-            self.child.send("\x1b[1;1R")
-
-    def press(self, keys: str) -> None:
-        self.since = len(self.raw)
-        self.child.send(keys)
+        """Wait until all texts have been on the screen since the last key."""
+        self.wait(lambda: all(text in self.drawn for text in expected), within)
 
     def say(self, line: str) -> None:
         """Paste a text of one or more lines and send it."""
@@ -545,11 +509,6 @@ class Terminal:
         self.press("/quit\r")
         return self.end()
 
-    def end(self) -> int:
-        self.child.expect(pexpect.EOF, timeout=LONG)
-        self.child.close()
-        return int(self.child.exitstatus)
-
 
 @pytest.fixture
 def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Terminal]]:
@@ -558,7 +517,7 @@ def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
     opened: list[Terminal] = []
     yield opened
     for terminal in opened:
-        terminal.child.close(force=True)
+        terminal.close()
 
 
 def begin(terminals: list[Terminal], *argv: str) -> Terminal:
@@ -612,12 +571,11 @@ class TestTerminal:
 
     def test_typing_stops_the_countdown(self, terminals: list[Terminal]) -> None:
         """No continuation is sent; the typed text becomes the next message."""
-        terminal = begin(terminals, "--thread", "t", "--grace", "3")
+        terminal = begin(terminals, "--thread", "t", "--grace", "60")
         terminal.say(FIVE)
-        terminal.see("⏳ Auto-continuing in 3s")
+        terminal.see("⏳ Auto-continuing in 60s")
         terminal.press("W")
         terminal.see("Not continued. Enter sends what you type instead", "📋 3/5 · your turn")
-        time.sleep(3)  # longer than the countdown had left
         assert not any(map(is_injected, messages("t")))
         terminal.press("ait, what is left?\r")
         terminal.see("→ Shell echo 3 >> log", "✓ Done (5 items) · your turn")
@@ -631,7 +589,7 @@ class TestTerminal:
         terminal.say(FIVE)
         terminal.see("⏳ Auto-continuing in 2s")
         terminal.press("/")
-        terminal.see("Not continued.")
+        terminal.see("Not continued.", "📋 3/5 · your turn")
         terminal.press("go\r")
         terminal.see("↻ not finished: sent back to work", "✓ Done (5 items) · your turn")
         terminal.leave()
@@ -643,7 +601,7 @@ class TestTerminal:
         terminal = begin(terminals, "--thread", "t")
         terminal.say(checklist("Wait: `touch began; sleep 600; touch late`"))
         terminal.see("→ Shell touch began")
-        wait_for_file(tmp_path / "work" / "began")
+        terminal.wait((tmp_path / "work" / "began").exists)
         terminal.press("\x03")
         terminal.see("Stopped. Send a message, or /go", "📋 0/1 · your turn")
         terminal.press("/edit 0 Wait no longer\r")
@@ -820,7 +778,7 @@ class TestTerminal:
             "✓ Done (2 items)",
             "your turn",
         )
-        assert "→ Execute touch one" not in terminal.shown
+        assert "→ Execute touch one" not in terminal.drawn
         assert (tmp_path / "work" / "two").exists()
         terminal.press("/ask\r")
         terminal.see("You are asked about every call again.")
@@ -828,7 +786,7 @@ class TestTerminal:
         terminal.see("command: touch three", "yes, no, always, or why not")
         terminal.press("nope\r")
         terminal.see("rejected", "✗ [0] Three", "✗ 1 abandoned · your turn")
-        assert "User rejected" not in terminal.shown
+        assert "User rejected" not in terminal.drawn
         terminal.leave()
 
     def test_a_plan_is_edited_before_it_is_carried_out(
@@ -886,7 +844,7 @@ class TestTerminal:
         """The program prints a complete command at the end."""
         terminal = begin(terminals, "--thread", "t")
         terminal.say(checklist("Wait: `touch began; sleep 600`"))
-        wait_for_file(tmp_path / "work" / "began")
+        terminal.wait((tmp_path / "work" / "began").exists)
         terminal.child.kill(signal.SIGKILL)
         terminal.child.wait()
         again = begin(terminals, "--thread", "t")
