@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from graphs.coding_agent import build_coding_agent
 from graphs.programs.run_lines import messages_of
 from graphs.tools.background import BackgroundTasks
+from graphs.tools.guard import GUARD
 from graphs.tools.output import Excerpt, Output, both
 from graphs.tools.shell import LocalShell, _interrupt, shell_tool
 from graphs.tools.workspace import Workspace
@@ -326,6 +329,13 @@ def test_an_earlier_ctrl_c_ends_no_command(tmp_path: Path) -> None:
         assert LocalShell(tmp_path).execute("sleep 0.5; echo done").output == "done"
 
 
+def main_thread_waits() -> bool:
+    """Whether it waits for threads that it has started."""
+    frame = sys._current_frames()[threading.main_thread().ident or 0]
+    names = {each.f_code.co_name for each, _ in traceback.walk_stack(frame)}
+    return "wait" in names and names.isdisjoint({"start", "submit"})
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_ctrl_c_ends_a_command_that_has_just_begun(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -336,6 +346,7 @@ def test_ctrl_c_ends_a_command_that_has_just_begun(
 
     def late(*args: Any) -> Any:
         for key in keys:
+            wait_for(main_thread_waits, "the main thread to wait for its tools")
             os.kill(os.getpid(), key)
         wait_for(_interrupt, "Ctrl-C")
         response = finish(*args)
@@ -360,6 +371,27 @@ def test_an_agent_can_run_while_the_program_handles_ctrl_c(tmp_path: Path) -> No
     except KeyboardInterrupt:
         final = agent.invoke({"messages": [("user", "Begin.")]})
     assert final["messages"][-2].text.startswith("done")
+
+
+def test_a_run_can_be_ended_while_the_guard_is_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Garbage collection may end it in a thread that the guard waits for."""
+    remove, removing, free = GUARD.remove, threading.Event(), threading.Event()
+
+    def busy(group: int) -> None:
+        removing.set()
+        free.wait(LONG)
+        remove(group)
+
+    monkeypatch.setattr(GUARD, "remove", busy)
+    run = LocalShell(tmp_path).run("true").start()
+    assert removing.wait(LONG)
+    ending = threading.Thread(target=run.end, daemon=True)
+    ending.start()
+    ending.join(LONG)
+    free.set()
+    assert not ending.is_alive()
 
 
 class TestWhileItRuns:

@@ -42,7 +42,7 @@ class ShellRun:
         self._max_output_bytes = max_output_bytes
         self._outputs = Output(max_output_bytes), Output(max_output_bytes)
         self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # garbage collection may end a run at any moment
         self._ended = threading.Event()
         self._finished = threading.Event()
 
@@ -139,8 +139,8 @@ class ShellRun:
         process.wait()
         with self._lock:
             end_group(process.pid)
-            GUARD.remove(process.pid)
             self._finished.set()
+        GUARD.remove(process.pid)  # not in the lock, for which the guard's holder may wait
 
 
 def shell() -> str:
