@@ -14,12 +14,13 @@ from tests.support import items
 
 __all__ = ["items"]  # some test modules import it from here
 
-# There is no deadline, because other tests run at the same time. `make test-fast` tries fewer
+# No time is an error, because other tests run at the same time. `make test-fast` tries fewer
 # examples.
-settings.register_profile("default", deadline=None)
-settings.register_profile("fast", deadline=None, max_examples=25)
+_UNTIMED: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", **_UNTIMED)
+settings.register_profile("fast", **_UNTIMED, max_examples=25)
 # The nightly workflow tries more.
-settings.register_profile("many", deadline=None, max_examples=1000)
+settings.register_profile("many", **_UNTIMED, max_examples=1000)
 # `make mutants` tries the same few examples on each change and seeks no smaller one that fails. Its
 # runs share a process with an earlier one, which Hypothesis would refuse.
 settings.register_profile(
