@@ -298,7 +298,7 @@ class TestActivity:
         calls = ("updates", {"agent": {"messages": [PLANNED]}})
         event = {"type": "tool_output", "tool_call_id": "first", "text": "x" * 3_000}
         running = after(calls, ("custom", event), ("custom", event))
-        assert running.outputs == (("first", "x" * 4_000),)
+        assert running.outputs == (("first", "x" * 4_000, 6_000),)
         assert [call for call, _ in running.open] == ["first", "second"]
         ended = advance(running, ("updates", result("first", A)))
         assert ended.outputs == ()
@@ -317,7 +317,7 @@ class TestActivity:
         ]
         calls = ("updates", {"agent": {"messages": [turn("", *running)]}})
         known = after(calls, ("custom", {"type": "tool_output", "text": "a", **event}))
-        assert known.outputs == (((call, "a"),) if call else ())
+        assert known.outputs == (((call, "a", 1),) if call else ())
 
 
 class TestLive:
@@ -343,6 +343,18 @@ class TestLive:
         live.see(after(("updates", {"agent": {"messages": [call]}}), ("custom", event)))
         now[0] = 12.5
         assert self.lines(live) == ["  │ one", "  │ tw␛[2Jo", "⠋ 12s shell make"]
+
+    def test_output_of_equal_commands_belongs_to_the_one_that_runs(self) -> None:
+        """The event of a command without an id names only the command."""
+        make: list[Any] = [
+            {"name": "shell", "args": {"command": "make"}, "id": number} for number in "12"
+        ]
+        calls = ("updates", {"agent": {"messages": [turn("", *make)]}})
+        event = ("custom", {"type": "tool_output", "text": "a", "command": "make"})
+        ended = ("updates", {"tools": {"messages": [ToolMessage("a", tool_call_id="1")]}})
+        assert [output.call for output in after(calls, event).outputs] == ["1"]
+        assert [output.call for output in after(calls, ended, event).outputs] == ["2"]
+        assert after(event).outputs == ()
 
     def test_output_that_comes_after_the_result_is_not_shown(self) -> None:
         live = LiveLines(lambda: 0.0)

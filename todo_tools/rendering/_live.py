@@ -130,11 +130,9 @@ def _said(followed: Followed) -> list[Line]:
 
 def _put_out(followed: Followed) -> list[Line]:
     """Draw the last lines of the output of running tools."""
-    is_open = {call for call, _ in followed.open}
     lines = list[Line]()
-    for call, text in followed.outputs:
-        if call in is_open:
-            last = text.rstrip("\n").split("\n")[-_PIECES_SHOWN:]
-            bar = Span("  │ ", "dim", plain="  | ")
-            lines += (Line((Span(one_line(line), "dim"),), (bar,)) for line in last)
+    for output in followed.outputs:
+        last = output.text.rstrip("\n").split("\n")[-_PIECES_SHOWN:]
+        bar = Span("  │ ", "dim", plain="  | ")
+        lines += (Line((Span(one_line(line), "dim"),), (bar,)) for line in last)
     return lines
