@@ -18,7 +18,7 @@ from todo_tools import TodoItem, TodoState
 from todo_tools.clients import to_client_todos
 from todo_tools.events import continue_question, countdown_event, todos_event
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.rendering import LiveLines
+from todo_tools.rendering import Line, LiveLines
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW
 from todo_tools.rendering._follow import follow
 from todo_tools.rendering._run import (
@@ -333,6 +333,19 @@ class TestLive:
         assert self.lines(live, working=False)[:2] == ["✓ [0] a ←", LISTED[1]]
         now[0] = 2.0
         assert self.lines(live, working=False)[0] == "✓ [0] a"
+
+    def test_a_list_that_becomes_shorter_while_it_is_drawn_is_drawn_as_it_was(self) -> None:
+        """Another thread draws it."""
+        live = LiveLines(lambda: 0.0)
+
+        def rows_of(_: Line) -> int:
+            live.see(Followed(A))
+            return 1
+
+        live.see(Followed(A))
+        live.see(Followed(B))
+        rows = live.lines(20, rows_of, working=False)
+        assert [str(row) for row in rows][:2] == ["– [0] a", "– [1] b ←"]  # noqa: RUF001
 
     def test_a_running_call_is_shown_with_its_seconds_and_its_output(self) -> None:
         """The bar shows the progress of the list."""
