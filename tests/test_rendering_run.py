@@ -1,6 +1,6 @@
 """The state of a live view, chunk by chunk."""
 
-from itertools import pairwise, permutations
+from itertools import groupby, pairwise, permutations
 from typing import Any
 
 import pytest
@@ -214,6 +214,47 @@ class TestSubgraphs:
             "  – [0] b",  # noqa: RUF001
         ]
 
+    @pytest.mark.parametrize("mode", ["updates", "messages"])
+    def test_a_subgraph_is_named_after_its_agent(self, mode: str) -> None:
+        """Its number does not depend on who begins, and never changes once its list is shown."""
+        chunks: list[object] = [
+            *(((f"tools:{n}",), "updates", {"before": None}) for n in (1, 2, 3)),
+            (("tools:2",), mode, said_by("helper", mode)),
+            (("tools:2",), "custom", todos_event(items("b"))),
+            (("tools:3",), mode, said_by("other", mode)),
+            (("tools:1",), mode, said_by("helper", mode)),
+            (("tools:1",), "custom", todos_event(items("a"))),
+            (("tools:3",), "custom", todos_event(items("c"))),
+            (("tools:2",), mode, said_by("helper", mode)),
+        ]
+        frames = [names_of(after(*chunks[: n + 1])) for n in range(len(chunks))]
+        assert [frame for frame, _ in groupby(frames)] == [
+            {},
+            {"b": "helper"},
+            {"a": "helper 2", "b": "helper"},
+            {"a": "helper 2", "b": "helper", "c": "other"},
+        ]
+
+    def test_a_subgraph_of_an_agent_keeps_the_name_of_its_node(self) -> None:
+        """Its messages have the metadata of the agent too."""
+        chunks: list[object] = [
+            ((), "messages", said_by("lead", "messages")),
+            (("tools:1",), "messages", said_by("helper", "messages")),
+            (("tools:1", "worker:2"), "messages", said_by("helper", "messages")),
+            (("tools:1", "worker:2"), "custom", todos_event(items("a"))),
+            (("crew:3",), "messages", said_by("lead", "messages")),
+            (("crew:3",), "custom", todos_event(items("b"))),
+        ]
+        assert names_of(after(*chunks)) == {"a": "worker", "b": "crew"}
+
+    def test_messages_of_other_agents_do_not_name_a_subgraph(self) -> None:
+        """A node of a team may return what its members said."""
+        chunks: list[object] = [
+            (("team:1",), "updates", {"member": {"messages": [AIMessage("a", name="member")]}}),
+            (("team:1",), "custom", todos_event(A)),
+        ]
+        assert names_of(after(*chunks)) == {"a": "team"}
+
     def test_a_list_that_a_subgraph_shares_is_shown_once(self) -> None:
         known = after(("custom", todos_event(A)), (("worker:1",), "custom", todos_event(A)))
         assert list(map(str, list_part(known))) == ["– [0] a"]  # noqa: RUF001
@@ -244,6 +285,23 @@ class TestSubgraphs:
         stream = builder.compile().stream(BEGIN, stream_mode=["updates", "custom"], subgraphs=True)
         frames = [after(chunk) for chunk in follow(stream, Frames(), None)]
         assert any(each.lists for each in frames)
+
+
+def said_by(agent: str, mode: str) -> Any:
+    """What an agent of `create_agent` sends when its model has answered."""
+    if mode == "messages":
+        return AIMessageChunk(content="a"), {"lc_agent_name": agent}
+    return {"model": {"messages": [AIMessage("a", name=agent)]}}
+
+
+def names_of(followed: Followed) -> dict[str, str]:
+    """The name that is shown above each list of one item."""
+    rows = list(map(str, list_part(followed)))
+    return {
+        item.partition("] ")[2]: head.partition("└ ")[2].partition(" 📋")[0]
+        for head, item in pairwise(rows)
+        if "└ " in head
+    }
 
 
 class Inner(TypedDict):

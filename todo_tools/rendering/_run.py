@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
 from todo_tools._answers import format_call
 from todo_tools._formatting import one_line
@@ -63,6 +63,10 @@ class Followed:
     """The latest output of the running tools; the tool that wrote last is the last one."""
     below: tuple[tuple[Path, "Followed"], ...] = ()
     """The states of its subgraphs, parents before children."""
+    name: str = ""
+    """The name of its agent or, as long as that is not known, of its node."""
+    number: int = 1
+    """Its number among the subgraphs with that name."""
 
     @property
     def lists(self) -> tuple[tuple[Path, list[TodoItem]], ...]:
@@ -148,13 +152,11 @@ def _changed_rows(before: list[TodoItem], after: list[TodoItem]) -> list[Line]:
 
 
 def _names(followed: Followed) -> dict[Path, str]:
-    """Name each subgraph after its node; add a number if several have the same node."""
-    names = dict[Path, str]()
-    for path, _ in followed.below:
-        node = one_line(path[-1].partition(":")[0])
-        again = sum(name.partition(" ")[0] == node for name in names.values())
-        names[path] = f"{node} {again + 1}" if again else node
-    return names
+    """Name each subgraph; add a number if several have the same name."""
+    return {
+        path: one_line(f"{each.name} {each.number}" if each.number > 1 else each.name)
+        for path, each in followed.below
+    }
 
 
 def _at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) -> Followed:
@@ -162,7 +164,18 @@ def _at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) 
     if not path:
         return change(followed)
     below = dict(followed.below)
-    below[path] = change(below.get(path, Followed()))
+    before = below.get(path) or Followed()
+    after = change(before)
+    # A graph without an agent's name inherits the metadata of the agent above it.
+    above = {
+        followed.name,
+        *(each.name for at, each in below.items() if path[: len(at)] == at != path),
+    }
+    name = path[-1].partition(":")[0] if not after.name or after.name in above else after.name
+    if name != before.name:
+        others = [each.number for each in below.values() if each.name == name]
+        after = replace(after, number=max(others, default=0) + 1)
+    below[path] = replace(after, name=name)
     return replace(followed, below=tuple(_as_tree(below)))
 
 
@@ -179,6 +192,11 @@ def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple
 
 def _after_piece(followed: Followed, payload: Any) -> Followed:
     """Add a piece of the answer that the model is writing."""
+    match payload:
+        case (BaseMessage(), {"lc_agent_name": str(name)}):
+            followed = replace(followed, name=name)
+        case _:
+            pass
     match payload:
         case (AIMessageChunk() as piece, _):
             known, text = followed.saying
@@ -253,6 +271,11 @@ def _list_in(holder: Mapping[str, Any]) -> list[TodoItem] | None:
 def _after_updates(followed: Followed, updates: Mapping[str, Any]) -> Followed:
     if "__interrupt__" in updates:
         return _asked(followed, updates["__interrupt__"])
+    match updates.get("model"):
+        case {"messages": [AIMessage(name=str(name)), *_]}:  # `create_agent` signs its answers
+            followed = replace(followed, name=name)
+        case _:
+            pass
     for update in updates.values():
         for part in cast("list[object]", update) if is_list(update) else [update]:
             if is_mapping(part):
