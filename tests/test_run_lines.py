@@ -158,7 +158,7 @@ class TestOutput:
         ]
 
     def test_the_lines_of_several_commands_name_their_call(self) -> None:
-        """The number distinguishes calls that begin alike."""
+        """Their results do too; the number distinguishes calls that begin alike."""
         run = RunLines(output=True)
         shown(run, answered("", "1", "2", "3"))
         outputs = [output("do 1", "a\n"), output("do 2", "a\n"), output("do 1", "b\n")]
@@ -171,8 +171,8 @@ class TestOutput:
         assert shown(run, *results, result("3", "a\nexit code 3")) == [
             "  1 shell do 1 │ exit code 1",
             "  2 shell do 2 │ exit code 2",
-            "  │ a",
-            "  │ exit code 3",
+            "  3 shell do 3 │ a",
+            "  3 shell do 3 │ exit code 3",
         ]
 
     def test_a_todo_call_beside_a_command_does_not_count(self) -> None:

@@ -19,8 +19,8 @@ _STDERR = "[stderr] "
 class OutputLines:
     """Draws the output of tools for a place where lines are printed and never change.
 
-    Each line is drawn once. If several tools run at the same time, the lines that are drawn while
-    they run begin with the number and the name of the call.
+    Each line is drawn once. If several tools run at the same time and one of them has output while
+    it runs, each line begins with the number and the name of its call.
     """
 
     def __init__(self) -> None:
@@ -32,10 +32,12 @@ class OutputLines:
         Of many lines that arrive at once, only the last ones are drawn, after a line with the
         number of the others. A line without a line break is complete when its tool has ended.
         """
+        for call, _ in followed.open:
+            if call and call not in self._sources:
+                self._sources[call] = _Source(_lead(followed, call))
         lines = list[Line]()
         for call, text, length in followed.outputs:
-            source = self._sources.setdefault(call, _Source(_lead(followed, call)))
-            lines += source.take(text, length)
+            lines += self._sources[call].take(text, length)
         running = {output.call for output in followed.outputs}
         for call, source in self._sources.items():
             lines += () if call in running else source.end()
@@ -47,11 +49,12 @@ class OutputLines:
     def result(self, call: str, lines: Sequence[Line]) -> tuple[Line, ...]:
         """Draw the end of a result, without the lines that were drawn while its tool ran."""
         source = self._sources.get(call, _Source(_BAR))
+        lead = source.lead if any(each.length for each in self._sources.values()) else _BAR
         older, newest = (
             [line for line in part if not source.has_drawn(line)]
             for part in (lines[:-_LINES_AT_ONCE], lines[-_LINES_AT_ONCE:])
         )
-        return tuple(_drawn(newest, len(older), source.lead))
+        return tuple(_drawn(newest, len(older), lead))
 
 
 @dataclass
