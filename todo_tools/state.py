@@ -198,7 +198,7 @@ def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None
 
 def _valid_blocks(stored: object) -> TodoBlocks:
     """Return the blocks without those that are not lists of todos."""
-    blocks = stored if is_mapping(stored) else {}
+    blocks: Mapping[str, Any] = stored if is_mapping(stored) else {}
     return {
         key: todos for key, todos in blocks.items() if is_list(todos) and all(map(is_todo, todos))
     }
