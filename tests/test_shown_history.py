@@ -196,10 +196,11 @@ class TestNotices:
         assert model_view({"messages": [message]}) == [message]
 
 
-def test_an_agent_without_a_view_keeps_its_continuations_in_the_history() -> None:
-    """It could not read them anywhere else."""
+@pytest.mark.parametrize("policy", [AutoContinue(store=False), lambda _: AutoContinue()])
+def test_an_agent_without_a_view_keeps_its_continuations_in_the_history(policy: Any) -> None:
+    """It could not read them anywhere else; what a function returns is not known yet."""
     with pytest.raises(ValueError, match=r"store=False\) needs a view"):
-        TodoMiddleware(policy=AutoContinue(store=False), view=None)
+        TodoMiddleware(policy=policy, view=None)
 
 
 def test_without_a_message_there_is_no_place_for_a_continuation() -> None:
