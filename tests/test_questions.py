@@ -1,7 +1,6 @@
 """Whether an answer ends in a question to the user."""
 
 import sys
-import time
 import unicodedata
 from typing import Any
 
@@ -120,10 +119,8 @@ def test_it_never_raises(text: str, state: Any) -> None:
     asks_user({"messages": state})
 
 
-@pytest.mark.parametrize("part", ["a", " ", "?", ")", "**", "😊", "- a\n", "\n", "ώ;", "՞"])
-def test_a_megabyte_takes_no_time(part: str) -> None:
-    """Only the end of the text is read."""
+@pytest.mark.parametrize("part", ["a", "?", ")", "**", "😊", "- a\n", "ώ;", "՞"])
+def test_only_the_end_of_a_long_answer_is_read(part: str) -> None:
+    """So a megabyte takes no longer than a page, and a question far above it is not seen."""
     text = part * (1_000_000 // len(part))
-    began = time.process_time()
-    asks(text)
-    assert time.process_time() - began < 0.1
+    assert asks(f"Which?\n{text}") == asks(text)
