@@ -151,6 +151,9 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
     return {**loop, **update}
 
 
+# Without the guard, agents that run as parallel subgraphs may each return it.
+_RUN = UntrackedValue(bool, guard=False)
+
 TodoBlocks = dict[str, list[TodoItem]]
 """Whole lists that `model_view` appends to messages. The key is the id of the message."""
 
@@ -201,7 +204,7 @@ class TodoState(TypedDict):
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     """Whole lists that were appended to messages in earlier prompts. The loop and the tools write
     them."""
-    todo_run: NotRequired[Annotated[bool, UntrackedValue]]
+    todo_run: NotRequired[Annotated[bool, _RUN]]
     """Whether the loop has sent the agent back to work in this run; never checkpointed."""
 
 
@@ -220,7 +223,7 @@ class ClientTodoState(TypedDict):
     """Marks the format of the lists; no code needs to write this channel."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
-    todo_run: NotRequired[Annotated[bool, UntrackedValue]]
+    todo_run: NotRequired[Annotated[bool, _RUN]]
 
 
 def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
@@ -266,7 +269,7 @@ class DeltaTodoState(TypedDict):
     todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaTodosChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
-    todo_run: NotRequired[Annotated[bool, UntrackedValue]]
+    todo_run: NotRequired[Annotated[bool, _RUN]]
 
 
 def run_in(state: object) -> bool:
