@@ -88,7 +88,7 @@ def test_parallel_agents_may_each_have_a_loop(state: type[Any]) -> None:
     tools = create_todo_tools()
 
     def agent(index: int) -> Graph:
-        script = [edit("complete", index), "I stop.", "I stop again."]
+        script = [edit("complete", index), turn("I stop."), turn("I stop again.")]
         model = ScriptedChatModel(script=script).bind_tools(tools)
         builder = StateGraph(state)
         builder.add_node("agent", lambda state: {"messages": [model.invoke(model_view(state))]})

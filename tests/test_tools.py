@@ -260,10 +260,9 @@ class TestResults:
 class TestEvents:
     def test_an_interface_may_change_the_events_that_it_receives(self) -> None:
         """The list of the running graph stays as it is."""
-        script = [turn("", SIBLINGS[0]), turn("", SIBLINGS[1]), turn("", SIBLINGS[2]), "Done."]
-        tools, state = create_todo_tools(), DeltaTodoState
-        options: Any = {"state_schema": state, "checkpointer": InMemorySaver()}
-        graph = create_agent(ScriptedChatModel(script=script), tools, **options)
+        model = ScriptedChatModel(script=[*(turn("", made) for made in SIBLINGS[:3]), "Done."])
+        options: Any = {"state_schema": DeltaTodoState, "checkpointer": InMemorySaver()}
+        graph: Any = create_agent(model, create_todo_tools(), **options)
         config: RunnableConfig = {"configurable": {"thread_id": "1"}}
         for event in graph.stream(BEGIN, config, stream_mode="custom"):
             for index, item in enumerate(event["todos"]):

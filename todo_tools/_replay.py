@@ -98,6 +98,12 @@ class Turn:
         """Whether a call is computing its answer."""
         return self.lock.locked() or self.async_lock.locked()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether every todo call has computed its answer."""
+        ids = (call["id"] for call in self._calls if call["name"] in TOOLS)
+        return not self.in_use and self._answered.issuperset(ids)
+
     def _place(self, call_id: str | None) -> int:
         return next((at for at, call in enumerate(self._calls) if call["id"] == call_id), 0)
 
@@ -142,6 +148,9 @@ class _CheckRaisedError(Exception):
 _latest: list[Turn] = []
 _latest_lock = threading.Lock()
 _MOST = 32
+# Turns with unanswered calls are kept longer: many runs at once may have some, and calls of a
+# cancelled run are never answered.
+_MOST_OPEN = 1000
 
 
 def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | None = None) -> Turn:
@@ -157,9 +166,11 @@ def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | N
         for turn in reversed(_latest):
             if calls and turn.serves(calls, settings, runtime.tool_call_id):
                 return turn
-        idle = next((turn for turn in _latest if not turn.in_use), None)
-        if len(_latest) >= _MOST and idle:
-            _latest.remove(idle)
+        if len(_latest) >= _MOST:
+            full = len(_latest) >= _MOST_OPEN
+            spare = (old for old in _latest if old.is_over or (full and not old.in_use))
+            if old := next(spare, None):
+                _latest.remove(old)
         turn = Turn(calls, *settings)
         _latest.append(turn)
     return turn
