@@ -26,7 +26,13 @@ from langchain.agents.middleware import (
 from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
 from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededError
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -512,6 +518,22 @@ class TestHistoryOfOthers:
         assert final["todos"] == items("a", "b")
         assert loop_of(graph, config)["outcome"] == "limit_in_turn"
         assert loop_of(graph, config)["in_turn"] == 12
+
+    @pytest.mark.parametrize("order", [0, 1])
+    def test_an_agent_whose_old_messages_are_deleted_is_sent_back(
+        self, config: RunnableConfig, order: int
+    ) -> None:
+        """The answer is still the model's own, though there are fewer answers than before."""
+
+        class Forgetting(AgentMiddleware[Any, Any, Any]):
+            def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+                old = state["messages"][:-4]
+                return {"messages": [RemoveMessage(id=message.id) for message in old]}
+
+        model = scripted(PLAN, "One.", "Two.", FINISH, "Done.")
+        graph = agent(model, *both_orders(Forgetting())[order])
+        graph.invoke({"messages": [("user", "Hi."), ("ai", "Hello."), ("user", "Go.")]}, config)
+        assert loop_of(graph, config)["outcome"] == "finished"
 
     def test_cleared_tool_results_stay_cleared(self, config: RunnableConfig) -> None:
         """A block with the list replaces them, if the middleware is listed last."""

@@ -340,21 +340,26 @@ def _noted(
     """Record the block of the prompt, and the number of answers before this one.
 
     Another middleware may end the run, for example a limit on model calls. The loop must not
-    restart such a run, so it continues only if exactly one answer was added since the model call.
-    Answers are counted and not compared, because other middleware may replace the message.
+    restart such a run, so it continues only if this answer is still the newest one, or if exactly
+    one answer was added since the model call. Neither is enough alone: other middleware may replace
+    the answer, or delete older ones.
     """
     update: dict[str, Any] = {"todo_blocks": block} if block else {}
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
     # A message without an id did not come from a chat model; middleware made it, for example after
     # failed retries.
     if answer is not None and answer.id is not None:
-        update["todo_loop"] = {"answers": _answers_in(state), **measured(state)}
+        noted: LoopState = {"answers": _answers_in(state), "answer": answer.id}
+        update["todo_loop"] = {**noted, **measured(state)}
     command: Command[Any] | None = Command(update=update) if update else None
     return ExtendedModelResponse(model_response=response, command=command)
 
 
 def _is_own_answer(state: Any) -> bool:
-    return loop_in(state).get("answers") == _answers_in(state) - 1
+    loop, messages = loop_in(state), reversed(messages_in(state))
+    newest = next((message.id for message in messages if isinstance(message, AIMessage)), None)
+    is_newest = newest is not None and newest == loop.get("answer")
+    return is_newest or loop.get("answers") == _answers_in(state) - 1
 
 
 def _answers_in(state: Any) -> int:

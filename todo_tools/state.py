@@ -117,6 +117,8 @@ class LoopState(TypedDict, total=False):
     and its `lines`. The key is the id of the message that it follows."""
     answers: _Count
     """Number of AI messages before the model's latest answer; set by the middleware."""
+    answer: str
+    """The id of that answer; set by the middleware."""
     steps_left: _Count
     """Steps that LangGraph's `recursion_limit` left at that answer; set by the middleware."""
     round_steps: _Count
