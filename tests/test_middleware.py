@@ -22,6 +22,7 @@ from langchain.agents.middleware import (
     TodoListMiddleware,
     ToolCallLimitMiddleware,
     ToolRetryMiddleware,
+    hook_config,
 )
 from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
 from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededError
@@ -483,6 +484,34 @@ class TestOrder:
         graph.invoke({**BEGIN, "todos": items("a")}, config)
         assert len(model.prompts) == 3
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
+
+    @pytest.mark.parametrize("order", [0, 1])
+    @pytest.mark.parametrize("store", [True, False])
+    def test_a_run_that_ends_before_the_model_is_called_is_not_continued(
+        self, config: RunnableConfig, order: int, store: bool
+    ) -> None:
+        """Another middleware may end it without a message, such as a guard on the user's words."""
+
+        class Guard(AgentMiddleware[Any, Any, Any]):
+            @hook_config(can_jump_to=["end"])
+            def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+                return {"jump_to": "end"} if state["messages"][-1].text == "Evil." else None
+
+            @hook_config(can_jump_to=["end"])
+            def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+                return {"jump_to": "end"} if len(state["messages"]) > 4 else None
+
+        model = ScriptedChatModel(script=lambda _: "Later.")
+        loop = TodoMiddleware(policy=AutoContinue(max_idle=1, store=store))
+        middleware = [Guard(), loop] if order else [loop, Guard()]
+        graph = agent(model, *middleware)
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
+        assert len(model.prompts) == 2
+        assert loop_of(graph, config)["outcome"] == "stalled"
+        for words in ("Evil.", "Good."):
+            graph.invoke({"messages": [("user", words)]}, config)
+            assert len(model.prompts) == 2
+            assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
     def test_pictures_from_tools_reset_nothing(self, config: RunnableConfig) -> None:
         """A tool result does not count as the user."""

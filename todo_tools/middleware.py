@@ -195,7 +195,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return None
         update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         loop = loop_in(state)
-        begun: LoopState = {**at_start(loop, messages_in(state)), "steps_left": 0}
+        begun: LoopState = {**at_start(loop, messages_in(state)), "steps_left": 0, "answer": ""}
         return {**update, "todo_loop": begun}
 
     @override
@@ -357,6 +357,8 @@ def _noted(
 
 def _is_own_answer(state: Any) -> bool:
     loop, messages = loop_in(state), reversed(messages_in(state))
+    if loop.get("answer") == "":
+        return False
     newest = next((message.id for message in messages if isinstance(message, AIMessage)), None)
     is_newest = newest is not None and newest == loop.get("answer")
     return is_newest or loop.get("answers") == _answers_in(state) - 1
@@ -367,4 +369,7 @@ def _answers_in(state: Any) -> int:
 
 
 def _hook_update(ended: Ending) -> dict[str, Any]:
-    return {**ended.update, "jump_to": "model"} if ended.continues else ended.update
+    # Without a new answer the loop does not continue again: if another middleware ends the run
+    # before the model is called, the newest answer is an old one.
+    update = {**ended.update, "todo_loop": {**ended.update["todo_loop"], "answer": ""}}
+    return {**update, "jump_to": "model"} if ended.continues else update

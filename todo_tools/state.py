@@ -118,7 +118,8 @@ class LoopState(TypedDict, total=False):
     answers: _Count
     """Number of AI messages before the model's latest answer; set by the middleware."""
     answer: str
-    """The id of that answer; set by the middleware."""
+    """The id of that answer; empty until the model answers in this run, and after each decision
+    of the loop. Set by the middleware."""
     steps_left: _Count
     """Steps that LangGraph's `recursion_limit` left at that answer; set by the middleware."""
     round_steps: _Count
