@@ -430,6 +430,32 @@ async def test_each_of_many_runs_at_once_is_checked_once() -> None:
     assert all(final["todos"][0]["status"] == "completed" for final in finals)
 
 
+def test_a_check_runs_once_in_a_run_that_is_resumed_before_its_tools() -> None:
+    """LangGraph then reads the state of each task from the checkpoint separately."""
+    asked: list[str] = []
+
+    def check(item: TodoItem, state: Any) -> str | None:
+        asked.append(item["text"])
+        return None
+
+    def sends(state: Any) -> list[Send]:
+        calls = state["messages"][-1].tool_calls
+        context = {"__type": "tool_call_with_context", "state": state}
+        return [Send("tools", {**context, "tool_call": made}) for made in calls]
+
+    builder = StateGraph(TodoState)
+    builder.add_node("agent", lambda _: {"messages": [turn("", *calls)]})
+    builder.add_node("tools", ToolNode(create_todo_tools(check=check)))
+    builder.add_edge(START, "agent").add_conditional_edges("agent", sends, ["tools"])
+    graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["tools"])
+    calls = [edit("complete", index) for index in range(4)]
+    config: Any = {"configurable": {"thread_id": "1"}}
+    graph.invoke({"messages": [HumanMessage("Go.")], "todos": items(*"abcd")}, config)
+    final = graph.invoke(None, config)
+    assert final["todos"] == items(*"abcd", status="completed")
+    assert sorted(asked) == [*"abcd"]
+
+
 def test_a_check_runs_once_though_many_runs_answer_half_of_a_turn_first() -> None:
     """A call may wait for a thread, while the other runs begin their turns."""
     asked: list[str] = []

@@ -29,22 +29,22 @@ class Turn:
 
     Args:
         calls: The calls.
+        attempt: Identifies the run of the node. Another run of the same calls is another turn.
         todos: The list before all of them.
         limits: The limits of the tools.
         check: The check of the tools.
-        attempt: Identifies the run of the node. Another run of the same calls is another turn.
     """
 
     def __init__(
         self,
         calls: list[ToolCall],
+        attempt: object,
         todos: list[TodoItem],
         limits: TodoLimits,
         check: Check | None,
-        attempt: object,
     ) -> None:
         self._calls = calls
-        self._settings = (todos, limits, check, attempt)
+        self._settings = (attempt, todos, limits, check)
         self.lock = threading.Lock()
         self.async_lock = asyncio.Lock()
         self._limits = limits
@@ -88,10 +88,7 @@ class Turn:
         """Whether a call belongs to this turn; a call that runs again needs a new turn."""
         if len(calls) != len(self._calls) or call_id in self._answered:
             return False
-        # Compare by identity: equal arguments such as `1` and `True` may differ in meaning.
-        pairs = zip(calls, self._calls, strict=True)
-        same = all(call["args"] is own["args"] for call, own in pairs)
-        return same and settings == self._settings
+        return settings == self._settings and all(map(_is_same, calls, self._calls))
 
     @property
     def in_use(self) -> bool:
@@ -161,7 +158,7 @@ def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | N
         info.checkpoint_ns.rpartition("|")[0],
         info.node_attempt,
     )
-    settings = (todos_in(runtime.state), limits, check, attempt)
+    settings = (attempt, todos_in(runtime.state), limits, check)
     with _latest_lock:
         for turn in reversed(_latest):
             if calls and turn.serves(calls, settings, runtime.tool_call_id):
@@ -174,6 +171,12 @@ def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | N
         turn = Turn(calls, *settings)
         _latest.append(turn)
     return turn
+
+
+def _is_same(call: ToolCall, other: ToolCall) -> bool:
+    """Whether two objects are the same call; a resumed run may read one for each of its tasks."""
+    # The texts differ for equal arguments such as `1` and `True`, whose meaning may differ.
+    return call["args"] is other["args"] or repr(call) == repr(other)
 
 
 def _check_id(
