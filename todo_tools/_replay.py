@@ -44,6 +44,7 @@ class Turn:
         check: Check | None,
     ) -> None:
         self._calls = calls
+        self._attempt = attempt
         self._settings = (attempt, todos, limits, check)
         self.lock = threading.Lock()
         self.async_lock = asyncio.Lock()
@@ -88,7 +89,13 @@ class Turn:
         """Whether a call belongs to this turn; a call that runs again needs a new turn."""
         if len(calls) != len(self._calls) or call_id in self._answered:
             return False
-        return settings == self._settings and all(map(_is_same, calls, self._calls))
+        if settings != self._settings:
+            return False
+        if all(call["args"] is own["args"] for call, own in zip(calls, self._calls, strict=True)):
+            return True
+        # A resumed run may read the state of each call from the checkpoint. Compare the texts:
+        # equal arguments such as `1` and `True` may differ in meaning.
+        return self._attempt is not None and repr(calls) == repr(self._calls)
 
     @property
     def in_use(self) -> bool:
@@ -171,12 +178,6 @@ def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | N
         turn = Turn(calls, *settings)
         _latest.append(turn)
     return turn
-
-
-def _is_same(call: ToolCall, other: ToolCall) -> bool:
-    """Whether two objects are the same call; a resumed run may read one for each of its tasks."""
-    # The texts differ for equal arguments such as `1` and `True`, whose meaning may differ.
-    return call["args"] is other["args"] or repr(call) == repr(other)
 
 
 def _check_id(
