@@ -439,16 +439,16 @@ def test_a_check_runs_once_in_a_run_that_is_resumed_before_its_tools() -> None:
         return None
 
     def sends(state: Any) -> list[Send]:
-        calls = state["messages"][-1].tool_calls
         context = {"__type": "tool_call_with_context", "state": state}
-        return [Send("tools", {**context, "tool_call": made}) for made in calls]
+        made = state["messages"][-1].tool_calls
+        return [Send("tools", {**context, "tool_call": each}) for each in made]
 
+    calls = [edit("complete", index) for index in range(4)]
     builder = StateGraph(TodoState)
     builder.add_node("agent", lambda _: {"messages": [turn("", *calls)]})
     builder.add_node("tools", ToolNode(create_todo_tools(check=check)))
     builder.add_edge(START, "agent").add_conditional_edges("agent", sends, ["tools"])
     graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["tools"])
-    calls = [edit("complete", index) for index in range(4)]
     config: Any = {"configurable": {"thread_id": "1"}}
     graph.invoke({"messages": [HumanMessage("Go.")], "todos": items(*"abcd")}, config)
     final = graph.invoke(None, config)
