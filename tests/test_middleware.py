@@ -548,6 +548,24 @@ class TestHistoryOfOthers:
         assert loop_of(graph, config)["outcome"] == "limit_in_turn"
         assert loop_of(graph, config)["in_turn"] == 12
 
+    def test_a_long_run_does_not_collect_the_lists_of_removed_messages(
+        self, config: RunnableConfig
+    ) -> None:
+        """Each summary removes the list from the history, and the next prompt shows it again."""
+        summary = SummarizationMiddleware(
+            ScriptedChatModel(script=lambda _: "In short: nothing was done."),
+            trigger=("messages", 6),
+            keep=("messages", 2),
+        )
+        model = never_finished()
+        policy = AutoContinue(max_in_turn=20, max_idle=None)
+        graph = agent(model, summary, TodoMiddleware(policy=policy))
+        graph.invoke(BEGIN, config)
+        values = graph.get_state(config).values
+        assert values["todo_loop"]["in_turn"] == 20
+        assert "– [0] a\n– [1] b" in "".join(m.text for m in model.prompts[-1])  # noqa: RUF001
+        assert len(values["todo_blocks"]) == 1
+
     @pytest.mark.parametrize("order", [0, 1])
     def test_an_agent_whose_old_messages_are_deleted_is_sent_back(
         self, config: RunnableConfig, order: int

@@ -17,7 +17,7 @@ from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
 from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
 from todo_tools._prompts import TODO_SYSTEM_PROMPT
-from todo_tools._shown_list import due_block
+from todo_tools._shown_list import due_block, recorded
 from todo_tools._speaker import at_start
 from todo_tools._steps import last_words, may_run_tools, measured
 from todo_tools._todos import (
@@ -349,7 +349,7 @@ def _noted(
     one answer was added since the model call. Neither is enough alone: other middleware may replace
     the answer, or delete older ones.
     """
-    update: dict[str, Any] = {"todo_blocks": block} if block else {}
+    update = recorded(block, state)
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
     # A message without an id did not come from a chat model; middleware made it, for example after
     # failed retries.

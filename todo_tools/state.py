@@ -183,10 +183,12 @@ TodoBlocks = dict[str, list[TodoItem]]
 """Whole lists that `model_view` appends to messages. The key is the id of the message."""
 
 
-def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None) -> TodoBlocks:
+def merge_blocks(
+    blocks: TodoBlocks, update: Mapping[str, list[TodoItem] | None] | None
+) -> TodoBlocks:
     """Merge new blocks into the `todo_blocks` channel; a recorded block is never replaced.
 
-    As in `merge_loop`, invalid blocks that were stored are dropped.
+    `None` removes a block. As in `merge_loop`, invalid blocks that were stored are dropped.
 
     Raises:
         ValueError: `update` is not a dict from message ids to lists of todos.
@@ -198,8 +200,9 @@ def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None
             "todo_blocks must be a dict from message ids to lists of todos, got "
             f"{reprlib.repr(update)}; leave it out, or pass the value from get_state"
         )
-    new = {key: validate_todos(todos) for key, todos in update.items()}
-    return {**new, **_valid_blocks(blocks)}
+    new = {key: validate_todos(todos) for key, todos in update.items() if todos is not None}
+    merged = {**new, **_valid_blocks(blocks)}
+    return {key: todos for key, todos in merged.items() if update.get(key, todos) is not None}
 
 
 def _valid_blocks(stored: object) -> TodoBlocks:
