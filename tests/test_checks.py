@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from operator import add
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
@@ -26,6 +27,7 @@ from todo_tools import (
     AutoContinue,
     TodoGate,
     TodoItem,
+    TodoLimits,
     TodoState,
     add_auto_continue,
     create_todo_tools,
@@ -33,6 +35,7 @@ from todo_tools import (
     todos_from_messages,
 )
 from todo_tools._checks import Steps, run_steps
+from todo_tools._replay import turn_of
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -425,6 +428,53 @@ async def test_each_of_many_runs_at_once_is_checked_once() -> None:
     finals = await asyncio.gather(*map(one, range(70)))
     assert sorted(asked, key=int) == [str(number) for number in range(70)]
     assert all(final["todos"][0]["status"] == "completed" for final in finals)
+
+
+def test_a_check_runs_once_in_a_run_that_is_resumed_before_its_tools() -> None:
+    """LangGraph then reads the state of each task from the checkpoint separately."""
+    asked: list[str] = []
+
+    def check(item: TodoItem, state: Any) -> str | None:
+        asked.append(item["text"])
+        return None
+
+    def sends(state: Any) -> list[Send]:
+        context = {"__type": "tool_call_with_context", "state": state}
+        made = state["messages"][-1].tool_calls
+        return [Send("tools", {**context, "tool_call": each}) for each in made]
+
+    calls = [edit("complete", index) for index in range(4)]
+    builder = StateGraph(TodoState)
+    builder.add_node("agent", lambda _: {"messages": [turn("", *calls)]})
+    builder.add_node("tools", ToolNode(create_todo_tools(check=check)))
+    builder.add_edge(START, "agent").add_conditional_edges("agent", sends, ["tools"])
+    graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["tools"])
+    config: Any = {"configurable": {"thread_id": "1"}}
+    graph.invoke({"messages": [HumanMessage("Go.")], "todos": items(*"abcd")}, config)
+    final = graph.invoke(None, config)
+    assert final["todos"] == items(*"abcd", status="completed")
+    assert sorted(asked) == [*"abcd"]
+
+
+def test_a_check_runs_once_though_many_runs_answer_half_of_a_turn_first() -> None:
+    """A call may wait for a thread, while the other runs begin their turns."""
+    asked: list[str] = []
+
+    def check(item: TodoItem, state: Any) -> str | None:
+        asked.append(item["text"])
+        return None
+
+    calls = [turn("", edit("complete", 0), edit("complete", 1)) for _ in range(100)]
+    states = [
+        {"messages": [made], "todos": items(f"{at}", f"{at}.5")} for at, made in enumerate(calls)
+    ]
+    for position in (0, 1):
+        for made, state in zip(calls, states, strict=True):
+            call_id, args = made.tool_calls[position]["id"], made.tool_calls[position]["args"]
+            runtime: Any = SimpleNamespace(state=state, tool_call_id=call_id, execution_info=None)
+            steps = turn_of(runtime, TodoLimits(), check).answer(call_id, "edit_todos", args)
+            assert run_steps(steps, check, state).todos[position]["status"] == "completed"
+    assert len(asked) == len(set(asked)) == 200
 
 
 def test_the_loop_ends_for_a_check_that_never_passes() -> None:

@@ -219,11 +219,14 @@ def test_a_time_that_is_none_is_no_time(made_at: object) -> None:
 
 
 def test_usage_may_have_more_than_numbers_of_tokens() -> None:
-    """Some providers add, for example, a service tier or a price."""
+    """Some providers add, for example, a service tier or a price, or leave a detail empty."""
     message = answer()
-    given: Any = {**usage(7), "service_tier": "flex", "cost": 0.5}
+    details = {"cache_read": 3, "audio": None, "cached_share": 0.4}
+    given: Any = {**usage(7), "input_token_details": details, "service_tier": "flex", "cost": 0.5}
     message.usage_metadata = given
-    assert ledger([message, message]).total.usage["input_tokens"] == 14
+    total = ledger([message, message]).total.usage
+    assert total["input_tokens"] == 14
+    assert total["input_token_details"] == {"cache_read": 6}
 
 
 def test_an_empty_history_costs_nothing() -> None:

@@ -22,11 +22,18 @@ from langchain.agents.middleware import (
     TodoListMiddleware,
     ToolCallLimitMiddleware,
     ToolRetryMiddleware,
+    hook_config,
 )
 from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
 from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededError
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -478,6 +485,34 @@ class TestOrder:
         assert len(model.prompts) == 3
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
+    @pytest.mark.parametrize("order", [0, 1])
+    @pytest.mark.parametrize("store", [True, False])
+    def test_a_run_that_ends_before_the_model_is_called_is_not_continued(
+        self, config: RunnableConfig, order: int, store: bool
+    ) -> None:
+        """Another middleware may end it without a message, such as a guard on the user's words."""
+
+        class Guard(AgentMiddleware[Any, Any, Any]):
+            @hook_config(can_jump_to=["end"])
+            def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+                return {"jump_to": "end"} if state["messages"][-1].text == "Evil." else None
+
+            @hook_config(can_jump_to=["end"])
+            def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+                return {"jump_to": "end"} if len(state["messages"]) > 4 else None
+
+        model = ScriptedChatModel(script=lambda _: "Later.")
+        loop = TodoMiddleware(policy=AutoContinue(max_idle=1, store=store))
+        middleware = [Guard(), loop] if order else [loop, Guard()]
+        graph = agent(model, *middleware)
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
+        assert len(model.prompts) == 2
+        assert loop_of(graph, config)["outcome"] == "stalled"
+        for words in ("Evil.", "Good."):
+            graph.invoke({"messages": [("user", words)]}, config)
+            assert len(model.prompts) == 2
+            assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
+
     def test_pictures_from_tools_reset_nothing(self, config: RunnableConfig) -> None:
         """A tool result does not count as the user."""
 
@@ -512,6 +547,40 @@ class TestHistoryOfOthers:
         assert final["todos"] == items("a", "b")
         assert loop_of(graph, config)["outcome"] == "limit_in_turn"
         assert loop_of(graph, config)["in_turn"] == 12
+
+    def test_a_long_run_does_not_collect_the_lists_of_removed_messages(
+        self, config: RunnableConfig
+    ) -> None:
+        """Each summary removes the list from the history, and the next prompt shows it again."""
+        summary = SummarizationMiddleware(
+            ScriptedChatModel(script=lambda _: "In short: nothing was done."),
+            trigger=("messages", 6),
+            keep=("messages", 2),
+        )
+        model = never_finished()
+        policy = AutoContinue(max_in_turn=20, max_idle=None)
+        graph = agent(model, summary, TodoMiddleware(policy=policy))
+        graph.invoke(BEGIN, config)
+        values = graph.get_state(config).values
+        assert values["todo_loop"]["in_turn"] == 20
+        assert "– [0] a\n– [1] b" in "".join(m.text for m in model.prompts[-1])  # noqa: RUF001
+        assert len(values["todo_blocks"]) == 1
+
+    @pytest.mark.parametrize("order", [0, 1])
+    def test_an_agent_whose_old_messages_are_deleted_is_sent_back(
+        self, config: RunnableConfig, order: int
+    ) -> None:
+        """The answer is still the model's own, though there are fewer answers than before."""
+
+        class Forgetting(AgentMiddleware[Any, Any, Any]):
+            def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+                old = state["messages"][:-4]
+                return {"messages": [RemoveMessage(id=message.id) for message in old]}
+
+        model = scripted(PLAN, "One.", "Two.", FINISH, "Done.")
+        graph = agent(model, *both_orders(Forgetting())[order])
+        graph.invoke({"messages": [("user", "Hi."), ("ai", "Hello."), ("user", "Go.")]}, config)
+        assert loop_of(graph, config)["outcome"] == "finished"
 
     def test_cleared_tool_results_stay_cleared(self, config: RunnableConfig) -> None:
         """A block with the list replaces them, if the middleware is listed last."""

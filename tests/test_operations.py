@@ -92,6 +92,14 @@ def test_items_that_do_not_fit_are_left_out(op: str) -> None:
     assert apply(after, {"op": op, "index": 0, "texts": ["d"]}) == after
 
 
+def test_lists_that_do_not_fit_together_are_cut() -> None:
+    """Two parallel subgraphs may each return a list that is just short enough."""
+    todos = items(*map(str, range(9_000)))
+    changed = items(*map(str, range(9_000, 18_000)))
+    after = apply(todos, {"op": "merge", "base": [], "todos": changed})
+    assert after == [*todos, *changed[:1_000]]
+
+
 def test_a_new_list_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="todos has 10001 items, at most 10000 are allowed"):
         apply([], {"op": "replace", "texts": ["a"] * 10_001})

@@ -15,9 +15,11 @@ from langgraph.types import Command, Overwrite, Send, interrupt
 from tests.strategies import todo_lists
 from tests.support import Graph, edit, items
 from todo_tools import (
+    AutoContinue,
     DeltaTodoState,
     TodoItem,
     TodoState,
+    add_auto_continue,
     create_todo_tools,
     format_todos,
     model_view,
@@ -27,7 +29,7 @@ from todo_tools._operations import apply
 from todo_tools.clients import from_client_todos
 from todo_tools.operations import abandon_items, append_items, complete_items
 from todo_tools.state import ClientTodoState
-from todo_tools.testing import turn
+from todo_tools.testing import ScriptedChatModel, turn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
 STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState, ClientTodoState])
@@ -78,6 +80,26 @@ def test_parallel_subgraphs_keep_all_their_changes(
     assert from_client_todos(final["todos"]) == stored(graph) == expected
     graph.update_state(CONFIG, {"todos": complete_items(1)}, as_node="last")
     assert [todo["status"] for todo in stored(graph)][:2] == ["completed", "completed"]
+
+
+@STATES
+def test_parallel_agents_may_each_have_a_loop(state: type[Any]) -> None:
+    """Each agent completes an item and is then sent back once to the item that remains."""
+    tools = create_todo_tools()
+
+    def agent(index: int) -> Graph:
+        script = [edit("complete", index), turn("I stop."), turn("I stop again.")]
+        model = ScriptedChatModel(script=script).bind_tools(tools)
+        builder = StateGraph(state)
+        builder.add_node("agent", lambda state: {"messages": [model.invoke(model_view(state))]})
+        builder.add_node("tools", ToolNode(tools))
+        builder.add_edge(START, "agent").add_edge("tools", "agent")
+        return add_auto_continue(builder, policy=AutoContinue(max_idle=1)).compile()
+
+    graph = side_by_side(state, [agent(0), agent(1)])
+    final = graph.invoke({"messages": [("user", "Go.")], "todos": items("a", "b", "c")}, CONFIG)
+    assert stored(graph) == [*items("a", "b", status="completed"), *items("c", "last")]
+    assert final["todo_loop"]["outcome"] == "stalled"
 
 
 @STATES

@@ -258,6 +258,21 @@ class TestResults:
 
 
 class TestEvents:
+    def test_an_interface_may_change_the_events_that_it_receives(self) -> None:
+        """The list of the running graph stays as it is."""
+        model = ScriptedChatModel(script=[*(turn("", made) for made in SIBLINGS[:3]), "Done."])
+        options: Any = {"state_schema": DeltaTodoState, "checkpointer": InMemorySaver()}
+        graph: Any = create_agent(model, create_todo_tools(), **options)
+        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+        for event in graph.stream(BEGIN, config, stream_mode="custom"):
+            for index, item in enumerate(event["todos"]):
+                item["id"] = index
+            event["todos"].clear()
+        final = graph.get_state(config).values
+        started: list[TodoItem] = [{"text": "a", "status": "in_progress"}]
+        assert final["todos"] == [*items("first"), *started, *items("b")]
+        assert todos_from_messages(final["messages"]) == final["todos"]
+
     async def test_every_change_is_written_to_the_custom_stream(self) -> None:
         """Reading calls and refused calls write nothing."""
         state: dict[str, Any] = {"messages": [turn("", *SIBLINGS)]}

@@ -99,7 +99,7 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
                 for index, todo in enumerate(todos)
             ]
         case {"op": "merge", "base": [*base], "todos": [*changed]}:
-            return _merge(todos, validate_todos(base), validate_todos(changed))
+            return _merge(todos, validate_todos(base), validate_todos(changed))[:MAX_ITEMS]
         case _:
             raise ValueError(
                 "todos takes a list of todo items or an operation of the tools, got a dict with "

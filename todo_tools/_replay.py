@@ -29,22 +29,23 @@ class Turn:
 
     Args:
         calls: The calls.
+        attempt: Identifies the run of the node. Another run of the same calls is another turn.
         todos: The list before all of them.
         limits: The limits of the tools.
         check: The check of the tools.
-        attempt: Identifies the run of the node. Another run of the same calls is another turn.
     """
 
     def __init__(
         self,
         calls: list[ToolCall],
+        attempt: object,
         todos: list[TodoItem],
         limits: TodoLimits,
         check: Check | None,
-        attempt: object,
     ) -> None:
         self._calls = calls
-        self._settings = (todos, limits, check, attempt)
+        self._attempt = attempt
+        self._settings = (attempt, todos, limits, check)
         self.lock = threading.Lock()
         self.async_lock = asyncio.Lock()
         self._limits = limits
@@ -88,15 +89,24 @@ class Turn:
         """Whether a call belongs to this turn; a call that runs again needs a new turn."""
         if len(calls) != len(self._calls) or call_id in self._answered:
             return False
-        # Compare by identity: equal arguments such as `1` and `True` may differ in meaning.
-        pairs = zip(calls, self._calls, strict=True)
-        same = all(call["args"] is own["args"] for call, own in pairs)
-        return same and settings == self._settings
+        if settings != self._settings:
+            return False
+        if all(call["args"] is own["args"] for call, own in zip(calls, self._calls, strict=True)):
+            return True
+        # A resumed run may read the state of each call from the checkpoint. Compare the texts:
+        # equal arguments such as `1` and `True` may differ in meaning.
+        return self._attempt is not None and repr(calls) == repr(self._calls)
 
     @property
     def in_use(self) -> bool:
         """Whether a call is computing its answer."""
         return self.lock.locked() or self.async_lock.locked()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every todo call has computed its answer."""
+        ids = (call["id"] for call in self._calls if call["name"] in TOOLS)
+        return not self.in_use and self._answered.issuperset(ids)
 
     def _place(self, call_id: str | None) -> int:
         return next((at for at, call in enumerate(self._calls) if call["id"] == call_id), 0)
@@ -142,6 +152,9 @@ class _CheckRaisedError(Exception):
 _latest: list[Turn] = []
 _latest_lock = threading.Lock()
 _MOST = 32
+# Turns with unanswered calls are kept longer: many runs at once may have some, and calls of a
+# cancelled run are never answered.
+_MOST_OPEN = 1000
 
 
 def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | None = None) -> Turn:
@@ -152,14 +165,16 @@ def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | N
         info.checkpoint_ns.rpartition("|")[0],
         info.node_attempt,
     )
-    settings = (todos_in(runtime.state), limits, check, attempt)
+    settings = (attempt, todos_in(runtime.state), limits, check)
     with _latest_lock:
         for turn in reversed(_latest):
             if calls and turn.serves(calls, settings, runtime.tool_call_id):
                 return turn
-        idle = next((turn for turn in _latest if not turn.in_use), None)
-        if len(_latest) >= _MOST and idle:
-            _latest.remove(idle)
+        if len(_latest) >= _MOST:
+            full = len(_latest) >= _MOST_OPEN
+            spare = (old for old in _latest if old.is_over or (full and not old.in_use))
+            if old := next(spare, None):
+                _latest.remove(old)
         turn = Turn(calls, *settings)
         _latest.append(turn)
     return turn

@@ -7,6 +7,7 @@ place. The functions here have no side effects.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -90,7 +91,20 @@ def due_block(state: object, *, at_newest: bool) -> TodoBlocks:
     return {} if at is None else {list(stable_ids(messages))[at]: todos}
 
 
-def record_block(state: object, answer_at: int) -> dict[str, TodoBlocks]:
+def recorded(block: TodoBlocks, state: object) -> dict[str, Any]:
+    """Build the state update that records a block.
+
+    It also removes the blocks of messages that are no longer in the history. Otherwise a run whose
+    history is summarized again and again would store more and more blocks.
+    """
+    if not block:
+        return {}
+    places = set(stable_ids(shown_history(state)))
+    removed = {place: None for place in blocks_in(state) if place not in places}
+    return {"todo_blocks": {**removed, **block}}
+
+
+def record_block(state: object, answer_at: int) -> dict[str, Any]:
     """Build the state update that records the block of an earlier prompt for later ones.
 
     `model_view` cannot write to the state. In a graph without `TodoMiddleware`, the tools and the
@@ -111,8 +125,7 @@ def record_block(state: object, answer_at: int) -> dict[str, TodoBlocks]:
         "todo_blocks": blocks_in(state),
         "todo_loop": loop_in(state),
     }
-    due = due_block(prompt, at_newest=False)
-    return {"todo_blocks": due} if due else {}
+    return recorded(due_block(prompt, at_newest=False), state)
 
 
 def same_list(known: list[TodoItem], todos: list[TodoItem]) -> bool:

@@ -57,7 +57,8 @@ def create_todo_tools(
             keep their description.
         check: A sync or async function of an item and the graph state. It returns `None`, or the
             reason why the item is not done; `edit_todos` then refuses to complete the item. The
-            function runs once for each item of a call, before the list changes. It must not call
+            function runs once for each item of a call, before the list changes. It may run again
+            if the step fails or is interrupted, and the run is resumed. It must not call
             `interrupt()`.
         todos_format: The format of the lists in events and artifacts. The default is the format of
             the graph's state: `"langchain"` for `ClientTodoState`, otherwise `"todo_tools"`. Set it

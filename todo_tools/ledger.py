@@ -12,7 +12,7 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.messages.tool import ToolCall
 
 from todo_tools._records import TOOLS
-from todo_tools._todos import TodoItem
+from todo_tools._todos import TodoItem, is_mapping
 from todo_tools.clients import from_client_todos
 from todo_tools.transcript import is_from_user, list_after
 
@@ -153,11 +153,18 @@ def _current(entries: Sequence[_Entry], other: _Entry) -> _Entry:
 
 
 def _model_call(message: AIMessage, seconds: float) -> Cost:
-    given: Mapping[str, Any] = message.usage_metadata or {}
-    # Some providers add values that are not token counts, which `add_usage` refuses.
-    counts = {key: value for key, value in given.items() if type(value) in (int, dict)}
+    counts = _counts(cast("Mapping[str, Any]", message.usage_metadata or {}))
     usage = add_usage(None, cast("UsageMetadata", counts) if counts else None)
     return Cost(calls=1, usage=usage, errors=len(message.invalid_tool_calls), seconds=seconds)
+
+
+def _counts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the token counts; some providers add other values, which `add_usage` refuses."""
+    return {
+        key: _counts(value) if is_mapping(value) else value
+        for key, value in given.items()
+        if is_mapping(value) or type(value) is int
+    }
 
 
 def _list_after(call: ToolCall, result: ToolMessage | None) -> list[TodoItem] | None:

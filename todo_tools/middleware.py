@@ -17,7 +17,7 @@ from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
 from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
 from todo_tools._prompts import TODO_SYSTEM_PROMPT
-from todo_tools._shown_list import due_block
+from todo_tools._shown_list import due_block, recorded
 from todo_tools._speaker import at_start
 from todo_tools._steps import last_words, may_run_tools, measured
 from todo_tools._todos import (
@@ -200,7 +200,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return None
         update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         loop = loop_in(state)
-        begun: LoopState = {**at_start(loop, messages_in(state)), "steps_left": 0}
+        begun: LoopState = {**at_start(loop, messages_in(state)), "steps_left": 0, "answer": ""}
         return {**update, "todo_loop": begun}
 
     @override
@@ -345,21 +345,28 @@ def _noted(
     """Record the block of the prompt, and the number of answers before this one.
 
     Another middleware may end the run, for example a limit on model calls. The loop must not
-    restart such a run, so it continues only if exactly one answer was added since the model call.
-    Answers are counted and not compared, because other middleware may replace the message.
+    restart such a run, so it continues only if this answer is still the newest one, or if exactly
+    one answer was added since the model call. Neither is enough alone: other middleware may replace
+    the answer, or delete older ones.
     """
-    update: dict[str, Any] = {"todo_blocks": block} if block else {}
+    update = recorded(block, state)
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
     # A message without an id did not come from a chat model; middleware made it, for example after
     # failed retries.
     if answer is not None and answer.id is not None:
-        update["todo_loop"] = {"answers": _answers_in(state), **measured(state)}
+        noted: LoopState = {"answers": _answers_in(state), "answer": answer.id}
+        update["todo_loop"] = {**noted, **measured(state)}
     command: Command[Any] | None = Command(update=update) if update else None
     return ExtendedModelResponse(model_response=response, command=command)
 
 
 def _is_own_answer(state: Any) -> bool:
-    return loop_in(state).get("answers") == _answers_in(state) - 1
+    loop, messages = loop_in(state), reversed(messages_in(state))
+    if loop.get("answer") == "":
+        return False
+    newest = next((message.id for message in messages if isinstance(message, AIMessage)), None)
+    is_newest = newest is not None and newest == loop.get("answer")
+    return is_newest or loop.get("answers") == _answers_in(state) - 1
 
 
 def _answers_in(state: Any) -> int:
@@ -367,4 +374,7 @@ def _answers_in(state: Any) -> int:
 
 
 def _hook_update(ended: Ending) -> dict[str, Any]:
-    return {**ended.update, "jump_to": "model"} if ended.continues else ended.update
+    # Without a new answer the loop does not continue again: if another middleware ends the run
+    # before the model is called, the newest answer is an old one.
+    update = {**ended.update, "todo_loop": {**ended.update["todo_loop"], "answer": ""}}
+    return {**update, "jump_to": "model"} if ended.continues else update

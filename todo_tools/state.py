@@ -126,6 +126,9 @@ class LoopState(TypedDict, total=False):
     the message that a continuation follows."""
     answers: _Count
     """Number of AI messages before the model's latest answer; set by the middleware."""
+    answer: str
+    """The id of that answer; empty until the model answers in this run, and after each decision
+    of the loop. Set by the middleware."""
     steps_left: _Count
     """Steps that LangGraph's `recursion_limit` left at that answer; set by the middleware."""
     round_steps: _Count
@@ -173,14 +176,19 @@ def _valid_part(stored: object) -> LoopState:
         return cast("LoopState", {key: value for key, value in items if (key,) not in invalid})
 
 
+# Without the guard, agents that run as parallel subgraphs may each return it.
+_RUN = UntrackedValue(bool, guard=False)
+
 TodoBlocks = dict[str, list[TodoItem]]
 """Whole lists that `model_view` appends to messages. The key is the id of the message."""
 
 
-def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None) -> TodoBlocks:
+def merge_blocks(
+    blocks: TodoBlocks, update: Mapping[str, list[TodoItem] | None] | None
+) -> TodoBlocks:
     """Merge new blocks into the `todo_blocks` channel; a recorded block is never replaced.
 
-    As in `merge_loop`, invalid blocks that were stored are dropped.
+    `None` removes a block. As in `merge_loop`, invalid blocks that were stored are dropped.
 
     Raises:
         ValueError: `update` is not a dict from message ids to lists of todos.
@@ -192,8 +200,9 @@ def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None
             "todo_blocks must be a dict from message ids to lists of todos, got "
             f"{reprlib.repr(update)}; leave it out, or pass the value from get_state"
         )
-    new = {key: validate_todos(todos) for key, todos in update.items()}
-    return {**new, **_valid_blocks(blocks)}
+    new = {key: validate_todos(todos) for key, todos in update.items() if todos is not None}
+    merged = {**new, **_valid_blocks(blocks)}
+    return {key: todos for key, todos in merged.items() if update.get(key, todos) is not None}
 
 
 def _valid_blocks(stored: object) -> TodoBlocks:
@@ -234,7 +243,7 @@ class TodoState(TypedDict):
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
     """Whole lists that were appended to messages in earlier prompts. The loop and the tools write
     them."""
-    todo_run: NotRequired[Annotated[bool, UntrackedValue]]
+    todo_run: NotRequired[Annotated[bool, _RUN]]
     """Whether the loop has sent the agent back to work in this run; never checkpointed."""
 
 
@@ -253,7 +262,7 @@ class ClientTodoState(TypedDict):
     """Marks the format of the lists; no code needs to write this channel."""
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
-    todo_run: NotRequired[Annotated[bool, UntrackedValue]]
+    todo_run: NotRequired[Annotated[bool, _RUN]]
 
 
 def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
@@ -299,7 +308,7 @@ class DeltaTodoState(TypedDict):
     todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaTodosChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
-    todo_run: NotRequired[Annotated[bool, UntrackedValue]]
+    todo_run: NotRequired[Annotated[bool, _RUN]]
 
 
 def run_in(state: object) -> bool:
