@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages.tool import ToolCall
 from langgraph.prebuilt import ToolRuntime
@@ -48,7 +48,6 @@ class Turn:
         self.lock = threading.Lock()
         self.async_lock = asyncio.Lock()
         self._limits = limits
-        self._has_check = check is not None
         # The list before each call, up to the first call that was not executed yet.
         self._lists = [todos]
         # The results of the check, by the position of the call and the index of the item.
@@ -86,12 +85,9 @@ class Turn:
 
     def serves(self, calls: list[ToolCall], settings: object, call_id: str | None) -> bool:
         """Whether a call belongs to this turn; a call that runs again needs a new turn."""
-        if len(calls) != len(self._calls) or call_id in self._answered:
-            return False
         # Compare by identity: equal arguments such as `1` and `True` may differ in meaning.
-        pairs = zip(calls, self._calls, strict=True)
-        same = all(call["args"] is own["args"] for call, own in pairs)
-        return same and settings == self._settings
+        same = [id(call["args"]) for call in calls] == [id(call["args"]) for call in self._calls]
+        return same and call_id not in self._answered and settings == self._settings
 
     @property
     def in_use(self) -> bool:
@@ -105,7 +101,7 @@ class Turn:
         """Return what the check says of an item, at the place of a call; it runs once."""
         if (at, index) not in self._verdicts:
             try:
-                self._verdicts[at, index] = yield cast("TodoItem", dict(self._lists[at][index]))
+                self._verdicts[at, index] = yield self._lists[at][index].copy()
             except Exception as error:
                 self._verdicts[at, index] = error
         verdict = self._verdicts[at, index]
@@ -122,7 +118,7 @@ class Turn:
         except CallError as error:
             return refuse_call(name, error, todos)
         answer = answer_call(name, args, todos, self._limits)
-        for index in to_check(answer.operation, todos) if self._has_check else ():
+        for index in to_check(answer.operation, todos):
             verdict = yield from self._verdict(at, index)
             if verdict is not None:
                 refused = refuse_call(name, not_done(index, verdict), todos)
@@ -134,7 +130,6 @@ class _CheckRaisedError(Exception):
     """The check of an item raised `error`."""
 
     def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
         self.error = error
 
 
