@@ -127,7 +127,7 @@ class TestDue:
 
 
 STATE: dict[str, Any] = {
-    "messages": [USER, SAID, LATER, SAID],
+    "messages": [USER, SAID, WORKED, SAID, LATER, SAID],
     "todos": items("a"),
     "todo_blocks": {},
 }
@@ -136,15 +136,15 @@ STATE: dict[str, Any] = {
 class TestRecord:
     def test_the_block_of_an_earlier_prompt_is_recorded(self) -> None:
         """The prompt had only the messages before the model's answer."""
-        assert record_block(STATE, 3) == {"todo_blocks": {"later": items("a")}}
-        assert record_block(STATE, 1) == {"todo_blocks": {"user": items("a")}}
+        assert record_block(STATE, 5) == {"todo_blocks": {"later": items("a")}}
+        assert record_block(STATE, 3) == {"todo_blocks": {"user": items("a")}}
 
     def test_nothing_is_stored_where_nothing_is_new(self) -> None:
         """The block may be recorded already, and the graph may have no channel for it."""
         recorded = {**STATE, "todo_blocks": {"user": items("a")}}
-        assert record_block(recorded, 3) == {}
+        assert record_block(recorded, 5) == {}
         without = {key: STATE[key] for key in ("messages", "todos")}
-        assert record_block(without, 3) == {}
+        assert record_block(without, 5) == {}
 
     def test_a_continuation_outside_the_history_may_hold_it(self) -> None:
         """The prompt showed it there, since the history has no message of the user or a tool."""
