@@ -152,8 +152,8 @@ def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | N
         for turn in reversed(_latest):
             if calls and turn.serves(calls, settings, runtime.tool_call_id):
                 return turn
-        idle = next((turn for turn in _latest if not turn.in_use), None)
-        if len(_latest) >= _MOST and idle:
+        surplus = max(0, len(_latest) + 1 - _MOST)
+        for idle in [turn for turn in _latest if not turn.in_use][:surplus]:
             _latest.remove(idle)
         turn = Turn(calls, *settings)
         _latest.append(turn)
