@@ -185,6 +185,11 @@ class TestIds:
 class TestSharedTurns:
     """The calls of one AI message share what was computed for them."""
 
+    @pytest.fixture(autouse=True)
+    def no_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No turn is left from another test."""
+        monkeypatch.setattr(_replay, "_latest", [])
+
     @staticmethod
     def turn_at(message: AIMessage, at: int = 0, namespace: str = "tools:1") -> _replay.Turn:
         """The turn of one call, as a server runs it that gives a graph no checkpoint id."""
