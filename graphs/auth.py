@@ -2,14 +2,19 @@
 
 CORS alone is not enough. A browser asks the server before it sends JSON to another origin. But it
 sends plain text and opens WebSockets without asking, and the server accepts both as requests.
+
+A run with an invalid context is refused here too, because the server silently drops unknown keys.
 """
 
 import json
 import os
 from collections.abc import Mapping
 from hmac import compare_digest
+from typing import Any
 
 from langgraph_sdk import Auth
+
+from graphs.context import RunContext, fault_in
 
 auth = Auth()
 
@@ -38,6 +43,37 @@ async def authenticate(headers: dict[bytes, bytes]) -> str:
             status_code=401, detail="send the token as 'Authorization: Bearer ...' or 'X-Api-Key'"
         )
     return "owner"
+
+
+@auth.on.threads.create_run
+async def check_run(ctx: Auth.types.AuthContext, value: Auth.types.RunsCreate) -> None:  # noqa: ARG001  the server passes both
+    """Refuse a run with a context that the graphs do not know.
+
+    Args:
+        ctx: The caller.
+        value: The run.
+
+    Raises:
+        Auth.exceptions.HTTPException: A key is unknown, or a value is invalid.
+    """
+    settings = value.get("kwargs", {})
+    context: dict[str, Any] = settings.get("context") or {}
+    # The server marks a client's context. Without one it copies `configurable`, which may also have
+    # keys for LangGraph or the client itself.
+    if not settings["config"]["configurable"].get("__context_provided__"):
+        context = {key: context[key] for key in RunContext.model_fields.keys() & context.keys()}
+    _check(context)
+
+
+@auth.on(resources="assistants", actions=["create", "update"])
+async def check_assistant(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> None:  # noqa: ARG001
+    """Refuse an assistant with such a context, because all its runs would have it."""
+    _check(value.get("context") or {})
+
+
+def _check(context: Mapping[str, Any]) -> None:
+    if fault := fault_in(context):
+        raise Auth.exceptions.HTTPException(status_code=422, detail=fault)
 
 
 def _allowed_origins() -> list[str]:

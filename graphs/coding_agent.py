@@ -17,6 +17,7 @@ from langchain_core.messages import ToolCall
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import Runtime
 
 from graphs.tools.background import BackgroundTasks
 from graphs.tools.refusal import RefuseImpossible, is_open
@@ -81,12 +82,13 @@ def build_coding_agent(
     ask: Ask = True,
     ask_plan: bool = False,
     timeout: int = 120,
-    policy: AutoContinue = AutoContinue(),
+    policy: AutoContinue | Callable[[Runtime[Any]], AutoContinue] = AutoContinue(),
     limits: TodoLimits = TodoLimits(),
     tasks: BackgroundTasks | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     env: Mapping[str, str] | None = None,
     todos_format: TodosFormat = "todo_tools",
+    context_schema: type[Any] | None = None,
     check: Callable[[TodoItem, Any], str | None] | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the agent.
@@ -103,13 +105,14 @@ def build_coding_agent(
         ask_plan: Whether a person approves each plan (each call of `write_todos`) in the same way.
             No other tool runs before a plan is approved and one of its items is started.
         timeout: Seconds after which a command is killed.
-        policy: When and how the agent is sent back to work.
+        policy: When and how the agent is sent back to work, or a function that chooses it per run.
         limits: How much the model may write into the list.
         tasks: The background tasks, if you want to end them yourself. By default they end when the
             agent is no longer used, or when the program ends.
         checkpointer: Where threads are kept.
         env: Variables to pass to commands, besides those that are always passed.
         todos_format: `"langchain"` if people use LangChain's clients to see the list.
+        context_schema: What can be set for each run, for a `policy` that is a function.
         check: Returns the reason why an item is not done, before it is completed.
 
     Returns:
@@ -147,6 +150,7 @@ def build_coding_agent(
         (tasks or BackgroundTasks(workspace)).tools,
         system_prompt=CODING_PROMPT,
         middleware=middleware,
+        context_schema=context_schema,
         checkpointer=checkpointer,
     )
 

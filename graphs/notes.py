@@ -8,7 +8,7 @@ then need no code.
 This file needs only the library, so it can be copied alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -19,6 +19,7 @@ from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
 from langgraph.checkpoint.base.id import UUID
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode, ToolRuntime
+from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import TypeAdapter, create_model
 from typing_extensions import TypedDict
@@ -262,15 +263,17 @@ def notes_tool() -> StructuredTool:
 def build_graph(
     model: BaseChatModel,
     *,
-    policy: AutoContinue = AutoContinue(),
+    policy: AutoContinue | Callable[[Runtime[Any]], AutoContinue] = AutoContinue(),
     state_schema: type[Any] = NotesState,
+    context_schema: type[Any] | None = None,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Build an agent with notes and todos, uncompiled.
 
     Args:
         model: Any chat model that can call tools.
-        policy: When and how the agent is sent back to work.
+        policy: When and how the agent is sent back to work, or a function that chooses it per run.
         state_schema: `NotesState`, or a state with the same channels.
+        context_schema: What can be set for each run, for a `policy` that is a function.
 
     Returns:
         The builder; call `.compile(checkpointer=...)` on it.
@@ -284,7 +287,7 @@ def build_graph(
     def update(answer: BaseMessage) -> dict[str, list[BaseMessage]]:
         return {"messages": [answer]}
 
-    builder = StateGraph(state_schema)
+    builder = StateGraph(state_schema, context_schema)
     agent = RunnableLambda(prompt) | model.bind_tools(tools) | RunnableLambda(update)
     builder.add_node("agent", agent)
     builder.add_node("tools", ToolNode(tools))

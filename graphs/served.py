@@ -7,7 +7,8 @@ a new temporary directory.
 No graph here runs a command without a person's approval: only the coding agent has a shell, and it
 asks.
 
-The lists have the format of LangChain's clients, because people use those with a server.
+The lists have the format of LangChain's clients, because people use those with a server. What a
+client may set for one run is in `graphs/context.py`.
 """
 
 import asyncio
@@ -25,9 +26,9 @@ from langgraph.graph.state import CompiledStateGraph
 from graphs import notes as notes_example
 from graphs import until_done as until_done_example
 from graphs.coding_agent import build_coding_agent
+from graphs.context import RunContext, policy_of
 from graphs.model import chat_model, is_stand_in
 from graphs.notes import Notes, fold_notes
-from todo_tools import AutoContinue
 from todo_tools.state import ClientTodoState
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -49,8 +50,6 @@ def _base_directory() -> Path:
 
 _BASE = _base_directory()
 _CODING_MODEL = chat_model(_MODEL, command_tool="execute")
-# Some clients would show a stored continuation as a user message.
-_POLICY = AutoContinue(store=False)
 _building = Lock()
 
 
@@ -62,10 +61,15 @@ class ClientNotesState(ClientTodoState):
 
 notes = notes_example.build_graph(
     notes_example.notes_model() if is_stand_in(_MODEL) else chat_model(_MODEL),
+    policy=policy_of,
     state_schema=ClientNotesState,
+    context_schema=RunContext,
 ).compile(name="notes")
 until_done = until_done_example.build_graph(
-    chat_model(_MODEL), policy=_POLICY, state_schema=ClientTodoState
+    chat_model(_MODEL),
+    policy=policy_of,
+    state_schema=ClientTodoState,
+    context_schema=RunContext,
 ).compile(name="until_done")
 
 
@@ -95,6 +99,12 @@ def _build_agent(thread: str) -> Graph:
     """Build an agent; its background tasks end when the cache drops it."""
     directory = _BASE / thread
     directory.mkdir(exist_ok=True)
-    agent = build_coding_agent(_CODING_MODEL, directory, policy=_POLICY, todos_format="langchain")
+    agent = build_coding_agent(
+        _CODING_MODEL,
+        directory,
+        policy=policy_of,
+        todos_format="langchain",
+        context_schema=RunContext,
+    )
     agent.name = "coding_agent"  # `create_agent(name=...)` would also set the name of every message
     return agent

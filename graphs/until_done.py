@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.runtime import Runtime
 
 from todo_tools import (
     TODO_SYSTEM_PROMPT,
@@ -37,9 +38,10 @@ def build_graph(
     tools: Sequence[BaseTool] = (),
     *,
     system_prompt: str = CHECKLIST_PROMPT,
-    policy: AutoContinue = AutoContinue(),
+    policy: AutoContinue | Callable[[Runtime[Any]], AutoContinue] = AutoContinue(),
     limits: TodoLimits = TodoLimits(),
     state_schema: type[Any] = TodoState,
+    context_schema: type[Any] | None = None,
     check: Callable[[TodoItem, Any], str | None] | None = None,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Build the uncompiled graph, so that you choose its checkpointer.
@@ -48,9 +50,10 @@ def build_graph(
         model: Any chat model that can call tools.
         tools: The agent's tools, besides the todo tools.
         system_prompt: Placed before the prompt of the todo tools.
-        policy: When and how the agent is sent back to work.
+        policy: When and how the agent is sent back to work, or a function that chooses it per run.
         limits: How much the model may write into the list.
         state_schema: `TodoState`, or a state derived from it.
+        context_schema: What can be set for each run, for a `policy` that is a function.
         check: Says why an item is not done, before it is completed; `graphs/checked.py` has one.
 
     Returns:
@@ -67,7 +70,7 @@ def build_graph(
         return {"messages": [answer]}
 
     agent = RunnableLambda(prompt) | model.bind_tools(all_tools) | RunnableLambda(update)
-    builder = StateGraph(state_schema)
+    builder = StateGraph(state_schema, context_schema)
     builder.add_node("agent", agent)
     builder.add_node("tools", ToolNode(all_tools))
     builder.add_edge(START, "agent")

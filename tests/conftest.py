@@ -1,5 +1,6 @@
 """Fixtures and settings of every test."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -31,6 +32,9 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("default")
+
+# A shell that starts a command in the background lets it ignore Ctrl-C, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Their tests share things that are slow to make: servers, executed notebooks, a wheel.
 _ON_ONE_WORKER = ("test_notebooks.py", "test_package.py", "test_server.py")

@@ -35,6 +35,10 @@ def compiled(model: ScriptedChatModel = IDLE, policy: AutoContinue = AutoContinu
     return build_graph(model, policy=policy).compile(checkpointer=InMemorySaver())
 
 
+async def async_policy(_: Any) -> AutoContinue:
+    return AutoContinue()
+
+
 def begin(*texts: str) -> dict[str, Any]:
     """A user message with a seeded list."""
     return {**BEGIN, "todos": items(*texts)}
@@ -119,10 +123,11 @@ class TestRouting:
         with pytest.raises(ValueError, match="no reducer for todos and todo_loop"):
             add_auto_continue(StateGraph(Plain))
 
-    def test_a_policy_of_another_type_is_refused_at_build_time(self) -> None:
-        """It is easy to pass a class instead of an instance."""
-        with pytest.raises(TypeError, match="policy must be an AutoContinue"):
-            add_auto_continue(StateGraph(TodoState), policy=AutoContinue)  # type: ignore[arg-type]
+    @pytest.mark.parametrize("wrong", [AutoContinue, None, True, async_policy])
+    def test_a_policy_of_another_type_is_refused_at_build_time(self, wrong: Any) -> None:
+        """It is easy to pass a class instead of an instance, or an async function."""
+        with pytest.raises(TypeError, match="policy must be an AutoContinue or a plain function"):
+            add_auto_continue(StateGraph(TodoState), policy=wrong)
 
     @pytest.mark.parametrize("wrong", [None, compiled()])
     def test_anything_but_a_builder_is_refused_at_build_time(self, wrong: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from langchain_core.messages import ToolMessage
-from langgraph_sdk.errors import BadRequestError, ConflictError
+from langgraph_sdk.errors import BadRequestError, ConflictError, UnprocessableEntityError
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
@@ -151,6 +151,34 @@ class TestThisRepository:
             client.threads.update_state(thread, {"todos": items("")})
         assert repository.state_of(thread) == before
 
+    def test_an_invalid_record_of_the_loop_is_refused(self, repository: Server) -> None:
+        """The error has the reason, and the next run is not affected."""
+        client, thread = repository.client, repository.new_thread()
+        answer: Any = client.runs.wait(
+            thread, "until_done", input=user("- [ ] a", todo_loop="x"), raise_error=False
+        )
+        assert answer["__error__"]["message"].startswith("todo_loop is invalid")
+        with pytest.raises(BadRequestError, match="todo_loop is invalid"):
+            repository.state_of(thread)
+        client.runs.wait(thread, "until_done", input=user("- [ ] a"))
+        before = repository.state_of(thread)
+        with pytest.raises(BadRequestError, match="todo_loop is invalid"):
+            client.threads.update_state(thread, {"todo_loop": "x"})
+        assert repository.state_of(thread) == before
+
+    @pytest.mark.parametrize("graph", ["until_done", "coding_agent"])
+    def test_an_overwritten_record_of_the_loop_counts_as_none(
+        self, graph: str, repository: Server
+    ) -> None:
+        """LangGraph stores it unchecked; the thread can still be edited and run."""
+        client, thread = repository.client, repository.new_thread()
+        client.runs.wait(thread, graph, input=user("- [ ] a"))
+        client.threads.update_state(thread, {"todo_loop": {"__overwrite__": "x"}})
+        client.runs.wait(thread, graph, input=user("- [ ] b"))
+        values = repository.values_of(thread)
+        assert texts(values["todos"]) == ["b"]
+        assert values["todo_loop"]["outcome"] == "finished"
+
     def test_a_command_waits_for_a_person_and_runs_in_the_directory_of_its_thread(
         self, repository: Server
     ) -> None:
@@ -216,6 +244,67 @@ class TestThisRepository:
         assert again["todos"] == to_client_todos(items("f", status="completed"))
         kept: Any = client.threads.get_state(thread, checkpoint=tip["checkpoint"])
         assert kept["values"] == tip["values"]
+
+
+class TestContext:
+    """What a client may set for one run."""
+
+    @pytest.mark.parametrize("graph", ["coding_agent", "notes", "until_done"])
+    def test_it_is_in_the_schemas_of_the_assistant(self, graph: str, repository: Server) -> None:
+        assistants: Any = repository.client.assistants
+        (assistant,) = assistants.search(graph_id=graph)
+        schema = assistants.get_schemas(assistant["assistant_id"])["context_schema"]
+        assert not schema["additionalProperties"]
+        ((name, field),) = schema["properties"].items()
+        assert name == "max_continuations"
+        assert field["description"].startswith("How often the agent is sent back to work")
+
+    @pytest.mark.parametrize("graph", ["coding_agent", "until_done"])
+    def test_it_is_that_of_one_run(self, graph: str, repository: Server) -> None:
+        """The next run has the default again."""
+        client, thread = repository.client, repository.new_thread()
+        message = user("- [ ] a\n- [ ] b\n- [ ] c\n- [ ] d")
+        client.runs.wait(thread, graph, input=message, context={"max_continuations": 0})
+        values = repository.values_of(thread)
+        assert values["todo_loop"]["outcome"] == "limit_in_turn"
+        assert "completed" in statuses(values["todos"])
+        client.runs.wait(thread, graph, input=user("Go on."))
+        values = repository.values_of(thread)
+        assert values["todo_loop"]["outcome"] == "finished"
+
+    @pytest.mark.parametrize(
+        ("context", "given"),
+        [
+            ({"model": "large"}, "'large'"),
+            ({"max_continuations": "5"}, "'5'"),
+            ({"max_continuations": 101}, "101"),
+        ],
+    )
+    def test_a_wrong_one_is_refused(
+        self, context: dict[str, Any], given: str, repository: Server
+    ) -> None:
+        """The error names the key, the value and what is allowed, and nothing runs."""
+        client, thread = repository.client, repository.new_thread()
+        (key,) = context
+        reason = rf"context\['{key}'\] is invalid: .*, got {given}; .*Allowed: max_continuations"
+        with pytest.raises(UnprocessableEntityError, match=reason):
+            client.runs.create(thread, "until_done", input=user("Begin."), context=context)
+        with pytest.raises(UnprocessableEntityError, match=reason):
+            client.assistants.create("until_done", context=context)
+        assert client.runs.list(thread) == []
+
+    def test_a_client_may_have_its_own_keys_in_configurable(self, repository: Server) -> None:
+        """LangGraph's clients also send theirs there; a setting of the run is checked there too."""
+        client, thread = repository.client, repository.new_thread()
+
+        def run(**configurable: object) -> None:
+            config: Any = {"configurable": configurable}
+            client.runs.wait(thread, "until_done", input=user("- [ ] a"), config=config)
+
+        run(user="me")
+        assert repository.values_of(thread)["todo_loop"]["outcome"] == "finished"
+        with pytest.raises(httpx.HTTPStatusError, match="422"):
+            run(max_continuations="5")
 
 
 class TestOtherOrigins:

@@ -172,12 +172,15 @@ class TestNotices:
     @given(
         content=st.text()
         | st.lists(st.text().map(lambda text: {"type": "text", "text": text}), max_size=3),
-        metadata=st.dictionaries(st.text(), st.text()),
+        metadata=st.dictionaries(st.text().filter(lambda key: key != "todo_loop"), st.text()),
     )
     def test_the_models_answer_is_restored_exactly(
         self, content: Any, metadata: dict[str, str]
     ) -> None:
-        """This holds for every form of answer, and after one notice replaced another."""
+        """This holds for every form of answer, and after one notice replaced another.
+
+        The key `todo_loop` of the metadata belongs to the notice.
+        """
         answer = AIMessage(content, id="1", response_metadata=metadata)
         event: LoopEvent = {
             "type": "todo_loop",
@@ -196,10 +199,11 @@ class TestNotices:
         assert model_view({"messages": [message]}) == [message]
 
 
-def test_an_agent_without_a_view_keeps_its_continuations_in_the_history() -> None:
-    """It could not read them anywhere else."""
+@pytest.mark.parametrize("policy", [AutoContinue(store=False), lambda _: AutoContinue()])
+def test_an_agent_without_a_view_keeps_its_continuations_in_the_history(policy: Any) -> None:
+    """It could not read them anywhere else; what a function returns is not known yet."""
     with pytest.raises(ValueError, match=r"store=False\) needs a view"):
-        TodoMiddleware(policy=AutoContinue(store=False), view=None)
+        TodoMiddleware(policy=policy, view=None)
 
 
 def test_without_a_message_there_is_no_place_for_a_continuation() -> None:

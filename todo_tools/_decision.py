@@ -10,6 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.runtime import Runtime
 
 from todo_tools import _prompts as prompts
 from todo_tools._finish_reasons import broken_off, only_broken_calls
@@ -112,6 +113,25 @@ class AutoContinue:
             raise TypeError(f"prompt must be a string, got {self.prompt!r}")
         if not self.prompt.strip():
             raise ValueError("prompt must not be blank; it tells the model to keep working")
+
+
+Policy = AutoContinue | Callable[[Runtime[Any]], AutoContinue]
+"""The settings of the loop, or a function that chooses them for each run."""
+
+
+def require_policy(policy: object) -> None:
+    """Raise an error if a value is not a `Policy`.
+
+    Raises:
+        TypeError: `policy` is neither an `AutoContinue` nor a plain function.
+    """
+    # A class is callable too; `AutoContinue` instead of `AutoContinue()` would fail only in a run.
+    is_function = _is_plain_function(policy) and not isinstance(policy, type)
+    if not isinstance(policy, AutoContinue) and not is_function:
+        raise TypeError(
+            "policy must be an AutoContinue or a plain function of the runtime that returns one, "
+            f"got {policy!r}"
+        )
 
 
 def _is_plain_function(value: object) -> bool:

@@ -20,7 +20,7 @@ from langgraph.runtime import get_runtime
 from langgraph.types import interrupt
 from langsmith import get_current_run_tree
 
-from todo_tools._decision import AutoContinue, Decision, decide
+from todo_tools._decision import AutoContinue, Decision, Policy, decide, require_policy
 from todo_tools._replies import read_reply
 from todo_tools._shown_history import with_continuation, with_notice
 from todo_tools._shown_list import record_block
@@ -44,9 +44,7 @@ class Ending(NamedTuple):
     """The state update."""
 
 
-def end_answer(
-    state: Any, policy: AutoContinue, *, own_answer: bool = True, in_run: bool
-) -> Ending:
+def end_answer(state: Any, policy: Policy, *, own_answer: bool = True, in_run: bool) -> Ending:
     """Continue or stop the loop after an answer without a tool call. Call it inside a node.
 
     Args:
@@ -61,7 +59,7 @@ def end_answer(
     Raises:
         GraphDrained: The run was asked to drain during the grace period.
     """
-    steps = _steps(decide(state, policy, own_answer=own_answer, in_run=in_run), state, policy)
+    steps = _steps(state, policy, own_answer=own_answer, in_run=in_run)
     while True:
         try:
             pause = next(steps)
@@ -71,10 +69,10 @@ def end_answer(
 
 
 async def aend_answer(
-    state: Any, policy: AutoContinue, *, own_answer: bool = True, in_run: bool
+    state: Any, policy: Policy, *, own_answer: bool = True, in_run: bool
 ) -> Ending:
     """Do the same as `end_answer` without blocking the event loop."""
-    steps = _steps(decide(state, policy, own_answer=own_answer, in_run=in_run), state, policy)
+    steps = _steps(state, policy, own_answer=own_answer, in_run=in_run)
     while True:
         try:
             pause = next(steps)
@@ -83,8 +81,12 @@ async def aend_answer(
         await asyncio.sleep(pause)
 
 
-def _steps(decision: Decision, state: Any, policy: AutoContinue) -> Generator[float, None, Ending]:
+def _steps(
+    state: Any, given: Policy, *, own_answer: bool, in_run: bool
+) -> Generator[float, None, Ending]:
     """Run the steps shared by the sync and async form; yield the seconds to sleep."""
+    policy = _chosen(given)
+    decision = decide(state, policy, own_answer=own_answer, in_run=in_run)
     # No prompt: the model only reads the errors for its invalid calls, as after any tool call.
     if decision.outcome or not decision.prompt:
         return _carry_out(decision, state, policy)
@@ -92,6 +94,16 @@ def _steps(decision: Decision, state: Any, policy: AutoContinue) -> Generator[fl
         return _ask(decision, state, policy)
     yield from _grace_period(policy.grace_seconds)
     return _carry_out(decision, state, policy)
+
+
+def _chosen(policy: Policy) -> AutoContinue:
+    """Return the policy of the current run."""
+    if isinstance(policy, AutoContinue):
+        return policy
+    chosen = policy(get_runtime())
+    if not isinstance(chosen, AutoContinue):
+        raise TypeError(f"the policy function must return an AutoContinue, got {chosen!r}")
+    return chosen
 
 
 def _grace_period(seconds: int) -> Generator[float, None, None]:
@@ -173,7 +185,7 @@ def add_auto_continue(
     *,
     agent: str = "agent",
     tools: str = "tools",
-    policy: AutoContinue = AutoContinue(),
+    policy: Policy = AutoContinue(),
     node: str = "auto_continue",
     end: str = END,
 ) -> StateGraph[Any, Any, Any, Any]:
@@ -190,7 +202,8 @@ def add_auto_continue(
         builder: A graph whose state is `TodoState` or derived from it.
         agent: The name of the node that calls the model.
         tools: The name of the node that runs its tool calls.
-        policy: The settings of the loop.
+        policy: The settings of the loop, or a function from LangGraph's `Runtime` to them. It is
+            called at each decision, and can choose by the `context` of the run.
         node: The name of the node to add.
         end: The name of the node to go to when the loop stops.
 
@@ -198,8 +211,8 @@ def add_auto_continue(
         The same builder.
 
     Raises:
-        TypeError: `builder` is not a `StateGraph`, `policy` is not an `AutoContinue`, or a node is
-            not given by its name.
+        TypeError: `builder` is not a `StateGraph`, `policy` is neither an `AutoContinue` nor a
+            plain function, or a node is not given by its name.
         ValueError: The state of the graph lacks a channel or a reducer that the loop needs.
 
     Example:
@@ -212,8 +225,7 @@ def add_auto_continue(
         graph = add_auto_continue(builder).compile(checkpointer=InMemorySaver())
         ```
     """
-    if not isinstance(policy, AutoContinue):
-        raise TypeError(f"policy must be an AutoContinue, got {policy!r}")
+    require_policy(policy)
     if not isinstance(builder, StateGraph):
         given = type(builder).__name__
         raise TypeError(f"builder must be a StateGraph that is not compiled yet, got {given}")
@@ -241,14 +253,14 @@ def add_auto_continue(
     return builder
 
 
-def _node(policy: AutoContinue) -> Callable[[Any], dict[str, Any]]:
+def _node(policy: Policy) -> Callable[[Any], dict[str, Any]]:
     def node(state: Any) -> dict[str, Any]:
         return _update(state, end_answer(state, policy, in_run=run_in(state)))
 
     return node
 
 
-def _async_node(policy: AutoContinue) -> Callable[[Any], Awaitable[dict[str, Any]]]:
+def _async_node(policy: Policy) -> Callable[[Any], Awaitable[dict[str, Any]]]:
     async def node(state: Any) -> dict[str, Any]:
         return _update(state, await aend_answer(state, policy, in_run=run_in(state)))
 

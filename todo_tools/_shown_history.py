@@ -39,7 +39,8 @@ def with_continuation(loop: LoopState, state: object, text: str, lines: str) -> 
     places = list(stable_ids(messages_in(state)))
     if not places:
         return loop
-    kept = {**loop.get("continuations", {}), places[-1]: {"text": text, "lines": lines}}
+    kept = loop.get("continuations", {}).copy()
+    kept[places[-1]] = {"text": text, "lines": lines}
     return {**loop, "continuations": {place: kept[place] for place in places if place in kept}}
 
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from todo_tools._channels import TodosChannel
 from todo_tools._checks import Check
-from todo_tools._decision import AutoContinue
+from todo_tools._decision import AutoContinue, Policy, require_policy
 from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
 from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
@@ -116,7 +116,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Args:
         limits: The limits for lists that the model writes.
-        policy: The settings of the loop; `None` turns the loop off.
+        policy: The settings of the loop, or a function from LangGraph's `Runtime` to them, which
+            is called at each decision; `None` turns the loop off.
         system_prompt: A text to append to the agent's system prompt; `None` appends nothing.
         view: A function from the state to the messages for the model; `None` sends the history
             unchanged.
@@ -130,7 +131,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: `todos_format` is unknown, or the policy has `store=False` and `view` is `None`.
+        ValueError: `todos_format` is unknown, or `view` is `None` and the policy has `store=False`
+            or is a function.
 
     Example:
         ```python
@@ -147,7 +149,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self,
         *,
         limits: TodoLimits = DEFAULT_LIMITS,
-        policy: AutoContinue | None = AutoContinue(),
+        policy: Policy | None = AutoContinue(),
         system_prompt: str | None = TODO_SYSTEM_PROMPT,
         view: ModelView | None = model_view,
         gate: TodoGate | None = None,
@@ -157,10 +159,13 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         check: Check | None = None,
     ) -> None:
         super().__init__()
-        if policy is not None and not isinstance(policy, AutoContinue):
-            raise TypeError(f"policy must be an AutoContinue or None, got {policy!r}")
-        if policy is not None and not policy.store and view is None:
-            raise ValueError("AutoContinue(store=False) needs a view, got view=None")
+        if policy is not None:
+            require_policy(policy)
+        stores = isinstance(policy, AutoContinue) and policy.store
+        if policy is not None and view is None and not stores:
+            raise ValueError(
+                "AutoContinue(store=False) needs a view, and so does a function, got view=None"
+            )
         if gate is not None and not isinstance(gate, TodoGate):
             raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
         if view is not None and not callable(view):

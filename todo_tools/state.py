@@ -96,9 +96,18 @@ def fold_client_todos(todos: list[ClientTodo], update: TodosUpdate) -> list[Clie
 
 
 _Count = Annotated[int, Field(ge=0)]
+_EXACT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
-@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
+@with_config(_EXACT)
+class _Continuation(TypedDict):
+    text: str
+    """The whole continuation message."""
+    lines: str
+    """The part of it that lists the incomplete items."""
+
+
+@with_config(_EXACT)
 class LoopState(TypedDict, total=False):
     """The stored counters of the loop; a missing counter is zero."""
 
@@ -112,9 +121,9 @@ class LoopState(TypedDict, total=False):
     """The ids of the newest human messages that were already in a run; they are no longer new."""
     user_message: str
     """Written by version 0.1.0 instead of `heard`: the id of the user's last message."""
-    continuations: dict[str, dict[str, str]]
-    """Continuations that are not in the history (`AutoContinue(store=False)`), each with its `text`
-    and its `lines`. The key is the id of the message that it follows."""
+    continuations: dict[str, _Continuation]
+    """Continuations that are not in the history (`AutoContinue(store=False)`). The key is the id of
+    the message that a continuation follows."""
     answers: _Count
     """Number of AI messages before the model's latest answer; set by the middleware."""
     steps_left: _Count
@@ -134,6 +143,9 @@ _LOOP_STATE = TypeAdapter(LoopState)
 def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
     """Merge an update into the `todo_loop` channel; new values replace old ones, key by key.
 
+    Invalid values that were stored are dropped; only an `Overwrite`, which bypasses reducers, can
+    store them.
+
     Raises:
         ValueError: `update` has an unknown key or an invalid value.
     """
@@ -148,7 +160,17 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
             f"todo_loop{place} is invalid: {fault['msg']}, got "
             f"{reprlib.repr(fault['input'])}; leave it out, or pass the value from get_state"
         ) from None
-    return {**loop, **update}
+    return {**_valid_part(loop), **update}
+
+
+def _valid_part(stored: object) -> LoopState:
+    """Return the counters without the entries that the loop did not write."""
+    try:
+        return _LOOP_STATE.validate_python(stored)
+    except ValidationError as error:
+        invalid = {fault["loc"][:1] for fault in error.errors()}
+        items = stored.items() if is_mapping(stored) else ()
+        return cast("LoopState", {key: value for key, value in items if (key,) not in invalid})
 
 
 TodoBlocks = dict[str, list[TodoItem]]
@@ -157,6 +179,8 @@ TodoBlocks = dict[str, list[TodoItem]]
 
 def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None) -> TodoBlocks:
     """Merge new blocks into the `todo_blocks` channel; a recorded block is never replaced.
+
+    As in `merge_loop`, invalid blocks that were stored are dropped.
 
     Raises:
         ValueError: `update` is not a dict from message ids to lists of todos.
@@ -168,7 +192,16 @@ def merge_blocks(blocks: TodoBlocks, update: Mapping[str, list[TodoItem]] | None
             "todo_blocks must be a dict from message ids to lists of todos, got "
             f"{reprlib.repr(update)}; leave it out, or pass the value from get_state"
         )
-    return {**{key: validate_todos(todos) for key, todos in update.items()}, **blocks}
+    new = {key: validate_todos(todos) for key, todos in update.items()}
+    return {**new, **_valid_blocks(blocks)}
+
+
+def _valid_blocks(stored: object) -> TodoBlocks:
+    """Return the blocks without those that are not lists of todos."""
+    blocks: Mapping[str, Any] = stored if is_mapping(stored) else {}
+    return {
+        key: todos for key, todos in blocks.items() if is_list(todos) and all(map(is_todo, todos))
+    }
 
 
 class TodoState(TypedDict):
@@ -304,13 +337,19 @@ def messages_in(state: object) -> Sequence[AnyMessage]:
 
 
 def loop_in(state: object) -> LoopState:
-    """Return the counters of the loop; empty before the loop's first decision."""
-    return cast("LoopState", _value(state, "todo_loop") or {})
+    """Return the counters of the loop; empty before the loop's first decision.
+
+    Invalid values are left out, as if the loop had never written them.
+    """
+    return _valid_part(_value(state, "todo_loop") or {})
 
 
 def blocks_in(state: object) -> TodoBlocks:
-    """Return the recorded blocks of a state; empty if it has none or lacks the channel."""
-    return cast("TodoBlocks", _value(state, "todo_blocks") or {})
+    """Return the recorded blocks of a state; empty if it has none or lacks the channel.
+
+    Invalid blocks are left out.
+    """
+    return _valid_blocks(_value(state, "todo_blocks"))
 
 
 def _value(state: object, key: str) -> object:

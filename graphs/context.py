@@ -1,0 +1,48 @@
+"""What a client may set for one run of a served graph."""
+
+import reprlib
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from todo_tools import AutoContinue
+
+_MOST = AutoContinue().max_in_turn
+
+
+class RunContext(BaseModel):
+    """What a client may set for one run. Whoever runs the server chooses the model."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
+
+    max_continuations: int = Field(default=_MOST, ge=0, le=_MOST)
+    """How often the agent is sent back to work at most after one user message; 0 is never."""
+
+
+def policy_of(runtime: Runtime[Any]) -> AutoContinue:
+    """Choose the policy of a run by its context.
+
+    Continuations are not stored, because some clients would show them as user messages.
+    """
+    context = runtime.context or RunContext()
+    return AutoContinue(max_in_turn=context.max_continuations, store=False)
+
+
+def fault_in(context: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with a context that a client sent; `None` if nothing is."""
+    try:
+        RunContext.model_validate(context)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        allowed = ", ".join(
+            f"{name} ({field.description})" for name, field in RunContext.model_fields.items()
+        )
+        return (
+            f"context[{reprlib.repr(fault['loc'][0])}] is invalid: {fault['msg']}, got "
+            f"{reprlib.repr(fault['input'])}; change it or leave it out. Allowed: {allowed}"
+        )
+    return None

@@ -1,0 +1,128 @@
+"""What a client writes into the channels of the loop, which only the loop and the tools write."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graphs.until_done import build_graph
+from tests.support import Graph, checklist, items
+from todo_tools import DeltaTodoState, TodoState
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.state import blocks_in, loop_in
+from todo_tools.testing import checklist_model
+
+
+def hand_built(state: type[Any]) -> Graph:
+    builder = build_graph(checklist_model(rest_after=1), state_schema=state)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def plain() -> Graph:
+    return hand_built(TodoState)
+
+
+def delta() -> Graph:
+    return hand_built(DeltaTodoState)
+
+
+def agent() -> Graph:
+    middleware = [TodoMiddleware()]
+    model = checklist_model(rest_after=1)
+    return create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
+
+
+GRAPHS = pytest.mark.parametrize("build", [plain, delta, agent])
+HAND_BUILT = pytest.mark.parametrize("build", [plain, delta])
+GARBAGE: list[Any] = [
+    *("x", 5, [1], {"in_turn": "9"}, {"in_turn": -1}, {"heard": "x"}, {"new": 1}),
+    {"continuations": {"1": {}}},
+]
+
+refused = pytest.raises(ValueError, match=r"todo_loop.* is invalid: .*, got .*; leave it out")
+
+
+def work(graph: Graph, config: RunnableConfig, *steps: str) -> None:
+    """Let the agent work through two new steps; it is sent back to work on the way."""
+    graph.invoke({"messages": [("user", checklist(*steps))]}, config)
+    values = graph.get_state(config).values
+    assert values["todos"] == items(*steps, status="completed")
+    assert values["todo_loop"]["outcome"] == "finished"
+    assert values["todo_loop"]["in_turn"] == 1
+
+
+class TestRefused:
+    """The error names the value, and the thread can be used as before."""
+
+    @HAND_BUILT
+    def test_in_the_first_update_of_a_thread(
+        self, build: Callable[[], Graph], config: RunnableConfig
+    ) -> None:
+        graph = build()
+        for garbage in GARBAGE:
+            with refused:
+                graph.update_state(config, {"todo_loop": garbage})
+        work(graph, config, "a", "b")
+
+    @HAND_BUILT
+    def test_in_the_input_of_a_run(
+        self, build: Callable[[], Graph], config: RunnableConfig
+    ) -> None:
+        graph = build()
+        for garbage in GARBAGE:
+            with refused:
+                graph.invoke({"messages": [], "todo_loop": garbage}, config)
+        work(graph, config, "a", "b")
+
+    @GRAPHS
+    def test_in_a_later_update(self, build: Callable[[], Graph], config: RunnableConfig) -> None:
+        graph = build()
+        work(graph, config, "a", "b")
+        before = graph.get_state(config).values
+        for garbage in GARBAGE:
+            with refused:
+                graph.update_state(config, {"todo_loop": garbage})
+        assert graph.get_state(config).values == before
+        work(graph, config, "c", "d")
+
+
+def test_an_agent_ignores_it_in_its_input(config: RunnableConfig) -> None:
+    """The channel is private, so LangGraph drops it, also in the first update of a thread."""
+    graph = agent()
+    for garbage in GARBAGE:
+        graph.update_state(config, {"todo_loop": garbage})
+    assert loop_in(graph.get_state(config).values) == {}
+    final = graph.invoke({"messages": [("user", checklist("a"))], "todo_loop": "x"}, config)
+    assert final["todos"] == items("a", status="completed")
+
+
+class TestOverwritten:
+    """LangGraph's `Overwrite`, which clients send as JSON, bypasses the reducers."""
+
+    @GRAPHS
+    def test_a_record_of_the_loop_counts_as_none(
+        self, build: Callable[[], Graph], config: RunnableConfig
+    ) -> None:
+        graph = build()
+        for number, garbage in enumerate(GARBAGE):
+            graph.update_state(config, {"todo_loop": {"__overwrite__": garbage}})
+            assert loop_in(graph.get_state(config).values) == {}
+            work(graph, config, f"a{number}", f"b{number}")
+
+    @GRAPHS
+    def test_a_block_of_the_view_counts_as_none(
+        self, build: Callable[[], Graph], config: RunnableConfig
+    ) -> None:
+        graph = build()
+        for number, garbage in enumerate(["x", 5, {"1": "x"}, {"1": [{"text": "a"}]}]):
+            graph.update_state(config, {"todo_blocks": {"__overwrite__": garbage}})
+            assert blocks_in(graph.get_state(config).values) == {}
+            work(graph, config, f"a{number}", f"b{number}")
+
+    def test_the_valid_part_of_a_record_is_kept(self) -> None:
+        """A newer version may have written keys that this one does not know."""
+        stored = {"in_turn": 3, "in_a_row": "2", "new": 1}
+        assert loop_in({"todo_loop": stored}) == {"in_turn": 3}
