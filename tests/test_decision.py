@@ -1,5 +1,6 @@
 """The decision to send an agent back to work: order of the checks, limits and their resets."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from tests.support import items
 from todo_tools import AutoContinue, TodoItem
-from todo_tools._decision import Decision, decide
+from todo_tools._decision import Decision, decide, require_policy
 from todo_tools.state import LoopState
 from todo_tools.testing import call, turn
 from todo_tools.transcript import continuation_message
@@ -360,6 +361,19 @@ class TestPolicy:
         for wrong in (stop, Stop(), "never", False):
             with pytest.raises(TypeError, match="stop_when must be a plain function"):
                 AutoContinue(stop_when=wrong)  # type: ignore[arg-type]  # the mistake under test
+
+    def test_a_policy_is_an_instance_or_chosen_by_a_plain_function(self) -> None:
+        """A class is easily given instead of an instance, and nothing awaits a coroutine."""
+
+        async def choose(_: Any) -> AutoContinue:
+            return AutoContinue()
+
+        require_policy(AutoContinue())
+        require_policy(lambda _: AutoContinue())
+        told = "^policy must be an AutoContinue or a plain function of the runtime that returns one"
+        for wrong in (AutoContinue, choose, None):
+            with pytest.raises(TypeError, match=f"{told}, got {re.escape(repr(wrong))}$"):
+                require_policy(wrong)
 
     def test_a_prompt_must_be_a_text(self) -> None:
         """A blank one would tell the model nothing."""
