@@ -360,8 +360,12 @@ class TestChecksThatFail:
         calls = (edit("complete", 0), edit("complete", 1))
         graph = agent(check, *calls) if name == "agent" else node_graph(check)
         messages = [HumanMessage("Go.")] if name == "agent" else [turn("", *calls)]
-        with pytest.raises(TypeError, match="check must not call interrupt"):
+        with pytest.raises(TypeError) as raised:
             graph.invoke({"messages": messages, "todos": items("a", "b")})
+        assert str(raised.value) == (
+            "check must not call interrupt(); to ask a person, use LangChain's "
+            "HumanInTheLoopMiddleware on edit_todos"
+        )
 
     async def test_what_an_async_check_raises_reaches_the_caller(self) -> None:
         async def check(item: TodoItem, state: Any) -> str | None:
