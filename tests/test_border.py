@@ -84,6 +84,7 @@ PUBLIC = {
         "Followed",
         "Line",
         "LiveLines",
+        "OutputLines",
         "Screen",
         "Span",
         "View",

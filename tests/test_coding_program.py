@@ -221,6 +221,7 @@ class TestTerminal:
                     "PYTHONUTF8": "1",
                     "TERM": "dumb",
                     "COLUMNS": "200",
+                    "LINES": "40",  # rich takes the width of a dumb terminal only with the height
                 },
                 encoding="utf-8",
                 dimensions=(40, 200),  # so that no line is broken

@@ -16,6 +16,7 @@ from tests.prompt_reader import read_list
 from tests.support import BEGIN, edit, items, loop_of, plan
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
+from todo_tools.rendering import Followed, advance, changes
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}
@@ -75,6 +76,34 @@ class TestDeepAgent:
         assert final["todos"] == items("parent 1", "parent 2", status="completed")
         assert loop_of(graph, config)["outcome"] == "finished"
         assert loop_of(graph, config)["in_turn"] == 0
+
+
+def test_each_list_is_shown_under_the_name_of_its_subagent() -> None:
+    """Several run at once; no frame shows a list under another name."""
+
+    def subagent(name: str) -> Any:
+        def answer(prompt: list[BaseMessage]) -> AIMessage | str:
+            return plan(prompt[-1].text) if prompt[-1].type == "human" else "Done."
+
+        model = ScriptedChatModel(script=answer)
+        middleware = [TodoMiddleware(policy=None)]
+        about: Any = {"name": name, "description": "Helps.", "system_prompt": "Help."}
+        return {**about, "model": model, "tools": [], "middleware": middleware}
+
+    tasks = {"first": "reader", "second": "writer", "third": "reader"}
+    calls = [call("task", description=text, subagent_type=to) for text, to in tasks.items()]
+    parent = ScriptedChatModel(script=[turn("", *calls), "Done."])
+    graph: Any = create_deep_agent(parent, subagents=[subagent("reader"), subagent("writer")])
+    followed, names = Followed(), dict[str, set[str]]()
+    for chunk in graph.stream(BEGIN, stream_mode=["updates", "custom"], subgraphs=True):
+        followed = advance(followed, chunk)
+        for line in changes(Followed(), followed):
+            name, _, item = str(line).partition(": ")
+            if "] " in item:
+                names.setdefault(item.partition("] ")[2], set()).add(name)
+    assert names.keys() == tasks.keys()
+    assert names["second"] == {"writer"}
+    assert sorted([*names["first"], *names["third"]]) == ["reader", "reader 2"]
 
 
 def delegate(to: str) -> AIMessage:

@@ -343,10 +343,10 @@ class TestDeepagents:
         assert book("5_deepagents").shown["run"] == lines(
             "✓ [0] Build it",
             "✓ [1] Paint it",
-            "└ tools ✓ Done (2 items)",
+            "└ crew ✓ Done (2 items)",
             "  ✓ [0] Measure the wall",
             "  ✓ [1] Cut the boards",
-            "└ tools 2 ✓ Done (2 items)",
+            "└ crew 2 ✓ Done (2 items)",
             "  ✓ [0] Sand it",
             "  ✓ [1] Apply the paint",
             "✓ Done (2 items)",

@@ -3,13 +3,19 @@
 import io
 import re
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from itertools import groupby
+from threading import Condition
 from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from langchain_core.messages import AIMessageChunk, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 
 from tests.pages import ELEMENTS, page
 from tests.shelf import FINAL
@@ -18,7 +24,17 @@ from tests.support import ROOT, items
 from todo_tools import TodoItem, format_todos
 from todo_tools._formatting import one_line
 from todo_tools.events import countdown_event, todos_event
-from todo_tools.rendering import follow_in_notebook, show_call, show_result, show_todos
+from todo_tools.rendering import (
+    View,
+    follow_in_notebook,
+    list_lines,
+    show_call,
+    show_result,
+    show_todos,
+    status_lines,
+)
+from todo_tools.rendering._lines import Progress
+from todo_tools.testing import turn
 
 
 class TestHtml:
@@ -80,16 +96,51 @@ class TestHostileTexts:
         assert not re.search(r"[^>][$\\]|[$\\][^<]", html)
 
 
+class Page(CapturingDisplayPublisher):
+    """The outputs below a cell; a test can wait for one."""
+
+    changed = Condition()
+
+    def publish(self, *args: Any, **settings: Any) -> None:
+        with self.changed:
+            super().publish(*args, **settings)  # type: ignore[no-untyped-call]
+            self.changed.notify_all()
+
+    @property
+    def frames(self) -> list[str]:
+        """The texts of all outputs."""
+        return [output["data"]["text/plain"] for output in self.outputs]
+
+    def see(self, text: str) -> None:
+        """Wait for a frame with a text."""
+        self.wait_for(lambda: text in self.frames[-1])
+
+    def wait_for(self, reached: Callable[[], bool]) -> None:
+        with self.changed:
+            assert self.changed.wait_for(reached, timeout=10)
+
+    @property
+    def seconds(self) -> list[int]:
+        """The seconds that the frames show."""
+        return [int(each) for each in re.findall(r"(\d+)s ", "\n".join(self.frames))]
+
+
 @pytest.fixture
-def notebook(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The outputs sent to a notebook by a real IPython shell that publishes nothing."""
+def screen(monkeypatch: pytest.MonkeyPatch) -> Page:
+    """A real IPython shell that publishes nothing."""
     make_shell: Any = InteractiveShell
-    make_publisher: Any = CapturingDisplayPublisher
+    make_page: Any = Page
     shell = make_shell()
-    shell.display_pub = make_publisher()
+    shell.display_pub = make_page()
     monkeypatch.setattr(InteractiveShell, "_instance", shell)
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
-    return shell.display_pub.outputs
+    return shell.display_pub  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def notebook(screen: Page) -> Any:
+    """The outputs sent to a notebook."""
+    return screen.outputs
 
 
 class TestFollowing:
@@ -124,15 +175,6 @@ class TestFollowing:
         assert [chunk async for chunk in follow_in_notebook(stream())] == self.CHUNKS
         assert "✓ Done" in notebook[-1]["data"]["text/plain"]
 
-    def test_what_the_display_does_not_show_does_not_redraw_it(self, notebook: Any) -> None:
-        """Such as an answer, piece by piece."""
-        pieces: list[Any] = [
-            ("messages", (AIMessageChunk(content=text, id="1"), {})) for text in "abc"
-        ]
-        list(follow_in_notebook(iter([self.CHUNKS[0], *pieces])))
-        first, final = notebook
-        assert (first["update"], final["update"]) == (False, True)
-
     def test_without_a_list_nothing_is_displayed(self, notebook: Any) -> None:
         list(follow_in_notebook(iter([("updates", {})])))
         assert notebook == []
@@ -153,6 +195,86 @@ class TestFollowing:
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
         list(follow_in_notebook(iter(self.CHUNKS[:1])))
         assert written.getvalue() == b"[ ] [0] a\nTodos 0/1\n"
+
+
+PLANNED = ("custom", todos_event(items("a")))
+CALLED = (
+    "updates",
+    {"agent": {"messages": [turn("", {"name": "shell", "args": {"command": "make"}, "id": "1"})]}},
+)
+
+
+class TestActivity:
+    """What is shown only while the run goes on, frame by frame."""
+
+    def test_the_answer_grows_while_the_model_writes_it(self, screen: Page) -> None:
+        def stream() -> Iterator[Any]:
+            yield PLANNED
+            for text in ("Let ", "me ", "see"):
+                yield "messages", (AIMessageChunk(content=text, id="1"), {})
+                screen.see(text.strip())
+            yield "updates", {"agent": {"messages": [AIMessage("Let me see", id="1")]}}
+
+        list(follow_in_notebook(stream()))
+        said = [re.findall("^Let.*", frame, re.MULTILINE) for frame in screen.frames]
+        assert [text for (text,), _ in groupby(filter(None, said))] == [
+            "Let",
+            "Let me",
+            "Let me see",
+        ]
+        assert said[-1] == []
+
+    def test_the_seconds_of_a_silent_tool_pass(self, screen: Page) -> None:
+        """No chunk arrives meanwhile."""
+
+        def stream() -> Iterator[Any]:
+            yield PLANNED
+            yield CALLED
+            screen.see("s shell make")
+            begun = screen.seconds[-1]
+            screen.wait_for(lambda: screen.seconds[-1] > begun)
+
+        list(follow_in_notebook(stream()))
+
+    def test_the_output_of_a_tool_is_shown_until_it_answers(self, screen: Page) -> None:
+        def stream() -> Iterator[Any]:
+            yield PLANNED
+            yield CALLED
+            yield "custom", {"type": "tool_output", "command": "make", "text": "one\ntw"}
+            screen.see("  │ one\n  │ tw\n")
+            yield "updates", {"tools": {"messages": [ToolMessage("one", tool_call_id="1")]}}
+            screen.see("working")
+
+        list(follow_in_notebook(stream()))
+        assert "│" not in screen.frames[-2]
+
+    def test_many_chunks_are_few_updates(self, screen: Page) -> None:
+        """However fast the chunks arrive, there are at most four updates a second."""
+        piece: Any = ("messages", (AIMessageChunk(content="a", id="1"), {}))
+        begin = time.monotonic()
+        list(follow_in_notebook(iter([PLANNED, *[piece] * 2_000])))
+        seconds = time.monotonic() - begin
+        assert len(screen.frames) <= 2 + 4 * seconds
+
+    @pytest.mark.parametrize("error", [None, RuntimeError("boom")])
+    def test_the_saved_output_has_no_activity(
+        self, screen: Page, error: RuntimeError | None
+    ) -> None:
+        """It is the list and its status; nothing updates it any more."""
+        before = set(threading.enumerate())
+
+        def stream() -> Iterator[Any]:
+            yield PLANNED
+            screen.see("s working")
+            if error:
+                raise error
+
+        with pytest.raises(RuntimeError) if error else nullcontext():
+            list(follow_in_notebook(stream()))
+        saved = View((*list_lines(items("a")), *status_lines(items("a"))), Progress(1, 0, 0, 0))
+        assert screen.outputs[-1]["data"]["text/html"] == saved._repr_html_()
+        assert screen.frames[-1] == f"{saved}"
+        assert set(threading.enumerate()) == before
 
 
 @pytest.mark.slow

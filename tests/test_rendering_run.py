@@ -1,6 +1,6 @@
 """The state of a live view, chunk by chunk."""
 
-from itertools import pairwise, permutations
+from itertools import groupby, pairwise, permutations
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from todo_tools import TodoItem, TodoState
 from todo_tools.clients import to_client_todos
 from todo_tools.events import continue_question, countdown_event, todos_event
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.rendering import LiveLines
+from todo_tools.rendering import Line, LiveLines
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW
 from todo_tools.rendering._follow import follow
 from todo_tools.rendering._run import (
@@ -214,6 +214,47 @@ class TestSubgraphs:
             "  – [0] b",  # noqa: RUF001
         ]
 
+    @pytest.mark.parametrize("mode", ["updates", "messages"])
+    def test_a_subgraph_is_named_after_its_agent(self, mode: str) -> None:
+        """Its number does not depend on who begins, and never changes once its list is shown."""
+        chunks: list[object] = [
+            *(((f"tools:{n}",), "updates", {"before": None}) for n in (1, 2, 3)),
+            (("tools:2",), mode, said_by("helper", mode)),
+            (("tools:2",), "custom", todos_event(items("b"))),
+            (("tools:3",), mode, said_by("other", mode)),
+            (("tools:1",), mode, said_by("helper", mode)),
+            (("tools:1",), "custom", todos_event(items("a"))),
+            (("tools:3",), "custom", todos_event(items("c"))),
+            (("tools:2",), mode, said_by("helper", mode)),
+        ]
+        frames = [names_of(after(*chunks[: n + 1])) for n in range(len(chunks))]
+        assert [frame for frame, _ in groupby(frames)] == [
+            {},
+            {"b": "helper"},
+            {"a": "helper 2", "b": "helper"},
+            {"a": "helper 2", "b": "helper", "c": "other"},
+        ]
+
+    def test_a_subgraph_of_an_agent_keeps_the_name_of_its_node(self) -> None:
+        """Its messages have the metadata of the agent too."""
+        chunks: list[object] = [
+            ((), "messages", said_by("lead", "messages")),
+            (("tools:1",), "messages", said_by("helper", "messages")),
+            (("tools:1", "worker:2"), "messages", said_by("helper", "messages")),
+            (("tools:1", "worker:2"), "custom", todos_event(items("a"))),
+            (("crew:3",), "messages", said_by("lead", "messages")),
+            (("crew:3",), "custom", todos_event(items("b"))),
+        ]
+        assert names_of(after(*chunks)) == {"a": "worker", "b": "crew"}
+
+    def test_messages_of_other_agents_do_not_name_a_subgraph(self) -> None:
+        """A node of a team may return what its members said."""
+        chunks: list[object] = [
+            (("team:1",), "updates", {"member": {"messages": [AIMessage("a", name="member")]}}),
+            (("team:1",), "custom", todos_event(A)),
+        ]
+        assert names_of(after(*chunks)) == {"a": "team"}
+
     def test_a_list_that_a_subgraph_shares_is_shown_once(self) -> None:
         known = after(("custom", todos_event(A)), (("worker:1",), "custom", todos_event(A)))
         assert list(map(str, list_part(known))) == ["– [0] a"]  # noqa: RUF001
@@ -244,6 +285,23 @@ class TestSubgraphs:
         stream = builder.compile().stream(BEGIN, stream_mode=["updates", "custom"], subgraphs=True)
         frames = [after(chunk) for chunk in follow(stream, Frames(), None)]
         assert any(each.lists for each in frames)
+
+
+def said_by(agent: str, mode: str) -> Any:
+    """What an agent of `create_agent` sends when its model has answered."""
+    if mode == "messages":
+        return AIMessageChunk(content="a"), {"lc_agent_name": agent}
+    return {"model": {"messages": [AIMessage("a", name=agent)]}}
+
+
+def names_of(followed: Followed) -> dict[str, str]:
+    """The name that is shown above each list of one item."""
+    rows = list(map(str, list_part(followed)))
+    return {
+        item.partition("] ")[2]: head.partition("└ ")[2].partition(" 📋")[0]
+        for head, item in pairwise(rows)
+        if "└ " in head
+    }
 
 
 class Inner(TypedDict):
@@ -298,7 +356,7 @@ class TestActivity:
         calls = ("updates", {"agent": {"messages": [PLANNED]}})
         event = {"type": "tool_output", "tool_call_id": "first", "text": "x" * 3_000}
         running = after(calls, ("custom", event), ("custom", event))
-        assert running.outputs == (("first", "x" * 4_000),)
+        assert running.outputs == (("first", "x" * 4_000, 6_000),)
         assert [call for call, _ in running.open] == ["first", "second"]
         ended = advance(running, ("updates", result("first", A)))
         assert ended.outputs == ()
@@ -317,7 +375,7 @@ class TestActivity:
         ]
         calls = ("updates", {"agent": {"messages": [turn("", *running)]}})
         known = after(calls, ("custom", {"type": "tool_output", "text": "a", **event}))
-        assert known.outputs == (((call, "a"),) if call else ())
+        assert known.outputs == (((call, "a", 1),) if call else ())
 
 
 class TestLive:
@@ -334,6 +392,19 @@ class TestLive:
         now[0] = 2.0
         assert self.lines(live, working=False)[0] == "✓ [0] a"
 
+    def test_a_list_that_becomes_shorter_while_it_is_drawn_is_drawn_as_it_was(self) -> None:
+        """Another thread draws it."""
+        live = LiveLines(lambda: 0.0)
+
+        def rows_of(_: Line) -> int:
+            live.see(Followed(A))
+            return 1
+
+        live.see(Followed(A))
+        live.see(Followed(B))
+        rows = live.lines(20, rows_of, working=False)
+        assert [str(row) for row in rows][:2] == ["– [0] a", "– [1] b ←"]  # noqa: RUF001
+
     def test_a_running_call_is_shown_with_its_seconds_and_its_output(self) -> None:
         """The bar shows the progress of the list."""
         now = [0.0]
@@ -343,6 +414,18 @@ class TestLive:
         live.see(after(("updates", {"agent": {"messages": [call]}}), ("custom", event)))
         now[0] = 12.5
         assert self.lines(live) == ["  │ one", "  │ tw␛[2Jo", "⠋ 12s shell make"]
+
+    def test_output_of_equal_commands_belongs_to_the_one_that_runs(self) -> None:
+        """The event of a command without an id names only the command."""
+        make: list[Any] = [
+            {"name": "shell", "args": {"command": "make"}, "id": number} for number in "12"
+        ]
+        calls = ("updates", {"agent": {"messages": [turn("", *make)]}})
+        event = ("custom", {"type": "tool_output", "text": "a", "command": "make"})
+        ended = ("updates", {"tools": {"messages": [ToolMessage("a", tool_call_id="1")]}})
+        assert [output.call for output in after(calls, event).outputs] == ["1"]
+        assert [output.call for output in after(calls, ended, event).outputs] == ["2"]
+        assert after(event).outputs == ()
 
     def test_output_that_comes_after_the_result_is_not_shown(self) -> None:
         live = LiveLines(lambda: 0.0)

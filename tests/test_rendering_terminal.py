@@ -31,6 +31,7 @@ from todo_tools.rendering import (
     show_status,
     show_todos,
 )
+from todo_tools.testing import turn
 
 HOSTILE = [
     "\x1b[2J\x1b]0;title\x07gone",
@@ -152,6 +153,19 @@ class TestHostileTexts:
         assert drawn(show_result(result), color_system=None) == "Error: [red]␛[2J\n"
 
 
+MAKE: Any = {"name": "shell", "args": {"command": "make"}, "id": "1"}
+CALLS = ("updates", {"agent": {"messages": [turn("", MAKE)]}})
+RESULT = ("updates", {"tools": {"messages": [ToolMessage("done", tool_call_id="1")]}})
+
+
+def output(text: str) -> tuple[str, Any]:
+    return "custom", {"type": "tool_output", "command": "make", "text": text}
+
+
+def in_bars(text: str) -> str:
+    return "".join(f"  │ {line}\n" for line in text.splitlines())
+
+
 class TestFollowing:
     def test_chunks_pass_through_and_the_final_list_stays(self, config: RunnableConfig) -> None:
         """In a terminal the list changes in place."""
@@ -186,6 +200,32 @@ class TestFollowing:
             "✗ [1] Cut",
             "✓ 1 completed, ✗ 1 abandoned",
         ]
+
+    @given(st.lists(st.text("ab\n", max_size=8)))
+    def test_a_pipe_gets_the_output_of_a_tool_as_it_comes(self, pieces: list[str]) -> None:
+        """Each line is printed once, when it is complete; the last one when the tool has ended."""
+        console, so_far = RecordingConsole(terminal=False), ""
+        steps = follow_in_terminal(iter([CALLS, *map(output, pieces), RESULT]), console=console)
+        next(steps)
+        for piece in pieces:
+            next(steps)
+            so_far += piece
+            assert console.written == in_bars(so_far[: so_far.rfind("\n") + 1])
+        next(steps)
+        assert console.written == in_bars(so_far)
+
+    def test_output_that_an_error_cuts_off_is_whole(self) -> None:
+        """The list follows, because it is no longer the last thing printed."""
+
+        def broken() -> Iterator[Any]:
+            yield from [todos_event(MIXED), CALLS, output("one\ntw")]
+            raise RuntimeError("boom")
+
+        console = RecordingConsole(terminal=False)
+        with pytest.raises(RuntimeError, match="boom"):
+            list(follow_in_terminal(broken(), console=console))
+        listed, shown = f"{format_todos(MIXED)}\n📋 2/4\n", in_bars("one\ntw")
+        assert console.written == f"{listed}{shown}{listed}"
 
     def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(self) -> None:
         """Such a terminal has `TERM=dumb`."""

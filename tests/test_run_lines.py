@@ -44,7 +44,7 @@ class TestMessages:
     def test_long_output_is_cut_to_its_end(self) -> None:
         output = "\n".join(map(str, range(20)))
         lines = shown(RunLines(), answered("", "1"), result("1", output))
-        assert lines[1:3] == ["  (8 lines above)", "  │ 8"]
+        assert lines[1:3] == ["  (8 lines not shown)", "  │ 8"]
         assert len(lines) == 14
 
     def test_no_text_can_act_in_the_terminal(self) -> None:
@@ -132,6 +132,89 @@ class TestList:
     def test_the_list_before_the_run_is_not_shown_again(self) -> None:
         run = RunLines({"messages": [], "todos": items("a")})
         assert shown(run, self.event("not_started")) == []
+
+
+def output(command: str, text: str) -> tuple[str, Any]:
+    return "custom", {"type": "tool_output", "command": command, "text": text}
+
+
+class TestOutput:
+    """The output of running tools, for a pipe."""
+
+    def test_each_line_is_shown_as_it_comes_and_once(self) -> None:
+        """The result then adds only what was not shown."""
+        run = RunLines(output=True)
+        chunks = [
+            answered("", "1"),
+            output("do 1", "one\ntw"),
+            output("do 1", "o\nthree"),
+            result("1", "one\ntwo\nthree\nfour\nexit code 0"),
+        ]
+        assert [shown(run, chunk) for chunk in chunks] == [
+            ["→ Shell do 1"],
+            ["  │ one"],
+            ["  │ two"],
+            ["  │ three", "  │ four", "  │ exit code 0"],
+        ]
+
+    def test_the_lines_of_several_commands_name_their_call(self) -> None:
+        """Their results do too; the number distinguishes calls that begin alike."""
+        run = RunLines(output=True)
+        shown(run, answered("", "1", "2", "3"))
+        outputs = [output("do 1", "a\n"), output("do 2", "a\n"), output("do 1", "b\n")]
+        results = [result("2", "a\nexit code 2"), result("1", "a\nb\nexit code 1")]
+        assert shown(run, *outputs) == [
+            "  1 shell do 1 │ a",
+            "  2 shell do 2 │ a",
+            "  1 shell do 1 │ b",
+        ]
+        assert shown(run, *results, result("3", "a\nexit code 3")) == [
+            "  1 shell do 1 │ exit code 1",
+            "  2 shell do 2 │ exit code 2",
+            "  3 shell do 3 │ a",
+            "  3 shell do 3 │ exit code 3",
+        ]
+
+    def test_a_todo_call_beside_a_command_does_not_count(self) -> None:
+        shell = {"name": "shell", "args": {"command": "make"}, "id": "1"}
+        start = call("edit_todos", action="start", indices=[0])
+        run = RunLines(output=True)
+        shown(run, ("updates", {"agent": {"messages": [AIMessage("", tool_calls=[start, shell])]}}))
+        assert shown(run, output("make", "a\n")) == ["  │ a"]
+
+    def test_of_many_lines_at_once_the_last_are_shown(self) -> None:
+        """The result does not count the others again."""
+        run = RunLines(output=True)
+        shown(run, answered("", "1"))
+        text = "\n".join(map(str, range(20)))
+        lines = shown(run, output("do 1", f"{text}\n"))
+        assert lines[:2] == ["  (8 lines not shown)", "  │ 8"]
+        assert lines[2:] == [f"  │ {number}" for number in range(9, 20)]
+        assert shown(run, result("1", f"{text}\nexit code 0")) == ["  │ exit code 0"]
+
+    def test_a_line_that_occurs_twice_is_shown_twice(self) -> None:
+        run = RunLines(output=True)
+        shown(run, answered("", "1"), output("do 1", "a\n"))
+        assert shown(run, result("1", "a\na\nexit code 0")) == ["  │ a", "  │ exit code 0"]
+
+    def test_a_line_of_standard_error_is_shown_once(self) -> None:
+        """Only the result marks it."""
+        run = RunLines(output=True)
+        shown(run, answered("", "1"), output("do 1", "a\n"))
+        assert shown(run, result("1", "b\n[stderr] a\nexit code 1")) == [
+            "  │ b",
+            "  │ exit code 1",
+        ]
+
+    def test_where_the_output_is_shown_in_place_the_result_is_whole(self) -> None:
+        run = RunLines()
+        assert shown(run, answered("", "1"), output("do 1", "a\n"))[1:] == []
+        assert shown(run, result("1", "a\nexit code 0")) == ["  │ a", "  │ exit code 0"]
+
+    def test_no_output_can_act_in_the_terminal(self) -> None:
+        run = RunLines(output=True)
+        shown(run, answered("", "1"))
+        assert shown(run, output("do 1", "10%\r20%\x1b[2J\r\n")) == ["  │ 10%␍20%␛[2J"]
 
 
 class TestLoop:

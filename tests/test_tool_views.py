@@ -4,13 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 
 from graphs.coding_agent import build_coding_agent
 from graphs.notes import notes_tool
 from graphs.programs.tool_views import LABELS, call_view, result_view
 from graphs.tools.background import BackgroundTasks
 from graphs.tools.shell import LocalShell, shell_tool
+from tests.support import items
 from todo_tools import create_todo_tools
 from todo_tools.rendering import show_messages
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -86,3 +88,27 @@ def test_a_conversation_is_shown_message_by_message() -> None:
     ]
     with pytest.raises(TypeError, match="got str"):
         show_messages(["Go."])  # type: ignore[list-item]
+
+
+def test_a_list_that_several_calls_of_a_turn_change_is_shown_once() -> None:
+    """It follows the last of them; errors and the next turn are shown too."""
+    messages = list[BaseMessage]()
+    for statuses in [("in_progress", None, "completed"), ("abandoned",)]:
+        calls = [call("edit_todos", action="start", indices=[0]) for _ in statuses]
+        messages += [turn("", *calls), *map(edited, calls, statuses)]
+    assert f"{show_messages(messages)}".split("\n") == [
+        *["→  edit_todos start [0]"] * 3,
+        "   │ Error: no todos exist",
+        "   │ ✓ [0] a",
+        "→  edit_todos start [0]",
+        "   │ ✗ [0] a",
+    ]
+    results = [message for message in messages if message.type == "tool"]
+    assert len(show_messages(results).lines) == len(results)  # the turns are not known
+
+
+def edited(made: ToolCall, status: Any) -> ToolMessage:
+    """The result of a call: a list with one item, or an error."""
+    details = {"todos": items("a", status=status)} if status else {"error": "no todos exist"}
+    artifact = {"action": "edit", "todos": [], **details}
+    return ToolMessage("...", name="edit_todos", tool_call_id=made["id"], artifact=artifact)

@@ -134,6 +134,26 @@ class TestScreens:
         )
         assert "Traceback" not in run.stderr
 
+    def test_a_pipe_gets_the_output_of_a_command_that_runs(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The command waits until its first line is printed; each line is printed once."""
+        monkeypatch.chdir(tmp_path)
+        plan = write_checklist("One: `echo early; until [ -e go ]; do sleep 0.1; done; echo late`")
+        command = [sys.executable, "-m", "graphs", plan, *OPTIONS]
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as run:
+            assert run.stdout
+            rows = list[str]()
+            for row in run.stdout:
+                rows.append(row.rstrip())
+                if rows[-1] == "  │ early":
+                    (tmp_path / "work" / "go").touch()
+        assert run.returncode == 0
+        begin = rows.index("  │ early")
+        assert rows[begin : begin + 3] == ["  │ early", "  │ late", "  │ exit code 0"]
+        assert [row for row in rows if row.startswith("  │")] == rows[begin : begin + 3]
+
     @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
     def test_a_pipe_of_any_encoding_is_readable(
         self, encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -151,7 +151,7 @@ async def _until_it_ends(
 ) -> StateSnapshot:
     """Run the thread and show it; when it waits for a person, ask and resume."""
     snapshot = await graph.aget_state(config)
-    run = RunLines(snapshot.values)
+    run = RunLines(snapshot.values, output=not Region(open_console()).is_live)
     if request is None:
         show(open_console(), *cut_off_lines(snapshot))
     while True:

@@ -16,6 +16,7 @@ from todo_tools import TodoItem
 from todo_tools.rendering import (
     Followed,
     Line,
+    OutputLines,
     Span,
     View,
     advance,
@@ -25,7 +26,6 @@ from todo_tools.rendering import (
 from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import details_of
 
-_OUTPUT_LINES = 12
 # The node in which LangChain's middleware answers calls that a person rejected.
 _DECIDES = "HumanInTheLoopMiddleware.after_model"
 _INDENT = Span("  ")
@@ -36,9 +36,13 @@ class RunLines:
 
     Args:
         state: The state of the thread before the first run.
+        output: Whether the lines contain the output of running tools, for a console that cannot
+            show it below them.
     """
 
-    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, state: Mapping[str, Any] | None = None, *, output: bool = False) -> None:
+        self._output = OutputLines()
+        self._shows_output = output
         self._shown = set[str | None]()
         self._decided = set[str]()
         self._results = dict[str | None, ToolMessage]()
@@ -67,6 +71,10 @@ class RunLines:
             list and the countdown are in `followed`.
         """
         self.followed = advance(self.followed, (mode, chunk))
+        output = self._output.after(self.followed) if self._shows_output else ()
+        return (*output, *self._after(mode, chunk))
+
+    def _after(self, mode: str, chunk: Any) -> tuple[Line | View, ...]:
         if mode == "custom":
             return tuple(_loop_lines(chunk))
         if mode != "updates":
@@ -110,9 +118,13 @@ class RunLines:
             yield from self._shown_result(self._results.pop(self._calls.pop(0)))
 
     def _shown_result(self, message: ToolMessage) -> Iterator[Line]:
-        """A tool's result, without the text that informs the model of a person's decision."""
-        if message.tool_call_id not in self._decided:
-            yield from _result_lines(message)
+        """A tool's result, without the text that informs the model of a person's decision.
+
+        Of the todo tools only errors are shown, because the list is shown separately.
+        """
+        is_list = details_of(message) is not None and message.status != "error"
+        if message.tool_call_id not in self._decided and not is_list:
+            yield from self._output.result(message.tool_call_id, result_view(message).lines)
 
 
 def messages_of(updates: Mapping[str, Any]) -> Iterator[BaseMessage]:
@@ -137,18 +149,6 @@ def answer_lines(message: AIMessage) -> Iterator[Line | View]:
         first, *further = call_view(call["name"], call["args"]).lines
         yield replace(first, lead=(Span("→ ", "accent", plain="-> "),))
         yield from further
-
-
-def _result_lines(message: ToolMessage) -> Iterator[Line]:
-    """A tool's result; of the todo tools only errors, because the list is shown separately."""
-    if details_of(message) is not None and message.status != "error":
-        return
-    lines = result_view(message).lines
-    left_out = len(lines) - _OUTPUT_LINES
-    if left_out > 0:
-        yield Line((Span(f"({left_out} lines above)", "dim"),), (_INDENT,))
-    for line in lines[-_OUTPUT_LINES:]:
-        yield replace(line, lead=(Span("  │ ", "dim", plain="  | "), *line.lead))
 
 
 def _loop_lines(event: Mapping[str, Any]) -> Iterator[Line]:

@@ -191,14 +191,17 @@ def _why_unfinished(
     run: ShellRun, seconds: int, write: Callable[[str], None]
 ) -> tuple[str, int] | None:
     """Wait for a run. If it does not finish by itself, return a notice and its exit code."""
-    before, deadline = _interrupt(), time.monotonic() + seconds
+    before, deadline, is_shown = _interrupt(), time.monotonic() + seconds, False
     while not run.wait(_SECONDS_BETWEEN_LOOKS):
         if text := run.take_new():
             write(text)
+            is_shown = True
         if time.monotonic() >= deadline:
             return f"[Timed out after {seconds}s]", TIMED_OUT
         if run.ended or _interrupt() not in (None, before):
             return "[Interrupted]", INTERRUPTED
+    if is_shown and (text := run.take_new()):  # otherwise the end of the output would be missing
+        write(text)
     return None
 
 

@@ -7,6 +7,7 @@ from todo_tools.rendering._ledger import show_ledger
 from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._notebook import follow_in_notebook
+from todo_tools.rendering._output import OutputLines
 from todo_tools.rendering._run import Followed, advance, changes
 from todo_tools.rendering._terminal import follow_in_terminal
 from todo_tools.rendering._views import (
@@ -22,6 +23,7 @@ __all__ = [
     "Followed",
     "Line",
     "LiveLines",
+    "OutputLines",
     "Screen",
     "Span",
     "View",

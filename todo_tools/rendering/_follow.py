@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar, overload
 from todo_tools._todos import TodoItem
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW, can_be_shown
 from todo_tools.rendering._lines import Line, encodable
+from todo_tools.rendering._output import OutputLines
 from todo_tools.rendering._run import (
     Followed,
     advance,
@@ -41,15 +42,20 @@ class Screen(Protocol):
 
 
 class PlainScreen:
-    """A screen without updates in place: it prints each change, and the whole list at the end."""
+    """A screen without updates in place.
+
+    It prints each change of the list and the output of tools, and the whole list at the end.
+    """
 
     def __init__(self, print_line: Callable[[Line], None]) -> None:
         self.print_line = print_line
         self.before = Followed()
+        self.output = OutputLines()
         self.whole = True
 
     def show(self, followed: Followed) -> None:
         """Print the changes since the last call."""
+        self._print_output(followed)
         lines = changes(self.before, followed)
         lists = [followed.todos or [], *(todos for _, todos in followed.lists)]
         if (followed.todos, followed.lists) != (self.before.todos, self.before.lists):
@@ -60,8 +66,14 @@ class PlainScreen:
 
     def finish(self, followed: Followed) -> None:
         """Print the whole list, unless that was the last thing printed."""
+        self._print_output(replace(followed, outputs=()))  # no tool is running any more
         if not self.whole:
             self._print((*list_part(followed), *status_part(followed)))
+
+    def _print_output(self, followed: Followed) -> None:
+        lines = self.output.after(followed)
+        self.whole = self.whole and not lines
+        self._print(lines)
 
     def _print(self, lines: Iterable[Line]) -> None:
         for line in lines:

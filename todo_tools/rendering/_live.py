@@ -83,13 +83,13 @@ class LiveLines:
             below.append(self._activity(followed))
         above = above[-max(height // 3, 1) :]
         room = height - sum(map(rows_of, [*above, *below]))
-        rows = self._marked(list_part(followed)) if followed.todos or followed.lists else ()
+        rows = self._marked_rows(followed) if followed.todos or followed.lists else ()
         return (*above, *(in_view(rows, max(room, 1), rows_of) if rows else ()), *below)
 
-    def _marked(self, rows: tuple[Line, ...]) -> tuple[Line, ...]:
+    def _marked_rows(self, followed: Followed) -> tuple[Line, ...]:
         """Draw the list, and mark the rows that have just changed."""
-        now, followed = self._clock(), self._known or Followed()
-        changed = self._changed.copy()  # rich draws in another thread
+        rows, now = list_part(followed), self._clock()
+        changed = self._changed.copy()  # another thread draws
         recent = {key for key, at in changed.items() if now - at < _SECONDS_MARKED}
         if not recent:
             return rows
@@ -130,11 +130,9 @@ def _said(followed: Followed) -> list[Line]:
 
 def _put_out(followed: Followed) -> list[Line]:
     """Draw the last lines of the output of running tools."""
-    is_open = {call for call, _ in followed.open}
     lines = list[Line]()
-    for call, text in followed.outputs:
-        if call in is_open:
-            last = text.rstrip("\n").split("\n")[-_PIECES_SHOWN:]
-            bar = Span("  │ ", "dim", plain="  | ")
-            lines += (Line((Span(one_line(line), "dim"),), (bar,)) for line in last)
+    for output in followed.outputs:
+        last = output.text.rstrip("\n").split("\n")[-_PIECES_SHOWN:]
+        bar = Span("  │ ", "dim", plain="  | ")
+        lines += (Line((Span(one_line(line), "dim"),), (bar,)) for line in last)
     return lines

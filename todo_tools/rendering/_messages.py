@@ -1,6 +1,6 @@
 """Draw messages as lines: texts, tool calls and tool results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from todo_tools._formatting import one_line
 from todo_tools.rendering._calls import call_lines
 from todo_tools.rendering._lines import Line, Span, result_lines
-from todo_tools.transcript import is_from_user, is_injected
+from todo_tools.transcript import is_from_user, is_injected, list_after
 
 _ANSWER = Span("   ", plain="  ")
 _MARKS = {
@@ -16,6 +16,26 @@ _MARKS = {
     "ai": Span("💬 ", plain="  "),
     "other": Span("·  ", "dim", plain="- "),
 }
+
+
+def superseded(messages: Sequence[BaseMessage]) -> set[int]:
+    """Find the results whose list a later call of the same turn has changed.
+
+    Returns:
+        Their positions.
+    """
+    found, calls, last = set[int](), set[str | None](), list[int]()
+    for position, message in enumerate(messages):
+        if isinstance(message, AIMessage):
+            calls, last = {each["id"] for each in message.tool_calls}, []
+        elif (
+            isinstance(message, ToolMessage)
+            and message.tool_call_id in calls
+            and list_after(message) is not None
+        ):
+            found.update(last)
+            last = [position]
+    return found
 
 
 def message_lines(message: BaseMessage, labels: Mapping[str, str]) -> Iterator[Line]:

@@ -3,15 +3,20 @@
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
 from importlib import import_module
+from threading import Event, Thread
 from typing import Any, TypeVar, overload
 
 from todo_tools._todos import TodoItem
 from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
 from todo_tools.rendering._lines import progress_of
+from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._run import Followed, list_part, status_part
 from todo_tools.rendering._views import View
 
 Chunk = TypeVar("Chunk")
+
+_SECONDS_A_FRAME = 0.25
+_ROWS = 100_000  # a page scrolls, so all lines have room
 
 
 @overload
@@ -27,13 +32,15 @@ def follow_in_notebook(
 ) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
     """Show the list of a running graph below a notebook cell, and pass its stream through.
 
-    The list, its status and the countdown are updated in place. The saved notebook has the last
-    state. Outside a notebook, each change is printed as plain lines.
+    The list, its status, the countdown and the current activity are updated in place, four times a
+    second. The saved notebook has the last list and its status. Outside a notebook, each change is
+    printed as plain lines.
 
     Args:
         stream: The result of `graph.stream(...)` or `graph.astream(...)`. Set
-            `stream_mode=["updates", "custom"]`; you may add other modes. With `subgraphs=True`, the
-            lists of subgraphs are shown as a tree.
+            `stream_mode=["updates", "custom"]`; you may add other modes. With `messages`, the
+            answer is shown while the model writes it. With `subgraphs=True`, the lists of subgraphs
+            are shown as a tree.
         todos: The list before the first change, for example that of a resumed thread.
 
     Returns:
@@ -55,25 +62,38 @@ def follow_in_notebook(
 
 
 class _NotebookScreen:
-    """A display below the notebook cell."""
+    """A display below the notebook cell.
+
+    A thread updates it, as rich does in a terminal. So the seconds pass while the model or a tool
+    is silent, the last piece of an answer is not held back, and many chunks are one update.
+    """
 
     def __init__(self) -> None:
         self.handle: Any = None
         self.before = Followed()
+        self.live = LiveLines()
+        self.ended = Event()
+        self.thread = Thread(target=self._update, daemon=True)
 
     def show(self, followed: Followed) -> None:
         before, self.before = self.before, followed
-        if followed.shown == before.shown:
-            return
-        view = _view(followed)
-        if self.handle is None:
-            self.handle = _display(view)
-        else:
-            self.handle.update(view)
+        self.live.see(followed)
+        if self.handle is None and followed.shown != before.shown:
+            self.handle = _display(self._frame())
+            self.thread.start()
 
     def finish(self, followed: Followed) -> None:
         if self.handle is not None:
+            self.ended.set()
+            self.thread.join()
             self.handle.update(_view(followed))
+
+    def _update(self) -> None:
+        while not self.ended.wait(_SECONDS_A_FRAME):
+            self.handle.update(self._frame())
+
+    def _frame(self) -> View:
+        return View(self.live.lines(_ROWS))
 
 
 def _view(followed: Followed) -> View:

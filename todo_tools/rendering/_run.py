@@ -8,19 +8,32 @@ later call is never replaced by that of an earlier one.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
 from todo_tools._answers import format_call
 from todo_tools._formatting import one_line
+from todo_tools._records import TOOLS
 from todo_tools._todos import TodoItem, is_list, is_mapping
 from todo_tools.rendering._chunks import Path, parts_of
 from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.state import todos_in
 from todo_tools.transcript import list_after
 
-_KEPT_CHARACTERS = 4_000
+KEPT_CHARACTERS = 4_000
+"""How much is kept of an answer or an output; the rest of it, from the beginning, is dropped."""
+
+
+class Output(NamedTuple):
+    """The output of a running tool."""
+
+    call: str
+    """The id of the call."""
+    text: str
+    """The end of the output."""
+    length: int
+    """The number of characters of the whole output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +57,16 @@ class Followed:
     open: tuple[tuple[str | None, str], ...] = ()
     """The running tool calls: the id and the display text of each."""
     commands: tuple[tuple[str | None, object], ...] = ()
-    """The id and the `command` argument of each call, to match output that has no call id."""
-    outputs: tuple[tuple[str, str], ...] = ()
-    """The latest output of the running tools, with the id of the call."""
+    """The id and the `command` argument of each call, to match output that has no call id; the
+    calls of the todo tools are left out."""
+    outputs: tuple[Output, ...] = ()
+    """The latest output of the running tools; the tool that wrote last is the last one."""
     below: tuple[tuple[Path, "Followed"], ...] = ()
     """The states of its subgraphs, parents before children."""
+    name: str = ""
+    """The name of its agent or, as long as that is not known, of its node."""
+    number: int = 1
+    """Its number among the subgraphs with that name."""
 
     @property
     def lists(self) -> tuple[tuple[Path, list[TodoItem]], ...]:
@@ -134,13 +152,11 @@ def _changed_rows(before: list[TodoItem], after: list[TodoItem]) -> list[Line]:
 
 
 def _names(followed: Followed) -> dict[Path, str]:
-    """Name each subgraph after its node; add a number if several have the same node."""
-    names = dict[Path, str]()
-    for path, _ in followed.below:
-        node = one_line(path[-1].partition(":")[0])
-        again = sum(name.partition(" ")[0] == node for name in names.values())
-        names[path] = f"{node} {again + 1}" if again else node
-    return names
+    """Name each subgraph; add a number if several have the same name."""
+    return {
+        path: one_line(f"{each.name} {each.number}" if each.number > 1 else each.name)
+        for path, each in followed.below
+    }
 
 
 def _at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) -> Followed:
@@ -148,7 +164,18 @@ def _at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) 
     if not path:
         return change(followed)
     below = dict(followed.below)
-    below[path] = change(below.get(path, Followed()))
+    before = below.get(path) or Followed()
+    after = change(before)
+    # A graph without an agent's name inherits the metadata of the agent above it.
+    above = {
+        followed.name,
+        *(each.name for at, each in below.items() if path[: len(at)] == at != path),
+    }
+    name = path[-1].partition(":")[0] if not after.name or after.name in above else after.name
+    if name != before.name:
+        others = [each.number for each in below.values() if each.name == name]
+        after = replace(after, number=max(others, default=0) + 1)
+    below[path] = replace(after, name=name)
     return replace(followed, below=tuple(_as_tree(below)))
 
 
@@ -166,10 +193,15 @@ def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple
 def _after_piece(followed: Followed, payload: Any) -> Followed:
     """Add a piece of the answer that the model is writing."""
     match payload:
+        case (BaseMessage(), {"lc_agent_name": str(name)}):
+            followed = replace(followed, name=name)
+        case _:
+            pass
+    match payload:
         case (AIMessageChunk() as piece, _):
             known, text = followed.saying
             text = text + piece.text if piece.id == known else piece.text
-            return replace(followed, saying=(piece.id, text[-_KEPT_CHARACTERS:]))
+            return replace(followed, saying=(piece.id, text[-KEPT_CHARACTERS:]))
         case _:
             return followed
 
@@ -189,16 +221,17 @@ def _after_event(followed: Followed, event: Mapping[str, Any]) -> Followed:
 
 
 def _after_output(followed: Followed, event: Mapping[str, Any], text: str) -> Followed:
-    """Add output of a tool; the event names the call by its id or its command."""
-    call = event.get("tool_call_id")
+    """Add output of a running tool; the event names the call by its id or its command."""
+    call, running = event.get("tool_call_id"), [each for each, _ in followed.open]
     if not isinstance(call, str):
         named = (each for each, command in followed.commands if command == event.get("command"))
-        call = next(named, None)
-    if not call:
+        call = next((each for each in named if each in running), None)
+    if not call or call not in running:
         return followed
-    before = dict(followed.outputs)
-    after = (before.pop(call, "") + text)[-_KEPT_CHARACTERS:]
-    return replace(followed, outputs=(*before.items(), (call, after)))
+    others = tuple(output for output in followed.outputs if output.call != call)
+    before = next((each for each in followed.outputs if each.call == call), Output(call, "", 0))
+    after = (before.text + text)[-KEPT_CHARACTERS:]
+    return replace(followed, outputs=(*others, Output(call, after, before.length + len(text))))
 
 
 def _after_change(followed: Followed, event: Mapping[str, Any]) -> Followed:
@@ -238,6 +271,11 @@ def _list_in(holder: Mapping[str, Any]) -> list[TodoItem] | None:
 def _after_updates(followed: Followed, updates: Mapping[str, Any]) -> Followed:
     if "__interrupt__" in updates:
         return _asked(followed, updates["__interrupt__"])
+    match updates.get("model"):
+        case {"messages": [AIMessage(name=str(name)), *_]}:  # `create_agent` signs its answers
+            followed = replace(followed, name=name)
+        case _:
+            pass
     for update in updates.values():
         for part in cast("list[object]", update) if is_list(update) else [update]:
             if is_mapping(part):
@@ -269,7 +307,11 @@ def _after_messages(followed: Followed, messages: object) -> Followed:
                 open=tuple(
                     (c["id"], format_call(c["name"], c["args"])) for c in message.tool_calls
                 ),
-                commands=tuple((c["id"], c["args"].get("command")) for c in message.tool_calls),
+                commands=tuple(
+                    (c["id"], c["args"].get("command"))
+                    for c in message.tool_calls
+                    if c["name"] not in TOOLS
+                ),
                 outputs=(),
             )
         elif isinstance(message, ToolMessage):
@@ -277,7 +319,7 @@ def _after_messages(followed: Followed, messages: object) -> Followed:
             followed = replace(
                 followed,
                 open=tuple(each for each in followed.open if each[0] != call),
-                outputs=tuple(each for each in followed.outputs if each[0] != call),
+                outputs=tuple(each for each in followed.outputs if each.call != call),
             )
             if todos is not None:
                 position = followed.turn.index(call) if call in followed.turn else -1

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from todo_tools._todos import TodoItem
 from todo_tools.rendering import _html, _lines, _terminal
 from todo_tools.rendering._calls import call_lines
-from todo_tools.rendering._messages import message_lines
+from todo_tools.rendering._messages import message_lines, superseded
 from todo_tools.state import todos_in
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def show_messages(
         labels: Labels for tools, by tool name.
 
     Returns:
-        A view of the texts, the tool calls and their results.
+        A view of the texts, the tool calls and their results. If several calls of one turn change
+        the list, the list is shown once, after the last of them.
 
     Raises:
         TypeError: `messages` has an element that is not a message.
@@ -156,11 +157,14 @@ def show_messages(
         assert f"{view}" == "💬 Done."
         ```
     """
-    lines = list[_lines.Line]()
-    for message in messages:
+    history, lines = list(messages), list[_lines.Line]()
+    for message in history:
         if not isinstance(message, BaseMessage):
             raise TypeError(f"messages must hold messages, got {type(message).__name__}")
-        lines += message_lines(message, labels or {})
+    hidden = superseded(history)
+    for position, message in enumerate(history):
+        if position not in hidden:
+            lines += message_lines(message, labels or {})
     return View(tuple(lines))
 
 
