@@ -258,7 +258,7 @@ class TestSyncAndAsync:
         async def check(item: TodoItem, state: Any) -> str | None:
             return None
 
-        with pytest.raises(TypeError, match="use ainvoke"):
+        with pytest.raises(TypeError, match=r"^check is async, .*; use ainvoke"):
             run(node_graph(check), items("a"), edit("complete", 0))
 
 

@@ -100,10 +100,7 @@ class Turn:
     def _verdict(self, at: int, index: int) -> Steps[str | None]:
         """Return what the check says of an item, at the place of a call; it runs once."""
         if (at, index) not in self._verdicts:
-            try:
-                self._verdicts[at, index] = yield self._lists[at][index].copy()
-            except Exception as error:
-                self._verdicts[at, index] = error
+            self._verdicts[at, index] = yield self._lists[at][index].copy()
         verdict = self._verdicts[at, index]
         if isinstance(verdict, Exception):
             raise _CheckRaisedError(verdict)
