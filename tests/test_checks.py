@@ -188,6 +188,17 @@ class TestHowOften:
         graph.invoke(state)
         assert check.asked == ["a", "a"]
 
+    def test_again_when_a_wrapper_repeats_the_call(self) -> None:
+        """The check may pass now, although the call belongs to the same message as before."""
+
+        def repeating(request: Any, execute: Any) -> Any:
+            execute(request)
+            return execute(request)
+
+        check = Counting(lambda item, state: "not yet" if len(check.asked) == 1 else None)
+        final = run(node_graph(check, wrap_tool_call=repeating), items("a"), edit("complete", 0))
+        assert final["todos"] == items("a", status="completed")
+
 
 class TestSeveralCalls:
     @pytest.mark.parametrize("name", ["node", "agent"])
@@ -250,7 +261,7 @@ class TestSyncAndAsync:
         async def check(item: TodoItem, state: Any) -> str | None:
             return None
 
-        with pytest.raises(TypeError, match="use ainvoke"):
+        with pytest.raises(TypeError, match=r"^check is async, .*; use ainvoke"):
             run(node_graph(check), items("a"), edit("complete", 0))
 
 
@@ -352,8 +363,12 @@ class TestChecksThatFail:
         calls = (edit("complete", 0), edit("complete", 1))
         graph = agent(check, *calls) if name == "agent" else node_graph(check)
         messages = [HumanMessage("Go.")] if name == "agent" else [turn("", *calls)]
-        with pytest.raises(TypeError, match="check must not call interrupt"):
+        with pytest.raises(TypeError) as raised:
             graph.invoke({"messages": messages, "todos": items("a", "b")})
+        assert str(raised.value) == (
+            "check must not call interrupt(); to ask a person, use LangChain's "
+            "HumanInTheLoopMiddleware on edit_todos"
+        )
 
     async def test_what_an_async_check_raises_reaches_the_caller(self) -> None:
         async def check(item: TodoItem, state: Any) -> str | None:
@@ -413,10 +428,13 @@ def test_calls_that_a_person_edited_are_checked_once() -> None:
 
 async def test_each_of_many_runs_at_once_is_checked_once() -> None:
     asked: list[str] = []
+    all_asked = asyncio.Event()
 
     async def check(item: TodoItem, state: Any) -> str | None:
         asked.append(item["text"])
-        await asyncio.sleep(0.05)
+        if len(asked) == 70:
+            all_asked.set()
+        await asyncio.wait_for(all_asked.wait(), 30)
         return None
 
     graph = node_graph(check)

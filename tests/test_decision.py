@@ -1,14 +1,16 @@
 """The decision to send an agent back to work: order of the checks, limits and their resets."""
 
+import re
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from tests.support import items
 from todo_tools import AutoContinue, TodoItem
-from todo_tools._decision import Decision, decide
+from todo_tools._decision import Decision, decide, require_policy
 from todo_tools.state import LoopState
+from todo_tools.testing import call, turn
 from todo_tools.transcript import continuation_message
 
 OPEN = [*items("a", status="completed"), *items("b"), *items("c", status="in_progress")]
@@ -88,6 +90,11 @@ class TestOrder:
         state = {"messages": [USER, aborted, added], "todos": OPEN}
         assert decide(state, AutoContinue(), own_answer=own_answer).outcome == "aborted"
 
+    def test_an_earlier_answer_that_was_aborted_does_not_count(self) -> None:
+        """The model has answered again since then."""
+        aborted = AIMessage("I was…", response_metadata={"stop_reason": "aborted"})
+        assert at_end(messages=[USER, aborted, AIMessage("That is all.")]).outcome is None
+
     def test_a_run_that_something_else_ended_stops(self) -> None:
         """A limit on model calls may end it; the outcome of a finished list is still `finished`."""
         state = {"messages": [USER, AIMessage("Limit reached.")], "todos": OPEN}
@@ -109,6 +116,44 @@ class TestOrder:
         decision = at_end(loop=counted(3, 7))
         assert decision.outcome is None
         assert decision.next_loop == {**counted(4, 8, 1), "outcome": None}
+
+    @pytest.mark.parametrize(
+        ("todos", "policy", "outcome"),
+        [
+            ([], AutoContinue(), "no_todos"),
+            (DONE, AutoContinue(), "finished"),
+            (OPEN, AutoContinue(stop_when=lambda _: True), "stop_condition"),
+            (OPEN, AutoContinue(max_in_a_row=3), "limit_in_a_row"),
+        ],
+    )
+    def test_a_stop_stores_its_reason_beside_the_counts(
+        self, todos: list[TodoItem], policy: AutoContinue, outcome: str
+    ) -> None:
+        decision = at_end(todos, counted(3, 7), policy)
+        assert decision.next_loop == {**counted(3, 7), "outcome": outcome}
+
+
+class TestBrokenCalls:
+    """The arguments of the model's only call are not JSON, so it must read the error."""
+
+    BROKEN = AIMessage(
+        "", invalid_tool_calls=[{"name": "look", "args": "{", "id": "c1", "error": None}]
+    )
+
+    @pytest.mark.parametrize("todos", [[], DONE, OPEN], ids=["no list", "finished", "open"])
+    def test_the_model_is_called_again_without_a_prompt(self, todos: list[TodoItem]) -> None:
+        """This counts as a continuation, whatever the list says."""
+        decision = at_end(todos, counted(0, 5), messages=[USER, self.BROKEN])
+        assert (decision.outcome, decision.prompt) == (None, "")
+        assert decision.next_loop == {**counted(1, 6, 1), "outcome": None}
+
+    def test_an_earlier_broken_call_does_not_count(self) -> None:
+        answered: list[AnyMessage] = [USER, self.BROKEN, AIMessage("That is all.")]
+        assert at_end([], messages=answered).outcome == "no_todos"
+
+    def test_an_answer_that_was_cut_off_is_not_repeated(self) -> None:
+        cut_off = self.BROKEN.model_copy(update={"response_metadata": {"stop_reason": "aborted"}})
+        assert at_end(messages=[USER, cut_off]).outcome == "aborted"
 
 
 class TestLimits:
@@ -137,6 +182,20 @@ class TestLimits:
         assert decision.notice.startswith("⚠ Stopped after 3 continuations without a tool call;")
         assert at_end(loop=counted(3, 3, 3), policy=AutoContinue(max_idle=None)).outcome is None
 
+    def test_a_tool_call_resets_the_idle_count(self) -> None:
+        """It must be newer than the last continuation; the other two counts stay."""
+        called, result = turn("", made := call("look")), ToolMessage("Ok.", tool_call_id=made["id"])
+        worked: list[AnyMessage] = [USER, called, result, AIMessage("…")]
+        decision = at_end(loop=counted(3, 3, 3), messages=worked)
+        assert decision.next_loop == {**counted(4, 4, 1), "outcome": None}
+        talked: list[AnyMessage] = [*worked, continuation_message("Go on."), AIMessage("…")]
+        assert at_end(loop=counted(3, 3, 3), messages=talked).outcome == "stalled"
+
+    def test_missing_counts_are_zero(self) -> None:
+        """An imported thread has no counts, and its user messages may be summarized away."""
+        once = AutoContinue(max_in_turn=1, max_in_a_row=1, max_idle=1)
+        assert at_end(policy=once, messages=[AIMessage("…")]).outcome is None
+
     def test_a_continuation_that_the_recursion_limit_would_cut_off_is_refused(self) -> None:
         state = {"messages": [USER, AIMessage("…")], "todos": OPEN, "remaining_steps": 3}
         decision = decide(state, AutoContinue())
@@ -163,6 +222,12 @@ class TestLimits:
             "outcome": None,
         }
 
+    def test_a_message_that_is_added_during_the_run_resets_nothing(self) -> None:
+        """The run was checked for new messages when the agent stopped for the first time."""
+        history = [USER, AIMessage("…"), HumanMessage("The time is 12:00."), AIMessage("…")]
+        state = {"messages": history, "todos": OPEN, "todo_loop": counted(20, 100)}
+        assert decide(state, AutoContinue(), in_run=True).outcome == "limit_in_turn"
+
     def test_a_message_of_the_loop_is_never_taken_for_the_users(self) -> None:
         """A message that other middleware added does not count as the user's either."""
         summary = HumanMessage("…", id="s", additional_kwargs={"lc_source": "summarization"})
@@ -184,13 +249,63 @@ class TestLimits:
         assert at_end(policy=AutoContinue(max_in_turn=0)).outcome == "limit_in_turn"
 
 
+class TestNotices:
+    """A notice tells the user why the loop stopped, and what remains."""
+
+    @staticmethod
+    def after(reached: str, rest: str = "; 2 todo(s) remain") -> str:
+        return f"⚠ Stopped after {reached}{rest}. Send a message to go on."
+
+    @pytest.mark.parametrize(
+        ("limit", "reached"),
+        [
+            ("max_in_turn", "for one message"),
+            ("max_in_a_row", "without progress"),
+            ("max_idle", "without a tool call"),
+        ],
+    )
+    def test_continuations_are_counted(self, limit: str, reached: str) -> None:
+        """The number is right for one, and for a thread without counts."""
+        never, once = (AutoContinue(**{limit: most}) for most in (0, 1))  # type: ignore[arg-type]
+        counts = counted(1, 1, 1)
+        assert at_end(loop=counts, policy=once).notice == self.after(f"1 continuation {reached}")
+        uncounted = at_end(policy=never, messages=[AIMessage("…")])
+        assert uncounted.notice == self.after(f"0 continuations {reached}")
+
+    def test_a_refusal_is_the_providers(self) -> None:
+        last = AIMessage("", response_metadata={"stop_reason": "refusal"})
+        expected = self.after("the provider refused or filtered the answer")
+        assert at_end(messages=[USER, last]).notice == expected
+
+    def test_the_item_that_the_check_refused_is_named(self) -> None:
+        loop: LoopState = {**counted(20, 20), "refused": "item 1 is not done: tests fail"}
+        rest = "; 2 todo(s) remain (item 1 is not done: tests fail)"
+        assert at_end(loop=loop).notice == self.after("20 continuations without progress", rest)
+
+    def test_without_items_nothing_remains(self) -> None:
+        """The model repeated an invalid call; an item of an earlier list is not named."""
+        loop: LoopState = {**counted(3, 3, 3), "refused": "item 1 is not done: tests fail"}
+        decision = at_end([], loop, messages=[USER, TestBrokenCalls.BROKEN])
+        assert decision.notice == self.after("3 continuations without a tool call", "")
+
+    def test_who_stops_the_loop_knows_it(self) -> None:
+        """The application and the user need no notice."""
+        aborted = AIMessage("", response_metadata={"stop_reason": "aborted"})
+        assert at_end(messages=[USER, aborted]).notice == ""
+        assert at_end(policy=AutoContinue(stop_when=lambda _: True)).notice == ""
+
+
 class TestPrompt:
     def test_the_prompt_asks_to_complete_the_item_in_progress(self) -> None:
         """The prompt has an instruction, the incomplete items and the next call."""
-        instruction, lines, last = at_end().prompt.split("\n\n")
-        assert lines == "– [1] b\n● [2] c"  # noqa: RUF001  the specified icon
+        decision = at_end()
+        instruction, lines, last = decision.prompt.split("\n\n")
+        assert lines == decision.lines == "– [1] b\n● [2] c"  # noqa: RUF001  the specified icon
         assert last == "Next: call edit_todos with action 'complete' on [2]."
         assert "\n" not in instruction
+
+    def test_the_instruction_is_a_setting(self) -> None:
+        assert at_end(policy=AutoContinue(prompt="Work.")).prompt.startswith("Work.\n\n")
 
     def test_without_an_item_in_progress_it_asks_to_start_the_first_open_one(self) -> None:
         assert at_end(items("a", "b")).prompt.endswith("edit_todos with action 'start' on [0].")
@@ -230,7 +345,7 @@ class TestPolicy:
 
     def test_asking_and_waiting_exclude_each_other(self) -> None:
         """A question already waits for the user."""
-        with pytest.raises(ValueError, match="give one of the two"):
+        with pytest.raises(ValueError, match=r"; give one of the two$"):
             AutoContinue(ask=True, grace_seconds=3)
 
     def test_a_stop_condition_must_be_a_plain_function(self) -> None:
@@ -247,9 +362,22 @@ class TestPolicy:
             with pytest.raises(TypeError, match="stop_when must be a plain function"):
                 AutoContinue(stop_when=wrong)  # type: ignore[arg-type]  # the mistake under test
 
+    def test_a_policy_is_an_instance_or_chosen_by_a_plain_function(self) -> None:
+        """A class is easily given instead of an instance, and nothing awaits a coroutine."""
+
+        async def choose(_: Any) -> AutoContinue:
+            return AutoContinue()
+
+        require_policy(AutoContinue())
+        require_policy(lambda _: AutoContinue())
+        told = "^policy must be an AutoContinue or a plain function of the runtime that returns one"
+        for wrong in (AutoContinue, choose, None):
+            with pytest.raises(TypeError, match=f"{told}, got {re.escape(repr(wrong))}$"):
+                require_policy(wrong)
+
     def test_a_prompt_must_be_a_text(self) -> None:
         """A blank one would tell the model nothing."""
         with pytest.raises(TypeError, match="prompt must be a string, got 5"):
             AutoContinue(prompt=5)  # type: ignore[arg-type]  # the mistake under test
-        with pytest.raises(ValueError, match="prompt must not be blank"):
+        with pytest.raises(ValueError, match=r"^prompt must not be blank; .* working$"):
             AutoContinue(prompt=" \n")

@@ -83,6 +83,10 @@ def test_an_operation_with_wrong_content_is_refused(operation: Any) -> None:
         apply(items("a"), operation)
 
 
+def test_a_text_of_the_greatest_length_is_taken() -> None:
+    assert apply([], {"op": "append", "texts": ["a" * 100_000]}) == items("a" * 100_000)
+
+
 @pytest.mark.parametrize("op", ["append", "insert"])
 def test_items_that_do_not_fit_are_left_out(op: str) -> None:
     """An error would come back whenever the thread is read; the tools refuse such calls before."""

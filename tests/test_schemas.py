@@ -69,12 +69,49 @@ class TestSchemas:
         assert schema["properties"]["indices"]["items"] == {"type": "integer"}
         assert "1 to 50" in schema["properties"]["indices"]["description"]
 
-    def test_descriptions_name_the_limits_in_force(self) -> None:
+    def test_the_model_reads_the_descriptions_of_the_specification(self) -> None:
+        """They name the limits in force."""
         write, _, edit = create_todo_tools(
             TodoLimits(max_todos=7, max_text_length=80, max_indices=3)
         )
-        text = json.dumps([parameters(write), parameters(edit)])
-        assert all(limit in text for limit in ("at most 7", "at most 80 ", "1 to 3"))
+        text = {"type": "string", "description": "Description of the task, at most 80 characters"}
+        assert parameters(write) == {
+            "type": "object",
+            "properties": {
+                "mode": {
+                    "type": "string",
+                    "enum": ["replace", "append", "insert"],
+                    "description": "Mode: 'replace' clears and replaces the entire list, 'append' "
+                    "adds to the end, 'insert' inserts at a specific index",
+                },
+                "index": {
+                    "type": "integer",
+                    "description": "0-based index to insert at (required for 'insert' mode)",
+                },
+                "todos": {
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"text": text}, "required": ["text"]},
+                    "description": "Ordered list of todo items, at most 7",
+                },
+            },
+            "required": ["mode", "todos"],
+        }
+        assert parameters(edit) == {
+            "type": "object",
+            "properties": {
+                "action": {
+                    "type": "string",
+                    "enum": ["start", "complete", "abandon"],
+                    "description": "Action to apply to the todo items",
+                },
+                "indices": {
+                    "type": "array",
+                    "items": {"type": "integer"},
+                    "description": "0-based indices to apply the action to, 1 to 3",
+                },
+            },
+            "required": ["action", "indices"],
+        }
 
     def test_they_are_small(self) -> None:
         """The three need less than 700 tokens, and the system prompt less than 300."""

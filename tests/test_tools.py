@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.managed import RemainingSteps
 from langgraph.prebuilt import ToolNode, create_react_agent
+from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
 from langgraph.warnings import LangGraphDeprecatedSinceV10
 
@@ -148,6 +149,7 @@ class TestIds:
         assert second.text == (
             "Error: another call of this turn has the same id, so this one was not run; call again"
         )
+        assert second.artifact["error"] == "repeated call id"
         assert final["todos"] == items("a", "c") == todos_from_messages(final["messages"])
 
     def test_two_identical_calls_are_both_refused(self, run: Any) -> None:
@@ -166,6 +168,7 @@ class TestIds:
         refused, added = results_in(final)
         assert (refused.status, added.status) == ("error", "success")
         assert refused.text == "Error: this call has no id, so it was not run; call again"
+        assert refused.artifact["error"] == "no call id"
         assert final["todos"] == items("b") == todos_from_messages(final["messages"])
 
     def test_ids_may_be_the_same_in_every_turn(self, run: Any) -> None:
@@ -176,6 +179,58 @@ class TestIds:
         assert (
             final["todos"] == items("a", "b", "c", "d") == results_in(final)[-1].artifact["todos"]
         )
+
+
+class TestSharedTurns:
+    """The calls of one AI message share what was computed for them."""
+
+    @pytest.fixture(autouse=True)
+    def no_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No turn is left from another test."""
+        monkeypatch.setattr(_replay, "_latest", [])
+
+    @staticmethod
+    def turn_at(message: AIMessage, at: int = 0, namespace: str = "tools:1") -> _replay.Turn:
+        """The turn of one call, as a server runs it that gives a graph no checkpoint id."""
+        runtime: Any = SimpleNamespace(
+            state={"messages": [message], "todos": []},
+            tool_call_id=message.tool_calls[at]["id"],
+            execution_info=ExecutionInfo("", namespace, "task"),
+        )
+        return _replay.turn_of(runtime, TodoLimits())
+
+    def test_runs_that_alternate_keep_theirs(self) -> None:
+        mine, other = (turn("", call("list_todos"), call("list_todos")) for _ in range(2))
+        first = self.turn_at(mine)
+        assert self.turn_at(other) is not first
+        assert self.turn_at(mine, 1) is first
+
+    def test_each_call_may_be_a_task(self) -> None:
+        """LangChain's agent runs them so, while two branches with one message share nothing."""
+        message = turn("", call("list_todos"), call("list_todos"))
+        first = self.turn_at(message, 0, "branch:1|tools:1")
+        assert self.turn_at(message, 1, "branch:1|tools:2") is first
+        assert self.turn_at(message, 1, "branch:2|tools:3") is not first
+
+    def test_only_the_latest_are_kept(self) -> None:
+        """A server would keep all of its lists otherwise. Runs at the same time may need more."""
+        messages = [turn("", call("list_todos")) for _ in range(40)]
+        turns = [self.turn_at(message) for message in messages]
+        assert _replay._latest == turns
+        for message, each in zip(messages, turns, strict=True):
+            run_steps(each.answer(message.tool_calls[0]["id"], "list_todos", {}), None, {})
+        newest = self.turn_at(turn("", call("list_todos")))
+        assert _replay._latest == [*turns[-31:], newest]
+
+    def test_turns_that_are_never_answered_are_forgotten_in_the_end(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Their runs were cancelled; a turn that computes an answer is kept."""
+        monkeypatch.setattr(_replay, "_MOST_OPEN", 40)
+        turns = [self.turn_at(turn("", call("list_todos"))) for _ in range(40)]
+        with turns[0].lock:
+            newest = self.turn_at(turn("", call("list_todos")))
+        assert _replay._latest == [turns[0], *turns[2:], newest]
 
 
 def test_each_call_of_a_turn_is_executed_once_for_all_its_siblings(

@@ -20,9 +20,8 @@ Check = Callable[[TodoItem, Any], str | Awaitable[str | None] | None]
 """Takes an item and the graph state; returns `None`, or the reason why the item is not done."""
 Verdict = str | Exception | None
 """What a check said: `None`, the reason, or what it raised."""
-Steps = Generator[TodoItem, str | None, T]
-"""A generator that yields a copy of an item to check, receives the reason, and returns a result. An
-error of the check is raised inside it."""
+Steps = Generator[TodoItem, Verdict, T]
+"""Yields a copy of each item to check, receives the verdict, and returns a result at its end."""
 
 _REASON_CHARACTERS = 180
 
@@ -71,7 +70,7 @@ def run_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
     verdict: Verdict = None
     while True:
         try:
-            item = _advance(steps, verdict)
+            item = steps.send(verdict)
         except StopIteration as done:
             return cast("T", done.value)
         try:
@@ -90,7 +89,7 @@ async def arun_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
     verdict: Verdict = None
     while True:
         try:
-            item = _advance(steps, verdict)
+            item = steps.send(verdict)
         except StopIteration as done:
             return cast("T", done.value)
         try:
@@ -98,10 +97,6 @@ async def arun_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
             verdict = _reason(await answer if inspect.isawaitable(answer) else answer)
         except Exception as error:
             verdict = _failure(error)
-
-
-def _advance(steps: Steps[Any], verdict: Verdict) -> TodoItem:
-    return steps.throw(verdict) if isinstance(verdict, Exception) else steps.send(verdict)
 
 
 def _reason(answer: object) -> str | None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages.tool import ToolCall
 from langgraph.prebuilt import ToolRuntime
@@ -49,7 +49,6 @@ class Turn:
         self.lock = threading.Lock()
         self.async_lock = asyncio.Lock()
         self._limits = limits
-        self._has_check = check is not None
         # The list before each call, up to the first call that was not executed yet.
         self._lists = [todos]
         # The results of the check, by the position of the call and the index of the item.
@@ -87,11 +86,9 @@ class Turn:
 
     def serves(self, calls: list[ToolCall], settings: object, call_id: str | None) -> bool:
         """Whether a call belongs to this turn; a call that runs again needs a new turn."""
-        if len(calls) != len(self._calls) or call_id in self._answered:
+        if call_id in self._answered or settings != self._settings:
             return False
-        if settings != self._settings:
-            return False
-        if all(call["args"] is own["args"] for call, own in zip(calls, self._calls, strict=True)):
+        if [id(call["args"]) for call in calls] == [id(call["args"]) for call in self._calls]:
             return True
         # A resumed run may read the state of each call from the checkpoint. Compare the texts:
         # equal arguments such as `1` and `True` may differ in meaning.
@@ -114,10 +111,7 @@ class Turn:
     def _verdict(self, at: int, index: int) -> Steps[str | None]:
         """Return what the check says of an item, at the place of a call; it runs once."""
         if (at, index) not in self._verdicts:
-            try:
-                self._verdicts[at, index] = yield cast("TodoItem", dict(self._lists[at][index]))
-            except Exception as error:
-                self._verdicts[at, index] = error
+            self._verdicts[at, index] = yield self._lists[at][index].copy()
         verdict = self._verdicts[at, index]
         if isinstance(verdict, Exception):
             raise _CheckRaisedError(verdict)
@@ -132,7 +126,7 @@ class Turn:
         except CallError as error:
             return refuse_call(name, error, todos)
         answer = answer_call(name, args, todos, self._limits)
-        for index in to_check(answer.operation, todos) if self._has_check else ():
+        for index in to_check(answer.operation, todos):
             verdict = yield from self._verdict(at, index)
             if verdict is not None:
                 refused = refuse_call(name, not_done(index, verdict), todos)
@@ -144,7 +138,6 @@ class _CheckRaisedError(Exception):
     """The check of an item raised `error`."""
 
     def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
         self.error = error
 
 
@@ -170,14 +163,22 @@ def turn_of(runtime: ToolRuntime[Any, Any], limits: TodoLimits, check: Check | N
         for turn in reversed(_latest):
             if calls and turn.serves(calls, settings, runtime.tool_call_id):
                 return turn
-        if len(_latest) >= _MOST:
-            full = len(_latest) >= _MOST_OPEN
-            spare = (old for old in _latest if old.is_over or (full and not old.in_use))
-            if old := next(spare, None):
-                _latest.remove(old)
+        _forget_old_turns()
         turn = Turn(calls, *settings)
         _latest.append(turn)
     return turn
+
+
+def _forget_old_turns() -> None:
+    """Make room for a new turn."""
+    surplus = len(_latest) + 1 - _MOST
+    if surplus <= 0:
+        return
+    old = [turn for turn in _latest if turn.is_over][:surplus]
+    if not old and len(_latest) >= _MOST_OPEN:
+        old = [turn for turn in _latest if not turn.in_use][:1]
+    for turn in old:
+        _latest.remove(turn)
 
 
 def _check_id(

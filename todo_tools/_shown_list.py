@@ -155,13 +155,15 @@ def _newest(messages: Sequence[AnyMessage]) -> int | None:
 
 
 def _stable_place(messages: Sequence[AnyMessage]) -> int | None:
-    shown = -1
-    for _, results in turns(messages):
-        if any(shown_list(messages[at], None) is not None for at in results):
-            shown = results[-1]
+    places = [
+        results[-1]
+        for _, results in turns(messages)
+        if any(shown_list(messages[at], None) is not None for at in results)
+    ]
     spoken = last_user_message(messages)
-    at = max(shown, -1 if spoken is None else spoken)
-    return at if at >= 0 else _newest(messages)
+    if spoken is not None:
+        places.append(spoken)
+    return max(places, default=_newest(messages))
 
 
 def turns(messages: Sequence[BaseMessage]) -> Iterator[tuple[AIMessage | None, list[int]]]:
