@@ -34,8 +34,9 @@ settings.register_profile(
 )
 settings.load_profile("default")
 
-# A shell that starts a command in the background lets it ignore Ctrl-C, and so do its children.
+# A script's shell makes commands in the background ignore both, and the tests inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 # Their tests share things that are slow to make: servers, executed notebooks, a wheel.
 _ON_ONE_WORKER = ("test_notebooks.py", "test_package.py", "test_server.py")
