@@ -139,10 +139,15 @@ class TestRecord:
         assert record_block(STATE, 5) == {"todo_blocks": {"later": items("a")}}
         assert record_block(STATE, 3) == {"todo_blocks": {"user": items("a")}}
 
+    def test_the_blocks_of_messages_that_are_gone_are_removed(self) -> None:
+        """`None` removes a block; that of a message that is still there stays."""
+        state = {**STATE, "todo_blocks": {"gone": items("b"), "user": items("c")}}
+        assert record_block(state, 5) == {"todo_blocks": {"gone": None, "later": items("a")}}
+
     def test_nothing_is_stored_where_nothing_is_new(self) -> None:
         """The block may be recorded already, and the graph may have no channel for it."""
-        recorded = {**STATE, "todo_blocks": {"user": items("a")}}
-        assert record_block(recorded, 5) == {}
+        known = {**STATE, "todo_blocks": {"user": items("a")}}
+        assert record_block(known, 5) == {}
         without = {key: STATE[key] for key in ("messages", "todos")}
         assert record_block(without, 5) == {}
 

@@ -219,8 +219,8 @@ class TestSharedTurns:
         assert _replay._latest == turns
         for message, each in zip(messages, turns, strict=True):
             run_steps(each.answer(message.tool_calls[0]["id"], "list_todos", {}), None, {})
-        newest = self.turn_at(turn("", call("list_todos")))
-        assert _replay._latest == [*turns[-31:], newest]
+        newest = [self.turn_at(turn("", call("list_todos"))) for _ in range(2)]
+        assert _replay._latest == [*turns[-30:], *newest]
 
     def test_turns_that_are_never_answered_are_forgotten_in_the_end(
         self, monkeypatch: pytest.MonkeyPatch
