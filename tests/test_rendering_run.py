@@ -21,13 +21,9 @@ from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import Line, LiveLines
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW
 from todo_tools.rendering._follow import follow
-from todo_tools.rendering._run import (
-    Followed,
-    advance,
-    changes,
-    list_part,
-    status_part,
-)
+from todo_tools.rendering._followed import Followed
+from todo_tools.rendering._followed_lines import changes, list_part, status_part
+from todo_tools.rendering._run import advance
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 A = items("a")

@@ -7,6 +7,8 @@ from dataclasses import replace
 from todo_tools._formatting import one_line
 from todo_tools._todos import TodoItem
 from todo_tools.rendering._chunks import Path
+from todo_tools.rendering._followed import Followed
+from todo_tools.rendering._followed_lines import list_part
 from todo_tools.rendering._lines import (
     Line,
     Span,
@@ -17,7 +19,6 @@ from todo_tools.rendering._lines import (
     progress_of,
     status_lines,
 )
-from todo_tools.rendering._run import Followed, list_part
 
 _SECONDS_MARKED = 1.5
 _PIECES_SHOWN = 6

@@ -8,9 +8,10 @@ from typing import Any, TypeVar, overload
 
 from todo_tools._todos import TodoItem
 from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
+from todo_tools.rendering._followed import Followed
+from todo_tools.rendering._followed_lines import list_part, status_part
 from todo_tools.rendering._lines import progress_of
 from todo_tools.rendering._live import LiveLines
-from todo_tools.rendering._run import Followed, list_part, status_part
 from todo_tools.rendering._views import View
 
 Chunk = TypeVar("Chunk")

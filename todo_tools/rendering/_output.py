@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from todo_tools._formatting import one_line
+from todo_tools.rendering._followed import KEPT_CHARACTERS, Followed
 from todo_tools.rendering._lines import Line, Span, counted
-from todo_tools.rendering._run import KEPT_CHARACTERS, Followed
 
 _LINES_AT_ONCE = 12
 _NAME_WIDTH = 30

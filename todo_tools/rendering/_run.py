@@ -6,9 +6,9 @@ so their events and results arrive in any order. Each of them names its call, an
 later call is never replaced by that of an earlier one.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
@@ -16,80 +16,17 @@ from todo_tools._answers import format_call
 from todo_tools._formatting import one_line
 from todo_tools._records import TOOLS
 from todo_tools._todos import TodoItem, is_list, is_mapping
-from todo_tools.rendering._chunks import Path, parts_of
-from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
+from todo_tools.rendering._chunks import parts_of
+from todo_tools.rendering._followed import KEPT_CHARACTERS, Followed, Output, changed_at
 from todo_tools.state import todos_in
 from todo_tools.transcript import list_after
-
-KEPT_CHARACTERS = 4_000
-"""How much is kept of an answer or an output; the rest of it, from the beginning, is dropped."""
-
-
-class Output(NamedTuple):
-    """The output of a running tool."""
-
-    call: str
-    """The id of the call."""
-    text: str
-    """The end of the output."""
-    length: int
-    """The number of characters of the whole output."""
-
-
-@dataclass(frozen=True, slots=True)
-class Followed:
-    """The state of a run, as far as its stream shows it."""
-
-    todos: list[TodoItem] | None = None
-    """The list; `None` before the first one arrives."""
-    countdown: str = ""
-    """The text of the countdown; empty if none is running."""
-    notice: str = ""
-    """The reason why the loop stopped, or its question."""
-    turn: tuple[str | None, ...] = ()
-    """The ids of the tool calls in the model's last answer, in order."""
-    answer: str | None = None
-    """The id of that answer."""
-    settled: int = -1
-    """The position of the latest of these calls that has changed the list."""
-    saying: tuple[str | None, str] = (None, "")
-    """The answer that the model is writing: its id and its text so far."""
-    open: tuple[tuple[str | None, str], ...] = ()
-    """The running tool calls: the id and the display text of each."""
-    commands: tuple[tuple[str | None, object], ...] = ()
-    """The id and the `command` argument of each call, to match output that has no call id; the
-    calls of the todo tools are left out."""
-    outputs: tuple[Output, ...] = ()
-    """The latest output of the running tools; the tool that wrote last is the last one."""
-    below: tuple[tuple[Path, "Followed"], ...] = ()
-    """The states of its subgraphs, parents before children."""
-    name: str = ""
-    """The name of its agent or, as long as that is not known, of its node."""
-    number: int = 1
-    """Its number among the subgraphs with that name."""
-
-    @property
-    def lists(self) -> tuple[tuple[Path, list[TodoItem]], ...]:
-        """The lists of the subgraphs that differ from the list of the graph."""
-        known = ((path, each.todos) for path, each in self.below)
-        return tuple((path, todos) for path, todos in known if todos and todos != self.todos)
-
-    @property
-    def shown(self) -> tuple[list[TodoItem] | None, str, object]:
-        """The parts of the state that stay visible after the run."""
-        return self.todos, self.countdown or self.notice, self.lists
-
-    @property
-    def doing(self) -> tuple[object, ...]:
-        """The parts of the state that are visible only during the run."""
-        return self.saying[1], self.open, self.outputs
 
 
 def advance(followed: Followed, chunk: object) -> Followed:
     """Return the state after a chunk; stream modes without the list change nothing."""
     for path, mode, payload in parts_of(chunk):
         if change := _change(mode, payload):
-            followed = _at(followed, path, change)
+            followed = changed_at(followed, path, change)
     return followed
 
 
@@ -99,95 +36,6 @@ def _change(mode: str, payload: Any) -> Callable[[Followed], Followed] | None:
         return lambda known: _after_piece(known, payload)
     after = _AFTER.get(mode)
     return (lambda known: after(known, payload)) if after and is_mapping(payload) else None
-
-
-def list_part(followed: Followed) -> tuple[Line, ...]:
-    """Draw the list, and below it the lists of subgraphs as a tree."""
-    lines = list(() if followed.todos is None else list_lines(followed.todos))
-    names = _names(followed)
-    for path, todos in followed.lists:
-        indent = Span("  " * (len(path) - 1))
-        (status,) = status_lines(todos)
-        head = (indent, Span("└ ", "dim", plain="` "), Span(f"{names[path]} ", bold=True))
-        lines.append(Line(status.body, head))
-        lines += (replace(row, lead=(indent, Span("  "), *row.lead)) for row in list_lines(todos))
-    return tuple(lines)
-
-
-def status_part(followed: Followed) -> tuple[Line, ...]:
-    """Draw the lines below the list: the status and a notice."""
-    note = followed.countdown or followed.notice
-    return (*status_lines(followed.todos or []), *note_lines(note))
-
-
-def changes(before: Followed, after: Followed) -> tuple[Line, ...]:
-    """Draw the differences between two states, as lines to print.
-
-    If items only changed their status or were added at the end, only these are drawn; otherwise the
-    whole list. Lines of a subgraph begin with its name.
-    """
-    lines: list[Line] = []
-    if after.todos is not None and after.todos != before.todos:
-        lines += _changed_rows(before.todos or [], after.todos)
-        lines += status_lines(after.todos)
-    names, known = _names(after), dict(before.lists)
-    for path, todos in after.lists:
-        if todos != known.get(path):
-            rows = (*_changed_rows(known.get(path, []), todos), *status_lines(todos))
-            name = Span(f"{names[path]}: ", "dim")
-            lines += (replace(row, lead=(name, *row.lead)) for row in rows)
-    note = after.countdown or after.notice
-    if note != (before.countdown or before.notice):
-        lines += note_lines(note)
-    return tuple(lines)
-
-
-def _changed_rows(before: list[TodoItem], after: list[TodoItem]) -> list[Line]:
-    rows = list_lines(after)
-    kept = [todo["text"] for todo in after[: len(before)]]
-    if not after or kept != [todo["text"] for todo in before]:
-        return list(rows)
-    unchanged = [index < len(before) and before[index] == todo for index, todo in enumerate(after)]
-    return [row for row, same in zip(rows, unchanged, strict=True) if not same]
-
-
-def _names(followed: Followed) -> dict[Path, str]:
-    """Name each subgraph; add a number if several have the same name."""
-    return {
-        path: one_line(f"{each.name} {each.number}" if each.number > 1 else each.name)
-        for path, each in followed.below
-    }
-
-
-def _at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) -> Followed:
-    """Apply a change to the state of the graph or subgraph at a path."""
-    if not path:
-        return change(followed)
-    below = dict(followed.below)
-    before = below.get(path) or Followed()
-    after = change(before)
-    # A graph without an agent's name inherits the metadata of the agent above it.
-    above = {
-        followed.name,
-        *(each.name for at, each in below.items() if path[: len(at)] == at != path),
-    }
-    name = path[-1].partition(":")[0] if not after.name or after.name in above else after.name
-    if name != before.name:
-        others = [each.number for each in below.values() if each.name == name]
-        after = replace(after, number=max(others, default=0) + 1)
-    below[path] = replace(after, name=name)
-    return replace(followed, below=tuple(_as_tree(below)))
-
-
-def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple[Path, Followed]]:
-    """Yield each subgraph before its own subgraphs, in the order of their first chunks."""
-    depth = len(above)
-    steps = dict.fromkeys(path[: depth + 1] for path in below if path[:depth] == above)
-    for step in steps:
-        if len(step) > depth:
-            if step in below:
-                yield step, below[step]
-            yield from _as_tree(below, step)
 
 
 def _after_piece(followed: Followed, payload: Any) -> Followed:

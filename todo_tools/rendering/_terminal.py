@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from todo_tools._todos import TodoItem, Token
 from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
+from todo_tools.rendering._followed import Followed
+from todo_tools.rendering._followed_lines import list_part, status_part
 from todo_tools.rendering._lines import Line, Span, encodable
 from todo_tools.rendering._live import LiveLines
-from todo_tools.rendering._run import Followed, list_part, status_part
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
