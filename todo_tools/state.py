@@ -5,7 +5,6 @@ are applied one at a time, so the result does not depend on how checkpoints batc
 `DeltaChannel` requires.
 """
 
-import reprlib
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, Literal, NotRequired, cast
@@ -14,16 +13,16 @@ from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
 from langgraph.channels import UntrackedValue
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
+from todo_tools._blocks import TodoBlocks, merge_blocks, valid_blocks
 from todo_tools._channels import DeltaTodosChannel, TodosChannel
+from todo_tools._counters import LoopState, merge_loop, valid_counters
 from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat
 from todo_tools._ids import stable_ids
 from todo_tools._operations import Operation, apply
 from todo_tools._todos import LIST, TodoItem, is_list, is_mapping, is_todo, validate_todos
 from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
-from todo_tools.events import Outcome
 
 __all__ = [
     "ClientTodoState",
@@ -95,122 +94,8 @@ def fold_client_todos(todos: list[ClientTodo], update: TodosUpdate) -> list[Clie
     return to_client_todos(fold_todos(_own_format(todos), update))
 
 
-_Count = Annotated[int, Field(ge=0)]
-_EXACT = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
-
-
-@with_config(_EXACT)
-class _Continuation(TypedDict):
-    text: str
-    """The whole continuation message."""
-    lines: str
-    """The part of it that lists the incomplete items."""
-
-
-@with_config(_EXACT)
-class LoopState(TypedDict, total=False):
-    """The stored counters of the loop; a missing counter is zero."""
-
-    in_a_row: _Count
-    """Continuations since the list last changed or the user last spoke."""
-    in_turn: _Count
-    """Continuations since the user's last message."""
-    idle: _Count
-    """Continuations since the model last called a tool."""
-    heard: list[str]
-    """The ids of the newest human messages that were already in a run; they are no longer new."""
-    user_message: str
-    """Written by version 0.1.0 instead of `heard`: the id of the user's last message."""
-    continuations: dict[str, _Continuation]
-    """Continuations that are not in the history (`AutoContinue(store=False)`). The key is the id of
-    the message that a continuation follows."""
-    answers: _Count
-    """Number of AI messages before the model's latest answer; set by the middleware."""
-    answer: str
-    """The id of that answer; empty until the model answers in this run, and after each decision
-    of the loop. Set by the middleware."""
-    steps_left: _Count
-    """Steps that LangGraph's `recursion_limit` left at that answer; set by the middleware."""
-    round_steps: _Count
-    """Steps between the model's latest two answers; set by the middleware."""
-    outcome: Outcome | None
-    """The reason why the loop last stopped; `None` after a continuation or a change of the list."""
-    refused: str | None
-    """The item that the application's check last refused to complete, and the reason; `None` after
-    a change of the list."""
-
-
-_LOOP_STATE = TypeAdapter(LoopState)
-
-
-def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
-    """Merge an update into the `todo_loop` channel; new values replace old ones, key by key.
-
-    Invalid values that were stored are dropped; only an `Overwrite`, which bypasses reducers, can
-    store them.
-
-    Raises:
-        ValueError: `update` has an unknown key or an invalid value.
-    """
-    if update is None:
-        return loop
-    try:
-        _LOOP_STATE.validate_python(update)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        place = "".join(f"[{reprlib.repr(key)}]" for key in fault["loc"])
-        raise ValueError(
-            f"todo_loop{place} is invalid: {fault['msg']}, got "
-            f"{reprlib.repr(fault['input'])}; leave it out, or pass the value from get_state"
-        ) from None
-    return {**_valid_part(loop), **update}
-
-
-def _valid_part(stored: object) -> LoopState:
-    """Return the counters without the entries that the loop did not write."""
-    try:
-        return _LOOP_STATE.validate_python(stored)
-    except ValidationError as error:
-        invalid = {fault["loc"][:1] for fault in error.errors()}
-        items = stored.items() if is_mapping(stored) else ()
-        return cast("LoopState", {key: value for key, value in items if (key,) not in invalid})
-
-
 # Without the guard, agents that run as parallel subgraphs may each return it.
 _RUN = UntrackedValue(bool, guard=False)
-
-TodoBlocks = dict[str, list[TodoItem]]
-"""Whole lists that `model_view` appends to messages. The key is the id of the message."""
-
-
-def merge_blocks(
-    blocks: TodoBlocks, update: Mapping[str, list[TodoItem] | None] | None
-) -> TodoBlocks:
-    """Merge new blocks into the `todo_blocks` channel; a recorded block is never replaced.
-
-    `None` removes a block. As in `merge_loop`, invalid blocks that were stored are dropped.
-
-    Raises:
-        ValueError: `update` is not a dict from message ids to lists of todos.
-    """
-    if update is None:
-        return blocks
-    if not is_mapping(update) or not all(isinstance(key, str) for key in update):
-        raise ValueError(
-            "todo_blocks must be a dict from message ids to lists of todos, got "
-            f"{reprlib.repr(update)}; leave it out, or pass the value from get_state"
-        )
-    new = {key: validate_todos(todos) for key, todos in update.items() if todos is not None}
-    merged = {**new, **_valid_blocks(blocks)}
-    return {key: todos for key, todos in merged.items() if update.get(key, todos) is not None}
-
-
-def _valid_blocks(stored: object) -> TodoBlocks:
-    """Return the blocks without those that are not lists of todos."""
-    blocks: Mapping[str, Any] = stored if is_mapping(stored) else {}
-    return {
-        key: todos for key, todos in blocks.items() if is_list(todos) and all(map(is_todo, todos))
-    }
 
 
 class TodoState(TypedDict):
@@ -350,7 +235,7 @@ def loop_in(state: object) -> LoopState:
 
     Invalid values are left out, as if the loop had never written them.
     """
-    return _valid_part(_value(state, "todo_loop") or {})
+    return valid_counters(_value(state, "todo_loop") or {})
 
 
 def blocks_in(state: object) -> TodoBlocks:
@@ -358,7 +243,7 @@ def blocks_in(state: object) -> TodoBlocks:
 
     Invalid blocks are left out.
     """
-    return _valid_blocks(_value(state, "todo_blocks"))
+    return valid_blocks(_value(state, "todo_blocks"))
 
 
 def _value(state: object, key: str) -> object:
