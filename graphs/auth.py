@@ -56,18 +56,18 @@ async def check_run(ctx: Auth.types.AuthContext, value: Auth.types.RunsCreate) -
     Raises:
         Auth.exceptions.HTTPException: A key is unknown, or a value is invalid.
     """
-    settings = value.get("kwargs", {})
-    context: dict[str, Any] = settings.get("context") or {}
-    # The server marks a client's context. Without one it copies `configurable`, which may also have
-    # keys for LangGraph or the client itself.
-    if not settings["config"]["configurable"].get("__context_provided__"):
+    run: dict[str, Any] = value.get("kwargs", {})
+    context: dict[str, Any] = run.get("context") or {}
+    # If the client sent no context, this is a copy of `configurable`, which may also have keys for
+    # LangGraph or the client itself.
+    if not run.get("config", {}).get("configurable", {}).get("__context_provided__"):
         context = {key: context[key] for key in RunContext.model_fields.keys() & context.keys()}
     _check(context)
 
 
 @auth.on(resources="assistants", actions=["create", "update"])
 async def check_assistant(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> None:  # noqa: ARG001
-    """Refuse an assistant with such a context, because all its runs would have it."""
+    """Refuse an assistant with an invalid context, because all its runs would have it."""
     _check(value.get("context") or {})
 
 

@@ -20,7 +20,7 @@ class RunContext(BaseModel):
     )
 
     max_continuations: int = Field(default=_MOST, ge=0, le=_MOST)
-    """How often the agent is sent back to work at most after one user message; 0 is never."""
+    """Maximum number of continuations after one user message; 0 turns the loop off."""
 
 
 def policy_of(runtime: Runtime[Any]) -> AutoContinue:

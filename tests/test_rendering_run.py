@@ -19,11 +19,11 @@ from todo_tools.clients import to_client_todos
 from todo_tools.events import continue_question, countdown_event, todos_event
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import Line, LiveLines
+from todo_tools.rendering._advance import advance
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW
 from todo_tools.rendering._follow import follow
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes, list_part, status_part
-from todo_tools.rendering._run import advance
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 A = items("a")

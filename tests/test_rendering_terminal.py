@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from rich.cells import cell_len
 from rich.theme import Theme
@@ -213,6 +213,17 @@ class TestFollowing:
             assert console.written == in_bars(so_far[: so_far.rfind("\n") + 1])
         next(steps)
         assert console.written == in_bars(so_far)
+
+    def test_the_calls_of_each_turn_may_have_the_same_ids(self) -> None:
+        """Some model servers number the calls of each answer from the beginning."""
+        console = RecordingConsole(terminal=False)
+        first, second = (
+            ("updates", {"agent": {"messages": [AIMessage("", tool_calls=[MAKE], id=name)]}})
+            for name in ("first", "second")
+        )
+        chunks = [first, output("a first line\n"), RESULT, second, output("second\n"), RESULT]
+        list(follow_in_terminal(iter(chunks), console=console))
+        assert console.written == in_bars("a first line\nsecond")
 
     def test_output_that_an_error_cuts_off_is_whole(self) -> None:
         """The list follows, because it is no longer the last thing printed."""

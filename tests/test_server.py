@@ -258,7 +258,7 @@ class TestContext:
         assert not schema["additionalProperties"]
         ((name, field),) = schema["properties"].items()
         assert name == "max_continuations"
-        assert field["description"].startswith("How often the agent is sent back to work")
+        assert field["description"].startswith("Maximum number of continuations")
 
     @pytest.mark.parametrize("graph", ["coding_agent", "until_done"])
     def test_it_is_that_of_one_run(self, graph: str, repository: Server) -> None:

@@ -81,7 +81,7 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
 
 
 def valid_counters(stored: object) -> LoopState:
-    """Return the counters without the entries that the loop did not write."""
+    """Return the counters without the invalid ones."""
     try:
         return _LOOP_STATE.validate_python(stored)
     except ValidationError as error:

@@ -82,18 +82,18 @@ async def aend_answer(
 
 
 def _steps(
-    state: Any, given: Policy, *, own_answer: bool, in_run: bool
+    state: Any, policy: Policy, *, own_answer: bool, in_run: bool
 ) -> Generator[float, None, Ending]:
     """Run the steps shared by the sync and async form; yield the seconds to sleep."""
-    policy = _chosen(given)
-    decision = decide(state, policy, own_answer=own_answer, in_run=in_run)
+    settings = _chosen(policy)
+    decision = decide(state, settings, own_answer=own_answer, in_run=in_run)
     # No prompt: the model only reads the errors for its invalid calls, as after any tool call.
     if decision.outcome or not decision.prompt:
-        return _carry_out(decision, state, policy)
-    if policy.ask:
-        return _ask(decision, state, policy)
-    yield from _grace_period(policy.grace_seconds)
-    return _carry_out(decision, state, policy)
+        return _carry_out(decision, state, settings)
+    if settings.ask:
+        return _ask(decision, state, settings)
+    yield from _grace_period(settings.grace_seconds)
+    return _carry_out(decision, state, settings)
 
 
 def _chosen(policy: Policy) -> AutoContinue:
@@ -202,8 +202,8 @@ def add_auto_continue(
         builder: A graph whose state is `TodoState` or derived from it.
         agent: The name of the node that calls the model.
         tools: The name of the node that runs its tool calls.
-        policy: The settings of the loop, or a function from LangGraph's `Runtime` to them. It is
-            called at each decision, and can choose by the `context` of the run.
+        policy: The settings of the loop, or a function that takes LangGraph's `Runtime` and returns
+            them. It is called at each decision, and can choose by the `context` of the run.
         node: The name of the node to add.
         end: The name of the node to go to when the loop stops.
 

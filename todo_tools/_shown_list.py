@@ -91,7 +91,7 @@ def due_block(state: object, *, at_newest: bool) -> TodoBlocks:
     return {} if at is None else {list(stable_ids(messages))[at]: todos}
 
 
-def recorded(block: TodoBlocks, state: object) -> dict[str, Any]:
+def block_update(block: TodoBlocks, state: object) -> dict[str, Any]:
     """Build the state update that records a block.
 
     It also removes the blocks of messages that are no longer in the history. Otherwise a run whose
@@ -125,7 +125,7 @@ def record_block(state: object, answer_at: int) -> dict[str, Any]:
         "todo_blocks": blocks_in(state),
         "todo_loop": loop_in(state),
     }
-    return recorded(due_block(prompt, at_newest=False), state)
+    return block_update(due_block(prompt, at_newest=False), state)
 
 
 def same_list(known: list[TodoItem], todos: list[TodoItem]) -> bool:

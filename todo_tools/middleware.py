@@ -17,7 +17,7 @@ from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
 from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
 from todo_tools._prompts import TODO_SYSTEM_PROMPT
-from todo_tools._shown_list import due_block, recorded
+from todo_tools._shown_list import block_update, due_block
 from todo_tools._speaker import at_start
 from todo_tools._steps import last_words, may_run_tools, measured
 from todo_tools._todos import (
@@ -116,8 +116,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Args:
         limits: The limits for lists that the model writes.
-        policy: The settings of the loop, or a function from LangGraph's `Runtime` to them, which
-            is called at each decision; `None` turns the loop off.
+        policy: The settings of the loop, or a function that takes LangGraph's `Runtime` and returns
+            them; it is called at each decision. `None` turns the loop off.
         system_prompt: A text to append to the agent's system prompt; `None` appends nothing.
         view: A function from the state to the messages for the model; `None` sends the history
             unchanged.
@@ -164,7 +164,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         stores = isinstance(policy, AutoContinue) and policy.store
         if policy is not None and view is None and not stores:
             raise ValueError(
-                "AutoContinue(store=False) needs a view, and so does a function, got view=None"
+                "view=None is not allowed with AutoContinue(store=False) or a policy function; "
+                "pass a view"
             )
         if gate is not None and not isinstance(gate, TodoGate):
             raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
@@ -349,7 +350,7 @@ def _noted(
     one answer was added since the model call. Neither is enough alone: other middleware may replace
     the answer, or delete older ones.
     """
-    update = recorded(block, state)
+    update = block_update(block, state)
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
     # A message without an id did not come from a chat model; middleware made it, for example after
     # failed retries.

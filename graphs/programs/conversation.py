@@ -277,7 +277,10 @@ class Conversation:
             self.work.cancel()
 
     def _interrupt(self) -> None:
-        """Stop the agent; if it is not working, clear the line, and leave the second time."""
+        """Stop the agent; if it is not working, clear the line, and leave the second time.
+
+        Messages that wait to be sent return to the input line.
+        """
         if self.waiting:  # meant for a later moment, so the user must press Enter again
             typed = self.screen.typed
             typed.text = "\n".join([*self.waiting, typed.text]).strip()

@@ -37,7 +37,7 @@ class RunLines:
     Args:
         state: The state of the thread before the first run.
         output: Whether the lines contain the output of running tools, for a console that cannot
-            show it below them.
+            update lines in place.
     """
 
     def __init__(self, state: Mapping[str, Any] | None = None, *, output: bool = False) -> None:
@@ -72,9 +72,9 @@ class RunLines:
         """
         self.followed = advance(self.followed, (mode, chunk))
         output = self._output.after(self.followed) if self._shows_output else ()
-        return (*output, *self._after(mode, chunk))
+        return (*output, *self._chunk_lines(mode, chunk))
 
-    def _after(self, mode: str, chunk: Any) -> tuple[Line | View, ...]:
+    def _chunk_lines(self, mode: str, chunk: Any) -> tuple[Line | View, ...]:
         if mode == "custom":
             return tuple(_loop_lines(chunk))
         if mode != "updates":

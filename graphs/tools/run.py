@@ -140,7 +140,7 @@ class ShellRun:
         with self._lock:
             end_group(process.pid)
             self._finished.set()
-        GUARD.remove(process.pid)  # not in the lock, for which the guard's holder may wait
+        GUARD.remove(process.pid)  # outside the lock: who holds the guard may wait for this lock
 
 
 def shell() -> str:

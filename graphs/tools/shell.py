@@ -230,7 +230,7 @@ _RUNS: set[CodeType] = {
 def _earlier_interrupt() -> KeyboardInterrupt | None:
     """The KeyboardInterrupt that the main thread was handling when it began to run commands.
 
-    One that came after that interrupts each command, even one whose thread has just started.
+    A later KeyboardInterrupt ends every command, even one whose thread has just started.
     """
     interrupt = _interrupt()
     caught = interrupt and interrupt.__traceback__

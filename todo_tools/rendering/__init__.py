@@ -1,6 +1,7 @@
 """Show lists, calls, results and runs in a terminal (extra `rich`) and in notebooks."""
 
 from todo_tools._formatting import one_line
+from todo_tools.rendering._advance import advance
 from todo_tools.rendering._branches import show_branches
 from todo_tools.rendering._follow import Screen
 from todo_tools.rendering._followed import Followed
@@ -10,7 +11,6 @@ from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, stat
 from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._notebook import follow_in_notebook
 from todo_tools.rendering._output import OutputLines
-from todo_tools.rendering._run import advance
 from todo_tools.rendering._terminal import follow_in_terminal
 from todo_tools.rendering._views import (
     View,

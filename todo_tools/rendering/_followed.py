@@ -8,7 +8,7 @@ from todo_tools._todos import TodoItem
 from todo_tools.rendering._chunks import Path
 
 KEPT_CHARACTERS = 4_000
-"""How much is kept of an answer or an output; the rest of it, from the beginning, is dropped."""
+"""How many characters of an answer or an output are kept; only its end is."""
 
 
 class Output(NamedTuple):

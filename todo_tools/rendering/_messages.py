@@ -19,7 +19,7 @@ _MARKS = {
 
 
 def superseded(messages: Sequence[BaseMessage]) -> set[int]:
-    """Find the results whose list a later call of the same turn has changed.
+    """Find the results that are not shown, since a later result of their turn shows the list.
 
     Returns:
         Their positions.

@@ -40,8 +40,8 @@ def follow_in_notebook(
     Args:
         stream: The result of `graph.stream(...)` or `graph.astream(...)`. Set
             `stream_mode=["updates", "custom"]`; you may add other modes. With `messages`, the
-            answer is shown while the model writes it. With `subgraphs=True`, the lists of subgraphs
-            are shown as a tree.
+            answer is shown while the model writes it, once there is a list. With
+            `subgraphs=True`, the lists of subgraphs are shown as a tree.
         todos: The list before the first change, for example that of a resumed thread.
 
     Returns:

@@ -24,6 +24,7 @@ class OutputLines:
     """
 
     def __init__(self) -> None:
+        self._answer: str | None = None
         self._sources = dict[str, _Source]()
 
     def after(self, followed: Followed) -> tuple[Line, ...]:
@@ -32,18 +33,18 @@ class OutputLines:
         Of many lines that arrive at once, only the last ones are drawn, after a line with the
         number of the others. A line without a line break is complete when its tool has ended.
         """
+        lines = list[Line]()
+        if followed.answer != self._answer:  # the calls of another turn may have the same ids
+            lines += (line for source in self._sources.values() for line in source.end())
+            self._answer, self._sources = followed.answer, {}
         for call, _ in followed.open:
             if call and call not in self._sources:
                 self._sources[call] = _Source(_lead(followed, call))
-        lines = list[Line]()
         for call, text, length in followed.outputs:
             lines += self._sources[call].take(text, length)
         running = {output.call for output in followed.outputs}
         for call, source in self._sources.items():
             lines += () if call in running else source.end()
-        self._sources = {
-            call: each for call, each in self._sources.items() if call in followed.turn
-        }
         return tuple(lines)
 
     def result(self, call: str, lines: Sequence[Line]) -> tuple[Line, ...]:
@@ -68,7 +69,7 @@ class _Source:
     drawn: Counter[str] = field(default_factory=Counter[str])
 
     def take(self, text: str, length: int) -> Iterator[Line]:
-        """Draw the new lines of an output that ends with `text` and has a length."""
+        """Draw the new lines of an output; `text` is its end, `length` its whole length."""
         new = text[-(length - self.length) :] if length > self.length else ""
         self.length = length
         *complete, begun = (self.begun + new).replace("\r\n", "\n").split("\n")
@@ -76,7 +77,7 @@ class _Source:
         yield from self._draw(complete)
 
     def end(self) -> Iterator[Line]:
-        """Draw the line that no line break has completed."""
+        """Draw the last line if it has no line break."""
         begun, self.begun = self.begun, ""
         yield from self._draw([begun] if begun else [])
 
