@@ -16,6 +16,7 @@ from todo_tools._decision import AutoContinue, Policy, require_policy
 from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
 from todo_tools._loop import Ending, aend_answer, end_answer
 from todo_tools._model_view import ModelView, model_view
+from todo_tools._own_answer import NO_ANSWER, is_own_answer, noted_answer
 from todo_tools._prompts import TODO_SYSTEM_PROMPT
 from todo_tools._shown_list import block_update, due_block
 from todo_tools._speaker import at_start
@@ -201,7 +202,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             return None
         update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         loop = loop_in(state)
-        begun: LoopState = {**at_start(loop, messages_in(state)), "steps_left": 0, "answer": ""}
+        begun: LoopState = {**at_start(loop, messages_in(state)), "steps_left": 0, **NO_ANSWER}
         return {**update, "todo_loop": begun}
 
     @override
@@ -237,7 +238,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Send the agent back to work while items are incomplete."""
         if self.policy is None:
             return None
-        own_answer = _is_own_answer(state)
+        own_answer = is_own_answer(state)
         return _hook_update(end_answer(state, self.policy, own_answer=own_answer, in_run=True))
 
     @hook_config(can_jump_to=["model"])
@@ -246,7 +247,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Do the same as `after_agent`."""
         if self.policy is None:
             return None
-        own_answer = _is_own_answer(state)
+        own_answer = is_own_answer(state)
         ending = await aend_answer(state, self.policy, own_answer=own_answer, in_run=True)
         return _hook_update(ending)
 
@@ -343,39 +344,15 @@ def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
 def _noted(
     state: Any, block: TodoBlocks, response: ModelResponse[Any]
 ) -> ExtendedModelResponse[Any]:
-    """Record the block of the prompt, and the number of answers before this one.
-
-    Another middleware may end the run, for example a limit on model calls. The loop must not
-    restart such a run, so it continues only if this answer is still the newest one, or if exactly
-    one answer was added since the model call. Neither is enough alone: other middleware may replace
-    the answer, or delete older ones.
-    """
+    """Record the block of the prompt and the model's answer."""
     update = block_update(block, state)
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
-    # A message without an id did not come from a chat model; middleware made it, for example after
-    # failed retries.
-    if answer is not None and answer.id is not None:
-        noted: LoopState = {"answers": _answers_in(state), "answer": answer.id}
+    if noted := noted_answer(state, answer):
         update["todo_loop"] = {**noted, **measured(state)}
     command: Command[Any] | None = Command(update=update) if update else None
     return ExtendedModelResponse(model_response=response, command=command)
 
 
-def _is_own_answer(state: Any) -> bool:
-    loop, messages = loop_in(state), reversed(messages_in(state))
-    if loop.get("answer") == "":
-        return False
-    newest = next((message.id for message in messages if isinstance(message, AIMessage)), None)
-    is_newest = newest is not None and newest == loop.get("answer")
-    return is_newest or loop.get("answers") == _answers_in(state) - 1
-
-
-def _answers_in(state: Any) -> int:
-    return sum(isinstance(message, AIMessage) for message in messages_in(state))
-
-
 def _hook_update(ended: Ending) -> dict[str, Any]:
-    # Without a new answer the loop does not continue again: if another middleware ends the run
-    # before the model is called, the newest answer is an old one.
-    update = {**ended.update, "todo_loop": {**ended.update["todo_loop"], "answer": ""}}
+    update = {**ended.update, "todo_loop": {**ended.update["todo_loop"], **NO_ANSWER}}
     return {**update, "jump_to": "model"} if ended.continues else update
