@@ -99,7 +99,7 @@ $(LOWEST)/.ready: pyproject.toml
 	@touch $@
 
 picture: .venv/.ready
-	$(BIN)/python -m graphs.programs.picture
+	PYTHONPATH=.ci $(BIN)/python -m picture
 
 # Runs the notebooks and saves them with their outputs, without machine paths or time stamps.
 notebooks: .venv/.ready

@@ -10,7 +10,9 @@ from typing import Any
 
 from campaigns.agents import DURABILITIES, VARIANTS, Durability, Job, Saver, opened
 from campaigns.cases import Case, Trial
-from tests.test_kills import test_no_finished_command_runs_twice_after_a_kill as run_program
+from tests.terminal.test_kills import (
+    test_no_finished_command_runs_twice_after_a_kill as run_program,
+)
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload([__name__])

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from campaigns.agents import agent
 from campaigns.cases import Case, Trial
-from graphs.programs.run_lines import RunLines
+from graphs.terminal.run_lines import RunLines
 from tests.browser import browse
 from tests.consoles import RecordingConsole
 from tests.pages import ELEMENTS, page
@@ -22,8 +22,8 @@ from tests.support import BEGIN, plan, results_in
 from tests.test_rendering_notebook import TestHostileTexts
 from tests.test_rendering_terminal import HOSTILE
 from todo_tools import AutoContinue, TodoItem, format_todos
-from todo_tools._formatting import one_line
-from todo_tools._todos import STATUSES
+from todo_tools._list.formatting import one_line
+from todo_tools._list.todos import STATUSES
 from todo_tools.events import todos_event
 from todo_tools.rendering import follow_in_terminal, show_todos
 from todo_tools.testing import ScriptedChatModel

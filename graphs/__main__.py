@@ -6,10 +6,10 @@ import sys
 
 def _main(argv: list[str]) -> int:
     if argv[:1] == ["chat"]:
-        from graphs.programs import chat  # noqa: PLC0415  its screen is loaded only where there is one
+        from graphs.terminal import chat  # noqa: PLC0415  its screen is loaded only where there is one
 
         return chat.main(argv[1:])
-    from graphs.programs import checklist  # noqa: PLC0415
+    from graphs.terminal import checklist  # noqa: PLC0415
 
     return checklist.main(argv)
 

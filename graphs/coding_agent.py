@@ -19,10 +19,10 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
-from graphs.tools.background import BackgroundTasks
-from graphs.tools.refusal import RefuseImpossible, is_open
-from graphs.tools.shell import MAX_OUTPUT_BYTES
-from graphs.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
+from graphs.terminal.tools.background import BackgroundTasks
+from graphs.terminal.tools.refusal import RefuseImpossible, is_open
+from graphs.terminal.tools.shell import MAX_OUTPUT_BYTES
+from graphs.terminal.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
 from todo_tools import AutoContinue, TodoGate, TodoItem, TodoLimits, format_todos
 from todo_tools.arguments import CallError, read_index, read_texts
 from todo_tools.clients import TodosFormat

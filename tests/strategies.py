@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from todo_tools import TodoItem
-from todo_tools._operations import Operation
-from todo_tools._todos import STATUSES
+from todo_tools._list.operations import Operation
+from todo_tools._list.todos import STATUSES
 
 texts = st.text(min_size=1, max_size=30).filter(lambda text: text.strip() != "")
 todo_lists: st.SearchStrategy[list[TodoItem]] = st.lists(

@@ -68,7 +68,7 @@ def write_checklist(*steps: str) -> str:
 def time_is_up_after(event: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
     """The time limit of a command is reached as soon as an event has happened, and never before."""
     clock = SimpleNamespace(monotonic=lambda: math.inf if event() else 0.0)
-    monkeypatch.setattr("graphs.tools.shell.time", clock)
+    monkeypatch.setattr("graphs.terminal.tools.shell.time", clock)
 
 
 def tool_graph(tools: Sequence[BaseTool], state: Any = TodoState) -> Graph:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.strategies import edit_calls, todo_lists, write_calls
 from tests.support import items
 from todo_tools import TodoItem, TodoLimits
-from todo_tools._answers import Answer, answer_call
-from todo_tools._operations import apply
-from todo_tools._records import ToolName
-from todo_tools._todos import validate_todos
+from todo_tools._calls.answers import Answer, answer_call
+from todo_tools._calls.records import ToolName
+from todo_tools._list.operations import apply
+from todo_tools._list.todos import validate_todos
 from todo_tools.arguments import CallError, brief
 
 THREE = items("Write database schema", "Implement migration script", "Add API endpoints")

@@ -145,16 +145,8 @@ PUBLIC = {
 }
 """Every name that a user may import. A change here affects every user."""
 
-PURE = {
-    "_todos",
-    "_formatting",
-    "arguments",
-    "_operations",
-    "operations",
-    "_records",
-    "_answers",
-    "_prompts",
-}
+PURE = ("todo_tools._list.", "todo_tools._calls.", "todo_tools.arguments", "todo_tools.operations")
+"""The modules whose names begin like this do not import LangChain or LangGraph."""
 
 
 def modules() -> dict[str, ast.Module]:
@@ -253,7 +245,7 @@ class TestDirection:
     def test_the_core_knows_nothing_of_langchain(self) -> None:
         """The rules are plain functions on plain data."""
         for name, tree in modules().items():
-            if name.removeprefix("todo_tools.") in PURE:
+            if name.startswith(PURE):
                 assert not [module for module, _ in imports(tree) if module.startswith("lang")]
 
     def test_there_is_no_import_cycle(self) -> None:
@@ -321,20 +313,24 @@ class Copy:
         )
 
     def add_status(self, row: str) -> None:
-        self.edit("_todos.py", '"completed", "abandoned"]', '"completed", "abandoned", "blocked"]')
-        self.edit("_todos.py", "}\n\n\ndef require_rows", f"{row}}}\n\n\ndef require_rows")
+        self.edit(
+            "_list/todos.py", '"completed", "abandoned"]', '"completed", "abandoned", "blocked"]'
+        )
+        self.edit("_list/todos.py", "}\n\n\ndef require_rows", f"{row}}}\n\n\ndef require_rows")
 
     def add_tool(self, record: str) -> None:
-        self.edit("_records.py", '"edit_todos"]\nChecked', '"edit_todos", "clear_todos"]\nChecked')
-        self.edit("_records.py", "}\nrequire_rows(TOOLS", f"{record}}}\nrequire_rows(TOOLS")
+        self.edit(
+            "_calls/records.py", '"edit_todos"]\nChecked', '"edit_todos", "clear_todos"]\nChecked'
+        )
+        self.edit("_calls/records.py", "}\nrequire_rows(TOOLS", f"{record}}}\nrequire_rows(TOOLS")
 
 
 TRY_STATUS = """
 from langchain_core.messages import AIMessage, HumanMessage
 from todo_tools import AutoContinue, create_todo_tools, format_todos
-from todo_tools._answers import answer_call
-from todo_tools._decision import decide
-from todo_tools._todos import DEFAULT_LIMITS
+from todo_tools._calls.answers import answer_call
+from todo_tools._loop.decision import decide
+from todo_tools._list.todos import DEFAULT_LIMITS
 from todo_tools.clients import from_client_todos, to_client_todos
 from todo_tools.rendering import show_todos
 
@@ -389,7 +385,7 @@ class TestOnePlace:
         copy.add_status(re.sub(rf"^        {field}=.*\n", "", NEW_STATUS, flags=re.MULTILINE))
         assert (
             f"missing 1 required keyword-only argument: '{field}'"
-            in copy.run("import todo_tools._todos").stderr
+            in copy.run("import todo_tools._list.todos").stderr
         )
 
     def test_a_forgotten_row_is_an_error_at_import(self, tmp_path: Path) -> None:
@@ -398,7 +394,7 @@ class TestOnePlace:
         copy.add_status("")
         assert (
             "STATUSES needs one row for each name; check ['blocked']"
-            in copy.run("import todo_tools._todos").stderr
+            in copy.run("import todo_tools._list.todos").stderr
         )
 
     def test_a_tool_is_added_by_one_record(self, tmp_path: Path) -> None:
@@ -412,5 +408,5 @@ class TestOnePlace:
         """No field has a default."""
         copy = Copy(tmp_path)
         copy.add_tool(NEW_TOOL.replace("        guidelines=(),\n", ""))
-        run = copy.run("import todo_tools._records")
+        run = copy.run("import todo_tools._calls.records")
         assert "missing 1 required keyword-only argument: 'guidelines'" in run.stderr

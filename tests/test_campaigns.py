@@ -16,7 +16,7 @@ from campaigns.agents import Job, opened
 from campaigns.cases import Case, Score, Trial, run_trial
 from campaigns.summary import summary
 from todo_tools import TodoItem
-from todo_tools._operations import apply
+from todo_tools._list.operations import apply
 
 FAST = [
     databases.full_disk,
@@ -126,13 +126,13 @@ class TestPlantedDefects:
     def test_a_loop_without_limits_is_found(
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("todo_tools._decision._limit_reached", lambda *_: None)
+        monkeypatch.setattr("todo_tools._loop.decision._limit_reached", lambda *_: None)
         assert tried(trial, count=10).violated
 
     @pytest.mark.parametrize(
         ("trial", "function"),
         [
-            (texts.model, "_formatting.one_line"),
+            (texts.model, "_list.formatting.one_line"),
             (texts.people, "rendering._lines.one_line"),
             (texts.people, "rendering._html.escaped"),
             (texts.terminal, "rendering._lines.one_line"),

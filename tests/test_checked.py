@@ -8,8 +8,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graphs.checked import command_passed
-from graphs.programs.checklist import main
-from graphs.tools.shell import shell_tool
+from graphs.terminal.checklist import main
+from graphs.terminal.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.support import write_checklist
 from todo_tools import TodoItem

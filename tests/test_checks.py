@@ -34,8 +34,8 @@ from todo_tools import (
     format_todos,
     todos_from_messages,
 )
-from todo_tools._checks import Steps, run_steps
-from todo_tools._replay import turn_of
+from todo_tools._tools.checks import Steps, run_steps
+from todo_tools._tools.turn import turn_of
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 

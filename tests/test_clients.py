@@ -28,8 +28,8 @@ from todo_tools import (
     format_todos,
     todos_from_messages,
 )
-from todo_tools._formats import in_format, read_todo
-from todo_tools._operations import Operation, apply
+from todo_tools._list.formats import in_format, read_todo
+from todo_tools._list.operations import Operation, apply
 from todo_tools.clients import ClientTodo, TodosFormat, from_client_todos, to_client_todos
 from todo_tools.gate import TodoGate
 from todo_tools.middleware import ClientTodoAgentState, TodoMiddleware

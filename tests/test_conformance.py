@@ -12,8 +12,8 @@ from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
 from tests.support import recorded_scenarios
 from todo_tools import AutoContinue, format_status, model_view, todos_from_messages
-from todo_tools._answers import format_call
-from todo_tools._formatting import format_in_progress
+from todo_tools._calls.answers import format_call
+from todo_tools._list.formatting import format_in_progress
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 SCENARIOS = [

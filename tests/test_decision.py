@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from tests.support import items
 from todo_tools import AutoContinue, TodoItem
-from todo_tools._decision import Decision, decide, require_policy
+from todo_tools._loop.decision import Decision, decide, require_policy
 from todo_tools.state import LoopState
 from todo_tools.testing import call, turn
 from todo_tools.transcript import continuation_message

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.strategies import todo_lists
 from tests.support import MIXED
 from todo_tools import TodoItem, format_status, format_todos
-from todo_tools._answers import call_parts, format_call
-from todo_tools._formatting import (
+from todo_tools._calls.answers import call_parts, format_call
+from todo_tools._list.formatting import (
     format_change,
     format_in_progress,
     one_line,

@@ -18,8 +18,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from graphs.programs.checklist import main
-from graphs.tools.shell import shell_tool
+from graphs.terminal.checklist import main
+from graphs.terminal.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
 from tests.support import ROOT, time_is_up_after, write_checklist
@@ -331,7 +331,7 @@ class TestProgram:
             raise RuntimeError("no route\nto the model")
 
         model = ScriptedChatModel(script=unreachable)
-        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda *_, **__: model)
+        monkeypatch.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: model)
         assert main([write_checklist("Think"), "--model", "some:model"]) == 2
         assert capsys.readouterr().err == "error: model 'some:model': no route to the model\n"
 
@@ -342,7 +342,7 @@ class TestProgram:
             raise RuntimeError("401 \x1b[2J\x1b]0;title\x07 [red]\u202eno")
 
         model = ScriptedChatModel(script=hostile)
-        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda *_, **__: model)
+        monkeypatch.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: model)
         assert main([write_checklist("Think"), "--model", "some:model"]) == 2
         error = capsys.readouterr().err
         assert error == "error: model 'some:model': 401 ␛[2J␛]0;title␇ [red]<U+202E>no\n"
@@ -426,7 +426,7 @@ class TestResuming:
         lazy = ScriptedChatModel(
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 99]
         )
-        monkeypatch.setattr("graphs.programs.agents.chat_model", lambda *_, **__: lazy)
+        monkeypatch.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: lazy)
         assert main([write_checklist("a"), "--thread", "t", "--grace", "0"]) == 1
         assert "⚠ Stopped after 3 continuations without a tool call" in capsys.readouterr().out
         assert main([write_checklist("b"), "--thread", "t"]) == 2
@@ -441,7 +441,7 @@ class TestResuming:
             script=[turn("", call("write_todos", mode="replace", todos=["a"])), *["Hm."] * 21]
         )
         with monkeypatch.context() as patched:
-            patched.setattr("graphs.programs.agents.chat_model", lambda *_, **__: lazy)
+            patched.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: lazy)
             assert main([write_checklist("a"), "--thread", "t", "--grace", "0"]) == 1
         assert main(["--thread", "t"]) == 0
         with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:

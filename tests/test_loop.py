@@ -315,7 +315,7 @@ class TestGracePeriod:
             pauses.append(pause)
             wait_for(lambda: control.drain_requested, "the request")
 
-        monkeypatch.setattr("todo_tools._loop.time", SimpleNamespace(sleep=sleep))
+        monkeypatch.setattr("todo_tools._loop.node.time", SimpleNamespace(sleep=sleep))
         events = graph.stream(begin("a"), config, stream_mode="custom", control=control)
         next(events)
         control.request_drain()

@@ -31,8 +31,8 @@ from tests.prompt_reader import read_list
 from tests.strategies import edit_calls, todo_lists, write_calls
 from tests.support import items
 from todo_tools import AutoContinue, DeltaTodoState, TodoItem, TodoState, format_todos, model_view
-from todo_tools._answers import answer_call
-from todo_tools._todos import DEFAULT_LIMITS
+from todo_tools._calls.answers import answer_call
+from todo_tools._list.todos import DEFAULT_LIMITS
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import one_line
 from todo_tools.testing import ScriptedChatModel, call, turn

@@ -13,8 +13,8 @@ from langgraph.graph import START, StateGraph
 from tests.strategies import operations, todo_lists
 from tests.support import items
 from todo_tools import DeltaTodoState, TodoItem, TodoState, TodoStatus
-from todo_tools._operations import Operation, apply
-from todo_tools._todos import validate_todos
+from todo_tools._list.operations import Operation, apply
+from todo_tools._list.todos import validate_todos
 from todo_tools.operations import (
     abandon_items,
     append_items,

@@ -25,7 +25,7 @@ from todo_tools import (
     model_view,
     todos_from_messages,
 )
-from todo_tools._operations import apply
+from todo_tools._list.operations import apply
 from todo_tools.clients import from_client_todos
 from todo_tools.operations import abandon_items, append_items, complete_items
 from todo_tools.state import ClientTodoState

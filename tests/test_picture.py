@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 from langchain_core.messages import HumanMessage
+from picture.__main__ import BRANCHES, DEMO, record_demo
+from picture.animation import animate
+from picture.recording import Frame, Row, record
 
-from graphs.programs.animation import animate
-from graphs.programs.picture import BRANCHES, DEMO, record_demo
-from graphs.programs.recording import Frame, Row, record
 from todo_tools import demo
 from todo_tools.demo import build_demo
 from todo_tools.transcript import is_injected

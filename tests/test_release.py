@@ -36,7 +36,7 @@ class TestPackageIndex:
         links = re.findall(r"\]\(([^)]+)\)", text)
         assert [link for link in links if not link.startswith(("https://", "#"))] == []
         assert "(https://host/me/it/blob/v1.2.3/docs/loop.md)" in text
-        assert "(https://host/me/it/raw/v1.2.3/graphs/demo.svg)" in text
+        assert "(https://host/me/it/raw/v1.2.3/docs/pictures/demo.svg)" in text
         assert "(https://host/me/it/actions/workflows/ci.yml)" in text
 
     def test_every_url_leads_to_the_repository(self, metadata: dict[str, Any]) -> None:

@@ -11,10 +11,10 @@ from langchain_core.messages import AIMessage, ToolMessage
 from tests.strategies import edit_calls, json_values, todo_lists, write_calls
 from tests.support import MIXED, items, recorded_scenarios
 from todo_tools import TodoItem
-from todo_tools._answers import answer_call, format_call
-from todo_tools._formatting import format_todos
-from todo_tools._records import TOOLS
-from todo_tools._todos import DEFAULT_LIMITS
+from todo_tools._calls.answers import answer_call, format_call
+from todo_tools._calls.records import TOOLS
+from todo_tools._list.formatting import format_todos
+from todo_tools._list.todos import DEFAULT_LIMITS
 from todo_tools.clients import to_client_todos
 from todo_tools.rendering import show_call, show_result, show_status, show_todos
 from todo_tools.rendering._calls import call_lines

@@ -24,7 +24,7 @@ from tests.conversations import (
 )
 from tests.support import BEGIN, Graph, items, loop_of
 from todo_tools import AutoContinue, model_view
-from todo_tools._shown_history import with_continuation, with_notice, without_notice
+from todo_tools._view.shown_history import with_continuation, with_notice, without_notice
 from todo_tools.events import LoopEvent
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import LoopState

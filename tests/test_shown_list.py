@@ -7,9 +7,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from tests.support import MIXED, items
 from todo_tools import TodoItem
-from todo_tools._answers import answer_call
-from todo_tools._shown_list import due_block, known_list, record_block, same_list
-from todo_tools._todos import DEFAULT_LIMITS
+from todo_tools._calls.answers import answer_call
+from todo_tools._list.todos import DEFAULT_LIMITS
+from todo_tools._view.shown_list import due_block, known_list, record_block, same_list
 
 USER = HumanMessage("Begin.", id="user")
 LATER = HumanMessage("Something else.", id="later")

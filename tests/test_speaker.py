@@ -27,7 +27,7 @@ from todo_tools import (
     create_todo_tools,
     model_view,
 )
-from todo_tools._speaker import at_first_end, at_start, within_run
+from todo_tools._loop.speaker import at_first_end, at_start, within_run
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import LoopState
 from todo_tools.testing import ScriptedChatModel, call, turn

@@ -26,7 +26,7 @@ from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
 from tests.support import BEGIN, Graph, edit, items, loop_of
 from todo_tools import AutoContinue, TodoItem, TodoState, add_auto_continue, create_todo_tools
-from todo_tools._steps import measured
+from todo_tools._loop.steps import measured
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import ClientTodoState, DeltaTodoState, LoopState, fold_todos, merge_loop
 from todo_tools.testing import ScriptedChatModel, call, turn

@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.strategies import todo_lists
 from tests.support import items
 from todo_tools import TodoItem, TodoLimits, TodoStatus
-from todo_tools._todos import STATUSES, incomplete, is_todo, require_rows, validate_todos
+from todo_tools._list.todos import STATUSES, incomplete, is_todo, require_rows, validate_todos
 
 
 class TestLimits:

@@ -23,13 +23,13 @@ from todo_tools import (
     TodoItem,
     TodoLimits,
     TodoState,
-    _replay,
     create_todo_tools,
     todos_from_messages,
 )
-from todo_tools._answers import answer_call
-from todo_tools._checks import run_steps
-from todo_tools._prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
+from todo_tools._calls.answers import answer_call
+from todo_tools._list.prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
+from todo_tools._tools import turn as _replay
+from todo_tools._tools.checks import run_steps
 from todo_tools.state import DeltaTodoState, fold_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
 

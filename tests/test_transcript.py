@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from tests.strategies import todo_lists
 from tests.support import items
 from todo_tools import TodoDetails, TodoItem, todos_from_messages
-from todo_tools._formats import in_format
+from todo_tools._list.formats import in_format
 from todo_tools.clients import to_client_todos
 from todo_tools.testing import call, turn
 from todo_tools.transcript import (

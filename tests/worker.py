@@ -18,7 +18,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
-from graphs.tools.shell import shell_tool
+from graphs.terminal.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from todo_tools.testing import checklist_model
 

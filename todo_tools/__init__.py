@@ -2,14 +2,14 @@
 
 from importlib.metadata import version
 
-from todo_tools._decision import AutoContinue
-from todo_tools._loop import add_auto_continue
-from todo_tools._model_view import model_view
-from todo_tools._prompts import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
-from todo_tools._questions import asks_user
-from todo_tools._texts import format_status, format_todos
-from todo_tools._todos import TodoDetails, TodoItem, TodoLimits, TodoStatus
-from todo_tools._tools import create_todo_tools
+from todo_tools._list.prompts import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
+from todo_tools._list.texts import format_status, format_todos
+from todo_tools._list.todos import TodoDetails, TodoItem, TodoLimits, TodoStatus
+from todo_tools._loop.decision import AutoContinue
+from todo_tools._loop.node import add_auto_continue
+from todo_tools._loop.questions import asks_user
+from todo_tools._tools.build import create_todo_tools
+from todo_tools._view.model_view import model_view
 from todo_tools.gate import TodoGate
 from todo_tools.state import DeltaTodoState, TodoState
 from todo_tools.transcript import todos_from_messages

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from todo_tools._todos import MAX_INDEX, is_list, is_mapping
+from todo_tools._list.todos import MAX_INDEX, is_list, is_mapping
 
 __all__ = ["CallError", "brief", "read_choice", "read_index", "read_indices", "read_texts"]
 

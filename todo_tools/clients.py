@@ -8,8 +8,8 @@ this format. To do so, use `TodoMiddleware(todos_format="langchain")`, or a grap
 
 from collections.abc import Sequence
 
-from todo_tools._formats import ClientTodo, TodosFormat, from_client, to_client
-from todo_tools._todos import ClientStatus, TodoItem, is_list, validate_todos
+from todo_tools._list.formats import ClientTodo, TodosFormat, from_client, to_client
+from todo_tools._list.todos import ClientStatus, TodoItem, is_list, validate_todos
 
 __all__ = ["ClientStatus", "ClientTodo", "TodosFormat", "from_client_todos", "to_client_todos"]
 

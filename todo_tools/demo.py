@@ -21,7 +21,7 @@ from langgraph.prebuilt import ToolNode
 from typing_extensions import override
 
 from todo_tools import TodoState, add_auto_continue, create_todo_tools, model_view
-from todo_tools._records import TOOLS
+from todo_tools._calls.records import TOOLS
 from todo_tools.rendering import follow_in_terminal, show_messages
 from todo_tools.testing import ScriptedChatModel, call, turn
 

@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from todo_tools._formats import TodosFormat, in_format
-from todo_tools._formatting import format_in_progress, format_incomplete, format_status
-from todo_tools._todos import TodoItem
+from todo_tools._list.formats import TodosFormat, in_format
+from todo_tools._list.formatting import format_in_progress, format_incomplete, format_status
+from todo_tools._list.todos import TodoItem
 
 __all__ = [
     "ContinueQuestion",

@@ -9,11 +9,11 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from todo_tools import _prompts as prompts
-from todo_tools._checks import Check, TodoStructuredTool, arun_steps, run_steps
-from todo_tools._records import TOOLS
-from todo_tools._replay import Turn, turn_of
-from todo_tools._todos import DEFAULT_LIMITS, TodoItem
+from todo_tools._calls.records import TOOLS
+from todo_tools._list import prompts
+from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem
+from todo_tools._tools.checks import Check, TodoStructuredTool, arun_steps, run_steps
+from todo_tools._tools.turn import Turn, turn_of
 
 __all__ = ["TodoGate"]
 

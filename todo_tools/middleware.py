@@ -10,18 +10,9 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
 
-from todo_tools._channels import TodosChannel
-from todo_tools._checks import Check
-from todo_tools._decision import AutoContinue, Policy, require_policy
-from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat, require_format
-from todo_tools._loop import Ending, aend_answer, end_answer
-from todo_tools._model_view import ModelView, model_view
-from todo_tools._own_answer import NO_ANSWER, is_own_answer, noted_answer
-from todo_tools._prompts import TODO_SYSTEM_PROMPT
-from todo_tools._shown_list import block_update, due_block
-from todo_tools._speaker import at_start
-from todo_tools._steps import last_words, may_run_tools, measured
-from todo_tools._todos import (
+from todo_tools._list.formats import TodosFormat, require_format
+from todo_tools._list.prompts import TODO_SYSTEM_PROMPT
+from todo_tools._list.todos import (
     DEFAULT_LIMITS,
     LIST,
     TodoItem,
@@ -30,7 +21,16 @@ from todo_tools._todos import (
     is_mapping,
     require_flag,
 )
-from todo_tools._tools import build_tools
+from todo_tools._loop.decision import AutoContinue, Policy, require_policy
+from todo_tools._loop.node import Ending, aend_answer, end_answer
+from todo_tools._loop.own_answer import NO_ANSWER, is_own_answer, noted_answer
+from todo_tools._loop.speaker import at_start
+from todo_tools._loop.steps import last_words, may_run_tools, measured
+from todo_tools._thread.channels import LANGCHAIN_FORMAT, TodosChannel
+from todo_tools._tools.build import build_tools
+from todo_tools._tools.checks import Check
+from todo_tools._view.model_view import ModelView, model_view
+from todo_tools._view.shown_list import block_update, due_block
 from todo_tools.clients import ClientTodo
 from todo_tools.gate import TodoGate
 from todo_tools.state import (

@@ -13,8 +13,8 @@ Example:
     ```
 """
 
-from todo_tools._operations import Append, Insert, Operation, Replace, SetStatus
-from todo_tools._todos import MAX_INDEX, TodoStatus, require_whole_number, validate_todos
+from todo_tools._list.operations import Append, Insert, Operation, Replace, SetStatus
+from todo_tools._list.todos import MAX_INDEX, TodoStatus, require_whole_number, validate_todos
 
 __all__ = [
     "Operation",

@@ -15,13 +15,13 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from todo_tools._blocks import TodoBlocks, merge_blocks, valid_blocks
-from todo_tools._channels import DeltaTodosChannel, TodosChannel
-from todo_tools._counters import LoopState, merge_loop, valid_counters
-from todo_tools._formats import LANGCHAIN_FORMAT, TodosFormat
-from todo_tools._ids import stable_ids
-from todo_tools._operations import Operation, apply
-from todo_tools._todos import LIST, TodoItem, is_list, is_mapping, is_todo, validate_todos
+from todo_tools._list.formats import TodosFormat
+from todo_tools._list.operations import Operation, apply
+from todo_tools._list.todos import LIST, TodoItem, is_list, is_mapping, is_todo, validate_todos
+from todo_tools._thread.blocks import TodoBlocks, merge_blocks, valid_blocks
+from todo_tools._thread.channels import LANGCHAIN_FORMAT, DeltaTodosChannel, TodosChannel
+from todo_tools._thread.counters import LoopState, merge_loop, valid_counters
+from todo_tools._thread.ids import stable_ids
 from todo_tools.clients import ClientTodo, from_client_todos, to_client_todos
 
 __all__ = [

@@ -19,10 +19,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, PrivateAttr, SkipValidation
 from typing_extensions import override
 
-from todo_tools._formatting import read_change, read_lines
-from todo_tools._prompts import NOTE
-from todo_tools._records import TOOLS
-from todo_tools._todos import STATUSES, TodoStatus, require_whole_number
+from todo_tools._calls.records import TOOLS
+from todo_tools._list.formatting import read_change, read_lines
+from todo_tools._list.prompts import NOTE
+from todo_tools._list.todos import STATUSES, TodoStatus, require_whole_number
 from todo_tools.checklist import command_in, read_checklist
 from todo_tools.transcript import is_from_user
 

@@ -8,9 +8,9 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
-from todo_tools._formats import read_todo
-from todo_tools._records import TOOLS
-from todo_tools._todos import TodoDetails, TodoItem, is_list, is_mapping
+from todo_tools._calls.records import TOOLS
+from todo_tools._list.formats import read_todo
+from todo_tools._list.todos import TodoDetails, TodoItem, is_list, is_mapping
 from todo_tools.state import messages_in
 
 __all__ = [

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.build import AGENT_CHAT_UI, CACHE, DEEP_AGENTS_UI
 from tests.server import Server
-from todo_tools._formatting import read_lines
+from todo_tools._list.formatting import read_lines
 from todo_tools.clients import to_client_todos
 
 PICTURES = Path(os.environ.get("PICTURES", CACHE / "pictures"))

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.clients.pages import ChatPage, Item, changes
-from todo_tools._formatting import read_lines
+from todo_tools._list.formatting import read_lines
 from todo_tools.clients import to_client_todos
 
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
 """Show lists, calls, results and runs in a terminal (extra `rich`) and in notebooks."""
 
-from todo_tools._formatting import one_line
+from todo_tools._list.formatting import one_line
 from todo_tools.rendering._advance import advance
 from todo_tools.rendering._branches import show_branches
 from todo_tools.rendering._follow import Screen

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
-from todo_tools._answers import format_call
-from todo_tools._formatting import one_line
-from todo_tools._records import TOOLS
-from todo_tools._todos import TodoItem, is_list, is_mapping
+from todo_tools._calls.answers import format_call
+from todo_tools._calls.records import TOOLS
+from todo_tools._list.formatting import one_line
+from todo_tools._list.todos import TodoItem, is_list, is_mapping
 from todo_tools.rendering._chunks import parts_of
 from todo_tools.rendering._followed import KEPT_CHARACTERS, Followed, Output, changed_at
 from todo_tools.state import todos_in

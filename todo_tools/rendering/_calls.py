@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from todo_tools._answers import call_parts
-from todo_tools._formatting import one_line
-from todo_tools._records import TOOLS
+from todo_tools._calls.answers import call_parts
+from todo_tools._calls.records import TOOLS
+from todo_tools._list.formatting import one_line
 from todo_tools.rendering._lines import Line, Span, counted
 
 _MAIN = ("command", "query", "file_path", "path", "pattern", "url", "text", "task_id", "id")

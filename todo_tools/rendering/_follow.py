@@ -13,7 +13,7 @@ from collections.abc import (
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, overload
 
-from todo_tools._todos import TodoItem
+from todo_tools._list.todos import TodoItem
 from todo_tools.rendering._advance import advance
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW, can_be_shown
 from todo_tools.rendering._followed import Followed

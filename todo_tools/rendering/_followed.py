@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from todo_tools._todos import TodoItem
+from todo_tools._list.todos import TodoItem
 from todo_tools.rendering._chunks import Path
 
 KEPT_CHARACTERS = 4_000

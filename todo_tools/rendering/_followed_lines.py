@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from todo_tools._formatting import one_line
-from todo_tools._todos import TodoItem
+from todo_tools._list.formatting import one_line
+from todo_tools._list.todos import TodoItem
 from todo_tools.rendering._chunks import Path
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines

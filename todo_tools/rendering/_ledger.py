@@ -1,6 +1,6 @@
 """Show the cost of each item as a table."""
 
-from todo_tools._formatting import one_line
+from todo_tools._list.formatting import one_line
 from todo_tools.ledger import Cost, Ledger
 from todo_tools.rendering._lines import Line, Span
 from todo_tools.rendering._views import View

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from langchain_core.messages import ToolMessage
 
-from todo_tools._formatting import (
+from todo_tools._list.formatting import (
     format_in_progress,
     format_status,
     format_todos,
     one_line,
     read_lines,
 )
-from todo_tools._todos import STATUSES, TodoItem, TodoStatus, Token
+from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, Token
 from todo_tools.transcript import details_of, list_after
 
 _PLAIN_MARKS = {"📋 ": "Todos ", "✓ ": "", "⏳ ": "", "⚠ ": "! "}

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from todo_tools._formatting import one_line
-from todo_tools._todos import TodoItem
+from todo_tools._list.formatting import one_line
+from todo_tools._list.todos import TodoItem
 from todo_tools.rendering._chunks import Path
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import list_part

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from todo_tools._formatting import one_line
+from todo_tools._list.formatting import one_line
 from todo_tools.rendering._calls import call_lines
 from todo_tools.rendering._lines import Line, Span, result_lines
 from todo_tools.transcript import is_from_user, is_injected, list_after

@@ -6,7 +6,7 @@ from importlib import import_module
 from threading import Event, Thread
 from typing import Any, TypeVar, overload
 
-from todo_tools._todos import TodoItem
+from todo_tools._list.todos import TodoItem
 from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import list_part, status_part

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from todo_tools._formatting import one_line
+from todo_tools._list.formatting import one_line
 from todo_tools.rendering._followed import KEPT_CHARACTERS, Followed
 from todo_tools.rendering._lines import Line, Span, counted
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, 
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from todo_tools._todos import TodoItem, Token
+from todo_tools._list.todos import TodoItem, Token
 from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import list_part, status_part

@@ -1,0 +1,1 @@
+"""Draw the animated pictures of the documentation."""

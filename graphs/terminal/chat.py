@@ -1,0 +1,82 @@
+"""The program of `python -m graphs chat`: a conversation and its list in a terminal."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from uuid import uuid4
+
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from graphs.model import ModelError
+from graphs.terminal.claim import claimed
+from graphs.terminal.conversation import Conversation
+from graphs.terminal.lines import open_console, print_error, said, show, show_costs, show_whole
+from graphs.terminal.options import (
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EXIT_UNUSABLE,
+    Parser,
+    UnusableInputError,
+)
+from graphs.terminal.session import Session, choose_session, open_saver
+from graphs.terminal.thread import Thread, newest_of_threads
+from graphs.terminal.thread_views import threads_view
+from todo_tools import AutoContinue
+
+_RECENT_THREADS = 10
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the program.
+
+    Args:
+        argv: The command line without the program's name and `chat`.
+
+    Returns:
+        0 when the user leaves, 2 on unusable input, 130 when a signal interrupts the program.
+    """
+    try:
+        description = "Talk to an agent, with its todo list in view. /help lists the commands."
+        options = Parser("python -m graphs chat", description).parse_args(argv)
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise UnusableInputError("the chat needs a terminal for its input and output")
+        return asyncio.run(_converse(options))
+    except (UnusableInputError, ModelError) as error:
+        print_error(error)
+        return EXIT_UNUSABLE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+async def _converse(options: argparse.Namespace) -> int:
+    options.thread = options.thread or uuid4().hex[:8]
+    async with open_saver(options.db) as saver:
+        with claimed(options.db, options.thread):
+            session = await choose_session(options, saver)
+            try:
+                await _talk(options, session, saver)
+                session.forget_endings()
+            finally:
+                show(open_console(), *said(session.workdir.leave()))
+    return EXIT_DONE
+
+
+async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqliteSaver) -> None:
+    waiting: list[str] = []
+    policy = AutoContinue(
+        grace_seconds=options.grace, explain=False, stop_when=lambda _: bool(waiting)
+    )
+    with session.open_agent(policy, saver) as graph:
+        console = open_console()
+        others = await newest_of_threads(saver, graph, _RECENT_THREADS)
+        if others:
+            show(console, *said("Threads, newest first; --thread ID resumes one:"))
+            show(console, *threads_view(others).lines)
+        for text in session.opening(options.db):
+            show_whole(console, text)
+        show(console, *said("/help lists the commands."))
+        await Conversation(Thread(graph, session.config), waiting, console).talk()
+        if options.costs:
+            show_costs(console, (await graph.aget_state(session.config)).values)
+    show_whole(console, f"resume with: {session.resume_command}")

@@ -1,0 +1,310 @@
+"""A conversation in a terminal: the agent's work above, the input line, the list below it.
+
+prompt_toolkit keeps the input line and the list in place; everything is drawn by the views of
+`todo_tools.rendering`.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from typing import Any
+
+from langgraph.types import Command
+from prompt_toolkit.patch_stdout import patch_stdout
+from rich.console import Console
+
+from graphs.terminal.approval import (
+    Approval,
+    Approved,
+    answer_about,
+    answers_about,
+    question_about,
+    wants_all,
+)
+from graphs.terminal.commands import (
+    HELP,
+    Asked,
+    CommandError,
+    Fork,
+    Plain,
+    Say,
+    Switch,
+    edited,
+    read_line,
+)
+from graphs.terminal.cut_off import cut_off_lines
+from graphs.terminal.foot import Foot
+from graphs.terminal.lines import error_lines, said
+from graphs.terminal.plan import NotEditedError
+from graphs.terminal.question import Room, call_rows, is_cut
+from graphs.terminal.run_lines import RunLines
+from graphs.terminal.screen import ChatScreen
+from graphs.terminal.thread import Request, Thread, current_branch, moments
+from graphs.terminal.thread_views import branches_view, history_view, last_exchange
+from todo_tools import TodoItem
+from todo_tools.rendering import Line, show_todos
+from todo_tools.state import todos_in
+
+_STOPPED = "Stopped. Send a message, or /go to continue."
+_NOT_CONTINUED = "Not continued. Enter sends what you type instead; /go continues."
+
+
+class Conversation:
+    """A conversation with the agent of a thread.
+
+    Args:
+        thread: The thread of the conversation.
+        waiting: Messages typed while the agent works. If there are any, the graph's policy stops
+            the loop, and they are sent next.
+        console: Where to show everything.
+    """
+
+    def __init__(self, thread: Thread, waiting: list[str], console: Console) -> None:
+        self.thread = thread
+        self.waiting = waiting
+        self.console = console
+        self.run = RunLines()
+        self.work: asyncio.Task[None] | None = None
+        self.approval = Approval()
+        self.approved = Approved()
+        self.asked = False  # a line is an answer only once the question is on the screen
+        self.leaving = False
+        self.foot = Foot()
+        self.screen = ChatScreen(
+            console, foot=self._foot_lines, typed=self._typed, interrupt=self._interrupt
+        )
+
+    @property
+    def working(self) -> bool:
+        """Whether the agent is working."""
+        return self.work is not None and not self.work.done()
+
+    async def talk(self) -> None:
+        """Take lines until the user leaves."""
+        with patch_stdout(raw=True):
+            await self._guarded(self._arrive())
+            with suppress(EOFError):
+                while await self._take(await self.screen.read()):
+                    self.leaving = False
+            if self.work:
+                self.work.cancel()
+                await asyncio.wait({self.work})
+
+    async def _arrive(self) -> None:
+        """Show the state of the thread, the last messages, and what it waits for."""
+        await self._look()
+        await self.screen.show(*last_exchange((await self.thread.now()).values))
+        if await self._ask():
+            return
+        now = await self.thread.now()
+        if now.tasks:
+            await self.screen.show(
+                *said("The agent was stopped here; /go continues."), *cut_off_lines(now)
+            )
+
+    async def _take(self, line: str) -> bool:
+        """Carry out what was typed; false to leave."""
+        try:
+            asked = read_line(line) if line.strip() else None
+        except CommandError as error:
+            await self.screen.show(*error_lines(error))
+            return True
+        if asked == Plain("quit"):
+            return False
+        if asked:
+            await self._guarded(self._carry_out(asked))
+        return True
+
+    async def _guarded(self, doing: Coroutine[Any, Any, None]) -> None:
+        """Show an error, for example a locked database, and keep the chat running."""
+        try:
+            await doing
+        except Exception as error:
+            await self.screen.show(*error_lines(error))
+
+    async def _carry_out(self, asked: Asked) -> None:
+        if self.work and (self.asked or self.work.cancelling()):
+            await asyncio.wait({self.work})  # this run is about to end
+        match asked:
+            case Say(text):
+                await self._say(text)
+            case Plain("help"):
+                await self.screen.show(*said(HELP))
+            case Plain("ask"):
+                self.approved.names.clear()
+                await self.screen.show(*said("You are asked about every call again."))
+            case Plain("todos"):
+                await self.screen.show(*show_todos(self.run.followed.todos or []).lines)
+            case Plain("history"):
+                view = history_view(moments(await self.thread.history()))
+                await self.screen.show(*(view.lines or said("No checkpoints yet.")))
+            case Plain("branches"):
+                view = branches_view(await self.thread.history())
+                await self.screen.show(*(view.lines or said("No branches yet.")))
+            case _ if self.working:
+                raise CommandError("the agent is working; stop it with Ctrl-C first")
+            case Plain():
+                await self._go()
+            case _:
+                await self._move(asked)
+
+    async def _say(self, text: str) -> None:
+        if self.working:
+            self.waiting.append(text)
+        elif self.asked:
+            await self._decide(text)
+        else:
+            self._start(text)
+
+    async def _ask(self) -> bool:
+        """Show the next call that a person must decide; return whether the thread waits for one."""
+        self.asked = False
+        now = await self.thread.now()
+        self.approval = self.approval.of(now.interrupts).passing(self.approved)
+        if self.approval.calls and not self.approval.complete:
+            await self._ask_about(self.approval.next_call, todos_in(now.values))
+            self.asked = True
+        return bool(self.approval.calls)
+
+    async def _ask_about(
+        self, call: Mapping[str, Any], todos: Sequence[TodoItem], *, whole: bool = False
+    ) -> None:
+        room = Room.of(self.console, taken=self.console.height // 3)
+        cut = is_cut(call, todos, room)
+        shown = call_rows(call, todos, room.whole if whole else room)
+        await self.screen.show(*shown, *said(question_about(call, cut=cut)))
+
+    async def _decide(self, text: str) -> None:
+        call = self.approval.next_call
+        if wants_all(text):
+            await self._ask_about(call, todos_in((await self.thread.now()).values), whole=True)
+            return
+        try:
+            answer = answer_about(call, text)
+        except NotEditedError as error:
+            await self.screen.show(*said(f"{error}\n{question_about(call)}"))
+            return
+        if answer:
+            await self.screen.show(*self.approved.after(answer, call["name"], "/ask asks again"))
+            self.approval = self.approval.decided(answer)
+        await self._ask()
+        if decided := self._take_decisions():
+            self._start(decided)
+
+    def _take_decisions(self) -> Command[Any] | None:
+        """The input that resumes the run once all its calls are decided."""
+        if not self.approval.calls or not self.approval.complete:
+            return None
+        decided, self.approval = self.approval.command, Approval()
+        return decided
+
+    async def _go(self) -> None:
+        if not (await self.thread.now()).tasks:
+            raise CommandError("nothing to continue here; send a message")
+        self._start(None)
+
+    async def _move(self, asked: Any) -> None:
+        """Change the list or go to another checkpoint, and show the list there."""
+        match asked:
+            case Fork(number):
+                await self.thread.fork(number)
+            case Switch(number):
+                await self.thread.switch(number)
+            case _:
+                todos = todos_in((await self.thread.now()).values)
+                await self.thread.replace_todos(edited(todos, asked))
+        await self._look()
+        await self._ask()  # this checkpoint may have no question
+        if isinstance(asked, Fork | Switch):
+            number = current_branch(await self.thread.history())
+            await self.screen.show(*said(f"On branch {number}."))
+        message = asked.message if isinstance(asked, Fork) else ""
+        if start := message or self._take_decisions():
+            self._start(start)
+
+    def _start(self, message: Request) -> None:
+        self.foot.begin()
+        self.work = asyncio.create_task(self._work(message))
+
+    async def _work(self, message: Request) -> None:
+        """Run the agent, and then run it on the messages typed meanwhile.
+
+        If it asks a question, they wait for the answer too: a message would withdraw the question.
+        """
+        await self._run(message)
+        while self.waiting and not self.asked:
+            kept = "\n".join(self.waiting)
+            self.waiting.clear()
+            await self._run(kept)
+
+    async def _run(self, message: Request) -> None:
+        self.run.followed = replace(self.run.followed, notice="")
+        try:
+            await self._follow(message)
+            while await self._ask() and (decided := self._take_decisions()):
+                await self._follow(decided)
+        except asyncio.CancelledError:
+            await self.screen.show(
+                *said(_NOT_CONTINUED if self.run.followed.countdown else _STOPPED)
+            )
+            raise
+        except Exception as error:  # keep the chat alive when a run fails
+            await self.screen.show(*error_lines(error), *said(_STOPPED))
+        finally:
+            await self._guarded(self._look())
+
+    async def _follow(self, message: Request) -> None:
+        """Show a run as it happens."""
+        async with aclosing(self.thread.run(message)) as stream:
+            async for mode, chunk in stream:
+                await self.screen.show(*self.run.after(mode, chunk))
+                self._typed()
+
+    async def _look(self) -> None:
+        """Show the stored list: an interrupted call may have announced a change in vain."""
+        notice = self.run.followed.notice
+        self.run.resume_at((await self.thread.now()).values)
+        self.run.followed = replace(self.run.followed, notice=notice)
+        self.screen.redraw()
+
+    def _typed(self) -> None:
+        """Stop the countdown when the user types, even before it begins."""
+        if not self.screen.typed.text:
+            return
+        self.leaving = False
+        if self.run.followed.countdown and self.work and not self.work.cancelling():
+            self.work.cancel()
+
+    def _interrupt(self) -> None:
+        """Stop the agent; if it is not working, clear the line, and leave the second time.
+
+        Messages that wait to be sent return to the input line.
+        """
+        if self.waiting:  # meant for a later moment, so the user must press Enter again
+            typed = self.screen.typed
+            typed.text = "\n".join([*self.waiting, typed.text]).strip()
+            self.waiting.clear()
+            if not self.working:
+                return
+        if self.work and self.working:
+            if not self.work.cancelling():
+                self.work.cancel()
+        elif self.leaving:
+            self.screen.leave()
+        else:
+            self.screen.typed.reset()
+            self.leaving = True
+
+    def _foot_lines(self) -> Iterator[Line]:
+        height = self.console.height // (4 if self.approval.calls else 2)
+        return self.foot.lines(
+            self.run.followed, self._doing(), self.waiting, height, working=self.working
+        )
+
+    def _doing(self) -> str:
+        if self.working:
+            return "the agent is working, Ctrl-C stops it"
+        if self.asked:
+            return answers_about(self.approval.next_call)
+        return "Ctrl-C again leaves" if self.leaving else "your turn"

@@ -1,0 +1,36 @@
+"""The foot of a conversation: the list, the current activity, and the messages to be sent next."""
+
+from collections.abc import Iterator, Sequence
+
+from graphs.terminal.region import with_advice
+from todo_tools.rendering import Followed, Line, LiveLines, Span, one_line
+
+
+class Foot:
+    """The lines below the input line."""
+
+    def __init__(self) -> None:
+        self._lines = LiveLines()
+
+    def begin(self) -> None:
+        """Start counting the seconds of work."""
+        self._lines.begin()
+
+    def lines(
+        self, followed: Followed, doing: str, kept: Sequence[str], height: int, *, working: bool
+    ) -> Iterator[Line]:
+        """Return the lines to draw.
+
+        Args:
+            followed: The state of the run.
+            doing: The current activity, in a few words.
+            kept: Messages to send when the agent stops.
+            height: The number of rows.
+            working: Whether the agent is working.
+
+        Yields:
+            Lines, which the caller cuts to the width of the terminal.
+        """
+        self._lines.see(with_advice(followed, "type anything to interrupt"))
+        yield from self._lines.lines(height, working=working, hint=doing)
+        yield from (Line((Span(f"kept: {one_line(text)}", "dim"),)) for text in kept)

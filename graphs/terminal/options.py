@@ -1,0 +1,95 @@
+"""The command-line options of the two programs, and the error for unusable input."""
+
+import argparse
+from pathlib import Path
+from typing import NoReturn
+
+from graphs.terminal.agents import AGENTS
+
+EXIT_DONE, EXIT_NOT_DONE, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+DEFAULT_GRACE = 3
+_LONGEST_GRACE = 60
+
+
+class UnusableInputError(Exception):
+    """A program cannot start with its input; the message is a one-line reason."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser with the options of both programs and errors of one line."""
+
+    def __init__(self, prog: str, description: str, epilog: str | None = None) -> None:
+        super().__init__(prog=prog, description=description, epilog=epilog)
+        self.set_defaults(program=prog)
+        self.add_argument(
+            "--agent",
+            choices=AGENTS,
+            help="coding: edits files and runs commands, but asks first; notes: keeps notes; "
+            "until_done: runs commands without asking (default: the thread's, or until_done)",
+        )
+        self.add_argument(
+            "--model",
+            metavar="PROVIDER:NAME",
+            help="a chat model, or stand-in, which follows simple rules and needs no key (default: "
+            "the thread's, or stand-in)",
+        )
+        self.add_argument(
+            "--db",
+            metavar="FILE",
+            default="todo-threads.sqlite",
+            help="where threads are kept (default: %(default)s)",
+        )
+        self.add_argument(
+            "--thread",
+            metavar="ID",
+            type=_thread_id,
+            help="the thread to start or resume (default: a new one)",
+        )
+        self.add_argument(
+            "--workdir",
+            metavar="DIR",
+            type=Path,
+            help="where commands run (default: the thread's, or a new temporary directory)",
+        )
+        self.add_argument("--create", action="store_true", help="create DIR if it does not exist")
+        self.add_argument(
+            "--ask-plan",
+            action="store_true",
+            help="with --agent coding, ask about each plan first; the thread remembers this option",
+        )
+        self.add_argument(
+            "--checked",
+            action="store_true",
+            help="complete a step only if its command has ended with exit code 0, whatever the "
+            "model says; the thread remembers it",
+        )
+        self.add_argument(
+            "--costs", action="store_true", help="show at the end what each item cost"
+        )
+        self.add_argument(
+            "--env",
+            metavar="NAME",
+            action="append",
+            default=[],
+            help="an environment variable to pass to commands, besides the few that are always "
+            "passed (may be repeated)",
+        )
+        self.add_argument(
+            "--grace",
+            metavar="SECONDS",
+            type=int,
+            choices=range(_LONGEST_GRACE + 1),
+            default=DEFAULT_GRACE,
+            help="how long to wait before a continuation (default: %(default)s)",
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raise an error of one line."""
+        raise UnusableInputError(f"{message}; see {self.prog} --help")
+
+
+def _thread_id(text: str) -> str:
+    if not text or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"must be printable and not empty, got {text!r}")
+    return text

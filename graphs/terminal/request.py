@@ -1,0 +1,73 @@
+"""The input that a program sends to its thread: a checklist, or nothing to resume it."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langgraph.types import StateSnapshot
+
+from graphs.terminal.options import UnusableInputError
+from graphs.terminal.session import Session
+from todo_tools import TodoItem, TodoLimits
+from todo_tools.checklist import read_checklist
+from todo_tools.transcript import is_from_user
+
+_DEMO = Path(__file__).with_name("checklist.md")
+_LIMITS = TodoLimits()
+
+
+def read_plan(source: str | None, *, resuming: bool) -> str | None:
+    """The checklist as text; `None` if the thread is resumed unchanged."""
+    if source is None and resuming:
+        return None
+    name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
+    try:
+        plan = sys.stdin.read() if source == "-" else Path(source or _DEMO).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UnusableInputError(f"cannot read {name}: {reason}") from None
+    steps = read_checklist(plan)
+    if not steps:
+        raise UnusableInputError(f"{name} has no open step, for example '- [ ] Build it: `make`'")
+    if len(steps) > _LIMITS.max_todos:
+        raise UnusableInputError(f"{name} has {len(steps)} steps, at most {_LIMITS.max_todos} fit")
+    if any(len(step) > _LIMITS.max_text_length for step in steps):
+        raise UnusableInputError(
+            f"{name} has a step of more than {_LIMITS.max_text_length} characters"
+        )
+    return plan
+
+
+def request_of(
+    snapshot: StateSnapshot, plan: str | None, session: Session
+) -> dict[str, Any] | None:
+    """What to send to the thread: a new checklist, or `None` to resume where it stopped."""
+    messages: list[BaseMessage] = snapshot.values.get("messages", [])
+    thread = session.thread
+    if not messages:
+        if plan is None:
+            raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
+        return _beginning(plan, session)
+    asked = (message.text for message in reversed(messages) if is_from_user(message))
+    latest = next(filter(read_checklist, asked), None)
+    # `next` would be empty if all results of a step are stored but its checkpoint is not.
+    is_in_a_step = bool(snapshot.tasks)
+    unfinished = is_in_a_step or snapshot.values["todo_loop"].get("outcome") != "finished"
+    if plan is not None and plan != latest:
+        if unfinished:
+            raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
+        return _beginning(plan, session)
+    if unfinished and not is_in_a_step:  # a limit stopped the loop, and a message resets it
+        return {"messages": [("user", "Go on.")]}
+    return None
+
+
+def _beginning(plan: str, session: Session) -> dict[str, Any]:
+    """Return the input for a checklist, with one todo for each step, so that any model finds them.
+
+    If plans need approval, the list is empty: the agent could start its items without asking.
+    """
+    steps = [] if session.ask_plan else read_checklist(plan)
+    todos: list[TodoItem] = [{"text": step, "status": "not_started"} for step in steps]
+    return {"messages": [("user", plan)], "todos": todos}

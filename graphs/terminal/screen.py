@@ -1,0 +1,117 @@
+"""The terminal of a conversation: the output, the input line and the foot below it."""
+
+from collections.abc import Callable, Iterable
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.shortcuts import CompleteStyle
+from prompt_toolkit.styles import Style
+from rich.console import Console
+
+from graphs.terminal.commands import COMMANDS
+from graphs.terminal.lines import show
+from graphs.terminal.steady import open_output, print_above
+from todo_tools.rendering import Line, Span, View
+
+_SECONDS_A_FRAME = 0.25
+_STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
+
+
+class ChatScreen:
+    """Prints output, reads lines, and keeps the foot in place.
+
+    Args:
+        console: Where to print.
+        foot: The lines of the foot.
+        typed: Called when the typed text changes.
+        interrupt: Called for Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        foot: Callable[[], Iterable[Line]],
+        typed: Callable[[], None],
+        interrupt: Callable[[], None],
+    ) -> None:
+        self.console = console
+        self._foot = foot
+        self._interrupt = interrupt
+        self._session: PromptSession[str] = PromptSession(
+            "> ",
+            bottom_toolbar=self._toolbar,
+            completer=WordCompleter(list(COMMANDS), sentence=True),
+            complete_while_typing=False,
+            complete_style=CompleteStyle.READLINE_LIKE,
+            key_bindings=self._keys(),
+            style=_STYLE,
+            reserve_space_for_menu=0,
+            refresh_interval=_SECONDS_A_FRAME,
+            output=open_output(),
+        )
+        self._typed = typed
+        self._session.default_buffer.on_text_changed += self._changed
+
+    @property
+    def typed(self) -> Buffer:
+        """The text that is typed and not yet sent."""
+        return self._session.default_buffer
+
+    async def read(self) -> str:
+        """Read a line, or several lines sent as one; `EOFError` means that the user leaves."""
+        return await self._session.prompt_async()
+
+    def leave(self) -> None:
+        """Stop reading lines."""
+        self._session.app.exit(exception=EOFError)
+
+    async def show(self, *shown: Line | View) -> None:
+        """Print above the input line."""
+        if shown:
+            with self.console.capture() as drawn:
+                show(self.console, *shown)
+            await print_above(self._session.app, drawn.get())
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw the foot again."""
+        self._session.app.invalidate()
+
+    def _toolbar(self) -> ANSI:
+        rule = Span("─" * self.console.width, "dim", plain="-" * self.console.width)
+        with self.console.capture() as drawn:
+            show(self.console, Line((rule,)))
+            self.console.print(View(tuple(self._foot())), no_wrap=True)
+        return ANSI(drawn.get().rstrip("\n"))
+
+    def _changed(self, _: Buffer) -> None:
+        self._typed()
+
+    def _interrupted(self, _: KeyPressEvent) -> None:
+        self._interrupt()
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        for key in ("c-c", "<sigint>"):
+            keys.add(key)(self._interrupted)
+        keys.add("escape", "enter")(_begin_a_line)
+        keys.add("enter")(_send)
+        return keys
+
+
+def _begin_a_line(event: KeyPressEvent) -> None:
+    event.current_buffer.insert_text("\n")
+
+
+def _send(event: KeyPressEvent) -> None:
+    """Send the typed text, unless its last line ends with a backslash."""
+    buffer = event.current_buffer
+    if buffer.document.char_before_cursor == "\\" and buffer.document.is_cursor_at_the_end:
+        buffer.delete_before_cursor()
+        buffer.insert_text("\n")
+    else:
+        buffer.validate_and_handle()

@@ -1,0 +1,186 @@
+"""A thread with branches, which are derived from its checkpoints, and moves between them.
+
+The current state of a thread is its newest checkpoint. To go back or to another branch, a new
+checkpoint copies the state from there. So nothing is stored except checkpoints.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.constants import START
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, StateSnapshot
+
+from graphs.terminal.commands import CommandError
+from todo_tools import TodoItem
+
+Request = str | Command[Any] | None
+
+
+def branch_numbers(history: Sequence[StateSnapshot]) -> dict[str, int]:
+    """Number the branches of a thread from 1, oldest first.
+
+    The first child of a checkpoint continues its branch; each later child starts a new branch. So
+    the number of a branch never changes.
+
+    Args:
+        history: All checkpoints of the thread, newest first.
+
+    Returns:
+        The branch of each checkpoint, by its id.
+    """
+    numbers = dict[str, int]()
+    continued = set[str]()
+    branches = 0
+    for snapshot in reversed(history):
+        parent = _parent_id(snapshot)
+        if parent in numbers and parent not in continued:
+            continued.add(parent)
+            numbers[_id(snapshot)] = numbers[parent]
+        else:
+            branches += 1
+            numbers[_id(snapshot)] = branches
+    return numbers
+
+
+def tips(history: Sequence[StateSnapshot]) -> dict[int, StateSnapshot]:
+    """The newest checkpoint of each branch, by its number."""
+    numbers = branch_numbers(history)
+    return {numbers[_id(snapshot)]: snapshot for snapshot in reversed(history)}
+
+
+def current_branch(history: Sequence[StateSnapshot]) -> int:
+    """The number of the current branch; 0 before the first checkpoint."""
+    return branch_numbers(history)[_id(history[0])] if history else 0
+
+
+def moments(history: Sequence[StateSnapshot]) -> list[StateSnapshot]:
+    """The checkpoints that lead to the newest one, oldest first; the user can go back to each.
+
+    Checkpoints that only received input repeat the previous one and are skipped, except the first.
+    """
+    known = {_id(snapshot): snapshot for snapshot in history}
+    way = list[StateSnapshot]()
+    at = history[0] if history else None
+    while at is not None:
+        if at.next != (START,) or at.parent_config is None:
+            way.append(at)
+        at = known.get(_parent_id(at))
+    return way[::-1]
+
+
+def _id(snapshot: StateSnapshot) -> str:
+    return str(snapshot.config.get("configurable", {}).get("checkpoint_id", ""))
+
+
+def _parent_id(snapshot: StateSnapshot) -> str:
+    above = snapshot.parent_config or {}
+    return str(above.get("configurable", {}).get("checkpoint_id", ""))
+
+
+class Thread:
+    """One thread of a graph.
+
+    Args:
+        graph: A compiled graph with a checkpointer.
+        config: The config of the thread, with the metadata for its checkpoints.
+    """
+
+    def __init__(
+        self, graph: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig
+    ) -> None:
+        self.graph = graph
+        self.config = config
+
+    async def now(self) -> StateSnapshot:
+        """The newest checkpoint."""
+        return await self.graph.aget_state(self.config)
+
+    async def history(self) -> list[StateSnapshot]:
+        """All its checkpoints, newest first."""
+        return [snapshot async for snapshot in self.graph.aget_state_history(self.config)]
+
+    @property
+    def name(self) -> str:
+        """Its id."""
+        return str(self.config.get("configurable", {}).get("thread_id", ""))
+
+    def run(self, message: Request) -> AsyncGenerator[tuple[str, Any], None]:
+        """Run the agent on a message, or continue where it was stopped.
+
+        Args:
+            message: The user's message, `None` to continue, or a `Command` to answer a question.
+
+        Returns:
+            The stream of the run, in the modes `updates`, `custom` and `messages`.
+        """
+        said = isinstance(message, str)
+        request: Any = {"messages": [("user", message)]} if said else message
+        # Each step is stored before the next one begins, so a kill repeats no finished step.
+        stream = self.graph.astream(
+            request,
+            self.config,
+            stream_mode=["updates", "custom", "messages"],
+            durability="sync",
+        )
+        return cast("AsyncGenerator[tuple[str, Any], None]", stream)
+
+    async def replace_todos(self, todos: list[TodoItem]) -> None:
+        """Replace the list; the next steps of the run stay the same."""
+        await self._write_at(await self.now(), {"todos": todos})
+
+    async def fork(self, number: int) -> None:
+        """Go back to a checkpoint of this branch and start a new branch there.
+
+        Raises:
+            CommandError: There is no checkpoint with this number.
+        """
+        way = moments(await self.history())
+        if not 1 <= number <= len(way):
+            raise CommandError(f"no checkpoint {number}; /history lists {len(way)}")
+        if number < len(way):
+            await self._write_at(way[number - 1])
+
+    async def switch(self, number: int) -> None:
+        """Go to another branch.
+
+        Raises:
+            CommandError: There is no branch with this number.
+        """
+        history = await self.history()
+        branches = tips(history)
+        if number not in branches:
+            raise CommandError(f"no branch {number}; /branches lists {len(branches)}")
+        if branches[number] is not history[0]:
+            await self._write_at(branches[number])
+
+    async def _write_at(self, place: StateSnapshot, values: dict[str, Any] | None = None) -> None:
+        config: RunnableConfig = {**self.config, **place.config}
+        # LangGraph finds the node that wrote last, but fails if no node has written yet.
+        empty = place.metadata is None or place.next == (START,)
+        await self.graph.aupdate_state(config, values, as_node=START if empty else None)
+
+
+async def newest_of_threads(
+    saver: AsyncSqliteSaver, graph: CompiledStateGraph[Any, Any, Any, Any], count: int
+) -> list[StateSnapshot]:
+    """The newest checkpoint of each of the most recent threads, newest first.
+
+    Args:
+        saver: The checkpointer of the graph, set up.
+        graph: The compiled graph.
+        count: The largest number of threads.
+
+    Returns:
+        One snapshot for each thread.
+    """
+    # The saver's own method can only list all checkpoints of all threads.
+    query = (
+        "select thread_id from checkpoints where checkpoint_ns = '' "
+        "group by thread_id order by max(checkpoint_id) desc limit ?"
+    )
+    async with saver.lock, saver.conn.execute(query, (count,)) as rows:
+        names = [str(row[0]) async for row in rows]
+    return [await graph.aget_state({"configurable": {"thread_id": name}}) for name in names]

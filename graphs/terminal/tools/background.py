@@ -1,0 +1,175 @@
+"""Commands that run in the background while an agent works; it fetches their results later."""
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import uuid4
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from pydantic import Field
+
+from graphs.terminal.tools.run import ShellRun
+from graphs.terminal.tools.shell import SECONDS_TO_DIE, Command, LocalShell, shell_answer
+from todo_tools.rendering import one_line
+
+
+class BackgroundTasks:
+    """Commands in the background, and the three tools to start, list and fetch them.
+
+    All tasks end, with every process they started, when this object is closed or no longer used, or
+    when the program ends. A thread sees only its own tasks; all threads share one limit.
+
+    Args:
+        shell: Where and how commands run; its time limit does not apply.
+        max_running: How many tasks may run at a time.
+
+    Example:
+        >>> with BackgroundTasks(LocalShell(workdir)) as tasks:
+        ...     agent = create_agent(model, tasks.tools)
+    """
+
+    def __init__(self, shell: LocalShell, *, max_running: int = 10) -> None:
+        self._shell = shell
+        self._max_running = max_running
+        self._tasks: dict[str, _Task] = {}
+        self._lock = threading.Lock()
+        self._end_all = weakref.finalize(self, _end, self._tasks, self._lock)
+        self.tools = _tools(self)
+
+    def start(self, command: str, thread: str | None = None) -> str:
+        """Start a command.
+
+        Args:
+            command: A shell command.
+            thread: The thread that it belongs to.
+
+        Returns:
+            A sentence with the id of the task.
+
+        Raises:
+            ToolException: Too many tasks are running, or the command cannot be started.
+        """
+        task = _Task(uuid4().hex[:8], self._shell.run(command), thread)
+        with self._lock:  # tools of one turn run in parallel threads
+            self._check_that_one_may_start()
+            try:
+                task.run.start()
+            except (OSError, ValueError) as error:
+                raise ToolException(f"Error: the command cannot be started: {error}") from error
+            self._tasks[task.id] = task
+        return f"Started background task {task.id}. Fetch its result with get_background_task."
+
+    def show(self, thread: str | None = None) -> str:
+        """List the tasks of a thread, oldest first, a line `id status: command` each."""
+        with self._lock:
+            tasks = [task for task in self._tasks.values() if task.thread == thread]
+        lines = (f"{task.id} {task.status}: {one_line(task.run.command)}" for task in tasks)
+        return "\n".join(lines) or "No background tasks"
+
+    def fetch(self, task_id: str, thread: str | None = None) -> str:
+        """Return the output of a task, and how it ended.
+
+        Args:
+            task_id: The id that `start` returned.
+            thread: The thread that it belongs to.
+
+        Returns:
+            The output and `exit code N`; while it runs, the output so far and `still running`.
+
+        Raises:
+            ToolException: The thread has no such task.
+        """
+        task = self._tasks.get(task_id)
+        if task is None or task.thread != thread:
+            raise ToolException(
+                f"Error: there is no background task {task_id!r:.40}; tasks end with the program "
+                "that runs them, and list_background_tasks lists those that exist"
+            )
+        if not task.run.finished:
+            return f"{task.run.response().output}\nstill running"
+        return shell_answer(task.run.response())
+
+    def close(self) -> None:
+        """End all tasks, with every process they started; no more tasks can be started."""
+        self._end_all()
+
+    def _check_that_one_may_start(self) -> None:
+        if not self._end_all.alive:
+            raise ToolException("Error: background tasks have been closed")
+        if sum(not task.run.finished for task in self._tasks.values()) >= self._max_running:
+            raise ToolException(
+                f"Error: {self._max_running} background tasks are running, which is the limit; "
+                "wait until one has ended"
+            )
+
+    def __enter__(self) -> "BackgroundTasks":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_RUN_DESCRIPTION = (
+    "Start a shell command in the working directory and return a task id at once, without waiting "
+    "until it ends. Use it for a server or a long build. The program ends it when it ends itself."
+)
+_LIST_DESCRIPTION = "List the background tasks: the id, status and command of each."
+_GET_DESCRIPTION = (
+    "Fetch the output of a background task by its id: the output so far if it is still running, "
+    "otherwise all of it with the exit code on the last line."
+)
+
+
+TaskId = Annotated[str, Field(description="The id that run_in_background returned.")]
+
+
+@dataclass(frozen=True)
+class _Task:
+    id: str
+    run: ShellRun
+    thread: str | None
+
+    @property
+    def status(self) -> str:
+        return "finished" if self.run.finished else "running"
+
+
+def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
+    """The tools. LangChain passes `config`; the model neither sees nor sets it."""
+
+    def run_in_background(command: Command, config: RunnableConfig) -> str:
+        return tasks.start(command, _thread(config))
+
+    def list_background_tasks(config: RunnableConfig) -> str:
+        return tasks.show(_thread(config))
+
+    def get_background_task(task_id: TaskId, config: RunnableConfig) -> str:
+        return tasks.fetch(task_id, _thread(config))
+
+    described: list[tuple[Callable[..., str], str, str]] = [
+        (run_in_background, "Run in background", _RUN_DESCRIPTION),
+        (list_background_tasks, "Background tasks", _LIST_DESCRIPTION),
+        (get_background_task, "Background task", _GET_DESCRIPTION),
+    ]
+    return [
+        StructuredTool.from_function(
+            tool, description=description, handle_tool_error=True, metadata={"label": label}
+        )
+        for tool, label, description in described
+    ]
+
+
+def _thread(config: RunnableConfig) -> str | None:
+    return config.get("configurable", {}).get("thread_id")
+
+
+def _end(tasks: Mapping[str, _Task], lock: threading.Lock) -> None:
+    with lock:  # wait for a task that is being started, and end it with the others
+        runs = [task.run for task in tasks.values()]
+    for run in runs:
+        run.end()
+    for run in runs:
+        run.wait(SECONDS_TO_DIE)

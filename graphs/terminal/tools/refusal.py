@@ -1,0 +1,61 @@
+"""Answer file changes that cannot succeed before a person is asked about them."""
+
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import Runtime
+from typing_extensions import override
+
+from graphs.terminal.tools.workspace import Workspace
+
+
+class RefuseImpossible(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Answers a write or an edit that would fail with its error.
+
+    List it after the middleware that asks the person, because `after_model` hooks run in reverse
+    order. That middleware must skip the calls that have a result (`is_open`). A call that passes is
+    checked again when it is carried out.
+
+    Args:
+        workspace: Where the files are.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+
+    @override
+    def after_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        answer = state["messages"][-1]
+        if not isinstance(answer, AIMessage):
+            return None
+        errors = [(call, self._error(call)) for call in answer.tool_calls]
+        refused = [
+            ToolMessage(error, name=call["name"], tool_call_id=call["id"], status="error")
+            for call, error in errors
+            if error
+        ]
+        return {"messages": refused} if refused else None
+
+    def _error(self, call: ToolCall) -> str | None:
+        """Why a call cannot succeed; malformed arguments are left to the tool."""
+        match call:
+            case {"name": "write_file", "args": {"file_path": str(path)}}:
+                return self._workspace.check_write(path)
+            case {
+                "name": "edit_file",
+                "args": {"file_path": str(path), "old_string": str(old), "new_string": str(new)},
+            }:
+                every = call["args"].get("replace_all") is True
+                return self._workspace.check_edit(path, old, new, replace_all=every)
+            case _:
+                return None
+
+
+def is_open(request: ToolCallRequest) -> bool:
+    """Whether a call has no result yet."""
+    results = (each for each in request.state["messages"] if isinstance(each, ToolMessage))
+    return all(each.tool_call_id != request.tool_call["id"] for each in results)

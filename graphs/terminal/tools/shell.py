@@ -1,0 +1,244 @@
+"""A shell as one tool, built on the backend of deepagents."""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import CodeType
+from typing import Annotated, Any, cast
+
+from deepagents.backends import LocalShellBackend
+from deepagents.backends.protocol import ExecuteResponse
+from langchain_core.tools import StructuredTool
+from langgraph.config import get_stream_writer
+from langgraph.pregel import Pregel
+from pydantic import Field
+
+from graphs.terminal.tools.endings import ending_of
+from graphs.terminal.tools.run import ShellRun
+
+NOT_STARTED, TIMED_OUT, INTERRUPTED = 1, 124, 130
+MAX_OUTPUT_BYTES = 100_000
+SECONDS_TO_DIE = 2.0
+PASSED_VARIABLES = frozenset(
+    [
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "LOGNAME",
+        "PATH",
+        "SHELL",
+        "TERM",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "VIRTUAL_ENV",
+    ]
+)
+"""The variables that commands always get, besides those of the locale (`LC_*`)."""
+
+_SECONDS_BETWEEN_LOOKS = 0.1
+_OUTPUT_LOST = (
+    "[The command ended before the program that ran it was killed. It is not run again, and its "
+    "output is lost.]"
+)
+
+Command = Annotated[str, Field(description="The command, for bash (sh where there is no bash).")]
+"""The `command` argument of a tool."""
+
+_DESCRIPTION = (
+    "Run a shell command in the working directory. Returns its output and, on the last line, its "
+    "exit code; 0 means success."
+)
+
+
+def shell_tool(
+    workdir: Path, *, timeout: int = 120, env: Mapping[str, str] | None = None
+) -> StructuredTool:
+    """Make the tool `shell`.
+
+    Commands run with the rights of this process and are not confined to the directory. Give the
+    tool only to an agent that you trust with your shell.
+
+    Args:
+        workdir: Where commands run.
+        timeout: Seconds after which a command is ended, with exit code 124.
+        env: Variables for commands, added to the few of `PASSED_VARIABLES`.
+
+    Returns:
+        A tool that takes `command`.
+    """
+    backend = LocalShell(workdir, timeout=timeout, env=env)
+
+    def shell(command: Command) -> str:
+        return shell_answer(backend.execute(command))
+
+    async def ashell(command: Command) -> str:
+        return shell_answer(await backend.aexecute(command))
+
+    return StructuredTool.from_function(
+        shell, ashell, name="shell", description=_DESCRIPTION, metadata={"label": "Shell"}
+    )
+
+
+class LocalShell(LocalShellBackend):
+    """The local shell of deepagents, with another way to run a command.
+
+    On time-out, the original kills only the shell itself. On cancellation or at the end of the
+    program it kills nothing. This class also kills every process that a command started
+    (`ShellRun`). The original keeps all output in memory and cuts off its end; this class keeps
+    only the two ends.
+
+    Commands get only a few variables of this program's environment, so that they cannot print its
+    API keys by mistake. This does not stop a command that looks for keys. It can read the user's
+    files, and the environment of the user's processes in `/proc`.
+
+    Args:
+        workdir: Where commands run.
+        timeout: Seconds after which a command is ended, with exit code 124.
+        env: Variables for commands, added to the few of `PASSED_VARIABLES`.
+        max_output_bytes: How much of a command's output is kept, half of it from each end.
+        virtual_mode: Whether the file operations see the directory as `/` and nothing beyond it.
+    """
+
+    def __init__(
+        self,
+        workdir: Path,
+        *,
+        timeout: int = 120,
+        env: Mapping[str, str] | None = None,
+        max_output_bytes: int = MAX_OUTPUT_BYTES,
+        virtual_mode: bool = False,
+    ) -> None:
+        super().__init__(workdir, timeout=timeout, virtual_mode=virtual_mode)
+        self.timeout = timeout
+        self.env = dict(env or {})
+        self.max_output_bytes = max_output_bytes
+
+    def run(self, command: str) -> ShellRun:
+        """Create the run of a command; it is not started."""
+        return ShellRun(
+            command,
+            self.cwd,
+            env=command_environment(self.env),
+            max_output_bytes=self.max_output_bytes,
+        )
+
+    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
+        """Run a command and wait for it."""
+        ending = ending_of(command)
+        if ending and (code := ending.take()) is not None:
+            return ExecuteResponse(_OUTPUT_LOST, code)
+        with self.run(ending.command if ending else command) as run:
+            return self._finish(run, command, timeout)
+
+    async def aexecute(
+        self,
+        command: str,
+        *,
+        timeout: int | None = None,  # noqa: ASYNC109  the base class has it
+    ) -> ExecuteResponse:
+        """Run a command; when cancelled, end it."""
+        ending = ending_of(command)
+        if ending and (code := ending.take()) is not None:
+            return ExecuteResponse(_OUTPUT_LOST, code)
+        with self.run(ending.command if ending else command) as run:
+            return await asyncio.to_thread(self._finish, run, command, timeout)
+
+    def _finish(self, run: ShellRun, command: str, timeout: int | None) -> ExecuteResponse:
+        seconds = self.timeout if timeout is None else timeout
+        if seconds <= 0:
+            raise ValueError(f"timeout must be positive, got {seconds}")
+        try:
+            run.start()
+            stopped = _why_unfinished(run, seconds, _output_writer(command))
+        except (OSError, ValueError) as error:  # no directory, or a null byte
+            return ExecuteResponse(f"Error: the command cannot be started: {error}", NOT_STARTED)
+        if not stopped:
+            return run.response()
+        run.end()
+        run.wait(SECONDS_TO_DIE)
+        note, exit_code = stopped
+        return run.response(note=note, exit_code=exit_code)
+
+
+def shell_answer(response: ExecuteResponse) -> str:
+    """A command's output for the model, with the exit code on the last line."""
+    return f"{response.output}\nexit code {response.exit_code}"
+
+
+def command_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of commands: a part of this program's, and `env`."""
+    passed = {
+        name: value
+        for name, value in os.environ.items()
+        if name in PASSED_VARIABLES or name.startswith("LC_")
+    }
+    return passed | dict(added or {})
+
+
+def _output_writer(command: str) -> Callable[[str], None]:
+    """A function that writes the output of a running command to the custom stream of its graph."""
+    try:
+        write = get_stream_writer()
+    except (RuntimeError, KeyError):  # outside a graph
+        return lambda _: None
+    return lambda text: write({"type": "tool_output", "command": command, "text": text})
+
+
+def _why_unfinished(
+    run: ShellRun, seconds: int, write: Callable[[str], None]
+) -> tuple[str, int] | None:
+    """Wait for a run. If it does not finish by itself, return a notice and its exit code."""
+    before, deadline, is_shown = _earlier_interrupt(), time.monotonic() + seconds, False
+    while not run.wait(_SECONDS_BETWEEN_LOOKS):
+        if text := run.take_new():
+            write(text)
+            is_shown = True
+        if time.monotonic() >= deadline:
+            return f"[Timed out after {seconds}s]", TIMED_OUT
+        if run.ended or _interrupt() not in (None, before):
+            return "[Interrupted]", INTERRUPTED
+    if is_shown and (text := run.take_new()):  # otherwise the end of the output would be missing
+        write(text)
+    return None
+
+
+def _interrupt() -> KeyboardInterrupt | None:
+    """The KeyboardInterrupt that the main thread is handling, if any.
+
+    Python raises it only in the main thread. In a synchronous run that thread then waits until the
+    tools in other threads have finished, without informing them.
+    """
+    exceptions: dict[int, Any] = sys._current_exceptions()  # pyright: ignore[reportPrivateUsage]
+    handled = exceptions.get(threading.main_thread().ident or 0)
+    if isinstance(handled, tuple):  # before Python 3.12
+        _, handled, _ = cast("tuple[object, object, object]", handled)
+    return handled if isinstance(handled, KeyboardInterrupt) else None
+
+
+_RUNS: set[CodeType] = {
+    cast("Any", function).__code__
+    for function in (LocalShell.execute, Pregel.stream, asyncio.BaseEventLoop.run_forever)  # pyright: ignore[reportUnknownVariableType]
+}
+"""The functions in which the main thread runs commands."""
+
+
+def _earlier_interrupt() -> KeyboardInterrupt | None:
+    """The KeyboardInterrupt that the main thread was handling when it began to run commands.
+
+    A later KeyboardInterrupt ends every command, even one whose thread has just started.
+    """
+    interrupt = _interrupt()
+    caught = interrupt and interrupt.__traceback__
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # pyright: ignore[reportPrivateUsage]
+    runs = False
+    while frame and caught:
+        if frame is caught.tb_frame:
+            return interrupt if runs else None
+        runs = runs or frame.f_code in _RUNS
+        frame = frame.f_back
+    return None  # there is none, or it is still on its way to the frame that handles it

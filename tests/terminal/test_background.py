@@ -1,0 +1,175 @@
+"""Background tasks: their threads, their limit, and their end."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.tools import ToolException
+
+from graphs.coding_agent import build_coding_agent
+from graphs.terminal.tools.background import BackgroundTasks
+from graphs.terminal.tools.shell import LocalShell, shell_tool
+from tests.lifeline import BEGIN, Lifeline
+from tests.waiting import LONG, await_for
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+pytestmark = pytest.mark.slow  # every test runs commands
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Iterator[BackgroundTasks]:
+    with BackgroundTasks(LocalShell(tmp_path)) as tasks:
+        yield tasks
+
+
+@pytest.fixture
+def lifeline(tmp_path: Path) -> Iterator[Lifeline]:
+    lifeline = Lifeline(tmp_path)
+    yield lifeline
+    lifeline.close()
+
+
+def id_in(started: str) -> str:
+    return started.split()[3].rstrip(".")
+
+
+class TestThreads:
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_a_thread_sees_only_its_own_tasks(
+        self, form: str, tasks: BackgroundTasks, tmp_path: Path
+    ) -> None:
+        """It cannot list the tasks of another thread or fetch their output."""
+
+        async def use(thread: str, made: Any) -> str:
+            model = ScriptedChatModel(script=[turn("", made), "Done."])
+            agent = build_coding_agent(model, tmp_path, ask=False, tasks=tasks)
+            config: Any = {"configurable": {"thread_id": thread}}
+            begin: Any = {"messages": [("user", "Begin.")]}
+            if form == "sync":
+                final = agent.invoke(begin, config)
+            else:
+                final = await agent.ainvoke(begin, config)
+            return str(final["messages"][-2].text)
+
+        task_id = id_in(await use("one", call("run_in_background", command="pwd; sleep 600")))
+        await await_for(lambda: str(tmp_path) in tasks.fetch(task_id, "one"), "the output")
+        fetch, show = call("get_background_task", task_id=task_id), call("list_background_tasks")
+        assert await use("two", show) == "No background tasks"
+        assert "no background task" in await use("two", fetch)
+        assert (await use("one", show)).startswith(f"{task_id} running: pwd")
+        assert await use("one", fetch) == f"{tmp_path}\nstill running"
+
+    def test_without_a_thread_the_tasks_are_those_without_one(self, tasks: BackgroundTasks) -> None:
+        """A call outside a graph has no thread."""
+        mine = id_in(tasks.start("true"))
+        other = id_in(tasks.start("true", "a thread"))
+        assert mine in tasks.show()
+        assert other not in tasks.show()
+        with pytest.raises(ToolException, match="no background task"):
+            tasks.fetch(other)
+        with pytest.raises(ToolException, match="no background task"):
+            tasks.fetch(mine, "a thread")
+
+
+class TestTheLimit:
+    def test_parallel_starts_do_not_exceed_it(self, tmp_path: Path) -> None:
+        """Exactly as many tasks run as are allowed, and the others are refused."""
+        together = threading.Barrier(8)
+
+        def start(few: BackgroundTasks) -> str:
+            together.wait()
+            try:
+                return few.start("sleep 600")
+            except ToolException as refusal:
+                return str(refusal)
+
+        with (
+            BackgroundTasks(LocalShell(tmp_path), max_running=3) as few,
+            ThreadPoolExecutor(8) as threads,
+        ):
+            answers = list(threads.map(start, [few] * 8))
+            assert len(few.show().splitlines()) == 3
+        assert sum(answer.startswith("Started") for answer in answers) == 3
+        assert sum("which is the limit" in answer for answer in answers) == 5
+
+    def test_it_is_one_for_all_threads(self, tmp_path: Path) -> None:
+        with BackgroundTasks(LocalShell(tmp_path), max_running=1) as tasks:
+            tasks.start("sleep 600", "one")
+            with pytest.raises(ToolException, match="1 background tasks are running"):
+                tasks.start("sleep 600", "two")
+
+
+class TestTheirEnd:
+    def test_they_continue_after_the_call(
+        self, tasks: BackgroundTasks, lifeline: Lifeline, tmp_path: Path
+    ) -> None:
+        """They also continue after the run that started them."""
+        command = f"{BEGIN}; sleep 600"
+        script: list[Any] = [turn("", call("run_in_background", command=command)), "Done."]
+        agent = build_coding_agent(
+            ScriptedChatModel(script=script), tmp_path, ask=False, tasks=tasks
+        )
+        agent.invoke({"messages": [("user", "Begin.")]})
+        assert lifeline.begins()
+        assert not lifeline.ends(within=0.3)
+        tasks.close()
+        assert lifeline.ends()
+
+    def test_what_a_task_left_in_the_background_ends_with_it(
+        self, tasks: BackgroundTasks, lifeline: Lifeline
+    ) -> None:
+        """This works even if the child has closed its output."""
+        tasks.start(f"{BEGIN}; (sleep 600 >/dev/null 2>&1 &)")
+        assert lifeline.begins()
+        assert lifeline.ends()
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM", "SIGKILL"])
+    def test_they_end_with_the_program(self, name: str, lifeline: Lifeline, tmp_path: Path) -> None:
+        """This holds for every way in which the program ends."""
+        program = (
+            "import signal; from pathlib import Path\n"
+            "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # `nohup make test` ignores it
+            "from graphs.terminal.tools.background import BackgroundTasks\n"
+            "from graphs.terminal.tools.shell import LocalShell\n"
+            "tasks = BackgroundTasks(LocalShell(Path('.')))\n"
+            f"tasks.start({f'{BEGIN}; sleep 600'!r})\n"
+            "signal.pause()\n"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                assert lifeline.begins()
+                process.send_signal(signal.Signals[name])
+                assert process.wait(LONG) != 0
+                assert lifeline.ends()
+            finally:
+                process.kill()
+
+
+def test_every_parameter_of_every_tool_is_described(tasks: BackgroundTasks, tmp_path: Path) -> None:
+    """The model reads what to pass, and sees no parameter that it cannot pass."""
+    tools = [*tasks.tools, shell_tool(tmp_path)]
+    described = {
+        (tool.name, name): "description" in schema
+        for tool in tools
+        for name, schema in tool.get_input_jsonschema().get("properties", {}).items()
+    }
+    assert described == {
+        ("run_in_background", "command"): True,
+        ("get_background_task", "task_id"): True,
+        ("shell", "command"): True,
+    }

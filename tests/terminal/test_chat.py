@@ -1,0 +1,885 @@
+"""The chat: its lines, its thread, and the program in a terminal."""
+
+import asyncio
+import re
+import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Interrupt, StateSnapshot
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from typing_extensions import override
+
+from graphs.coding_agent import build_coding_agent
+from graphs.terminal.approval import Answer, Approval
+from graphs.terminal.chat import main
+from graphs.terminal.commands import (
+    Add,
+    CommandError,
+    Drop,
+    Fork,
+    Mark,
+    Plain,
+    Rewrite,
+    Say,
+    Switch,
+    edited,
+    read_line,
+)
+from graphs.terminal.conversation import Conversation
+from graphs.terminal.lines import error_lines, show
+from graphs.terminal.thread import Thread, branch_numbers, current_branch, moments, tips
+from graphs.terminal.thread_views import (
+    branches_view,
+    history_view,
+    last_exchange,
+    threads_view,
+)
+from graphs.until_done import build_graph
+from tests.consoles import RecordingConsole
+from tests.screens import Emulator
+from tests.strategies import todo_lists
+from tests.support import checklist, items
+from tests.waiting import LONG, await_for
+from todo_tools._list.todos import validate_todos
+from todo_tools.rendering._lines import in_view, list_lines
+from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.transcript import is_from_user, is_injected
+
+
+class TestLines:
+    @pytest.mark.parametrize(
+        ("line", "meaning"),
+        [
+            ("Build it.", Say("Build it.")),
+            (" /etc/hosts is wrong ", Say("/etc/hosts is wrong")),
+            ("/todos", Plain("todos")),
+            ("/quit ", Plain("quit")),
+            ("/exit", Plain("quit")),
+            ("quit", Plain("quit")),
+            (" Exit ", Plain("quit")),
+            ("?", Plain("help")),
+            ("quit the editor", Say("quit the editor")),
+            ("/edit add Cut the wood", Add("Cut the wood")),
+            ("/edit drop 2", Drop(2)),
+            ("/edit 2 start", Mark(2, "in_progress")),
+            ("/edit 2 done", Mark(2, "completed")),
+            ("/edit 2 abandon", Mark(2, "abandoned")),
+            ("/edit 2 open", Mark(2, "not_started")),
+            ("/edit 2 done by noon", Rewrite(2, "done by noon")),
+            ("/fork 7", Fork(7)),
+            ("/fork 7 Try  another way", Fork(7, "Try  another way")),
+            ("/switch 2", Switch(2)),
+        ],
+    )
+    def test_a_line_is_a_message_or_a_command(self, line: str, meaning: object) -> None:
+        """Only a line that begins with a slash is a command."""
+        assert read_line(line) == meaning
+
+    @pytest.mark.parametrize(
+        ("line", "reason"),
+        [
+            ("/", "no command '/'; /help lists them"),
+            ("/nope\x1b[2J", "no command '/nope␛[2J'"),
+            ("/todos now", "/todos takes no argument, got 'now'"),
+            ("/edit", "/edit takes one of /edit add TEXT"),
+            ("/edit 2", "/edit takes one of"),
+            ("/edit two done", "N must be a whole number in /edit add TEXT"),
+            ("/edit drop -1", "N must be a whole number in /edit drop N, got '-1'"),
+            ("/fork", "N must be a whole number in /fork N [MESSAGE], got ''"),
+            ("/switch ²", "N must be a whole number in /switch N"),
+        ],
+    )
+    def test_an_invalid_command_is_refused_in_one_line(self, line: str, reason: str) -> None:
+        """The error names the valid forms, and escapes control characters."""
+        with pytest.raises(CommandError, match=re.escape(reason)):
+            read_line(line)
+
+
+class TestEditing:
+    def test_each_edit_changes_what_it_names(self) -> None:
+        """The given list is not changed."""
+        todos = items("a", "b")
+        assert edited(todos, Add("c")) == items("a", "b", "c")
+        assert edited(todos, Drop(0)) == items("b")
+        assert edited(todos, Rewrite(1, "c")) == items("a", "c")
+        assert edited(todos, Mark(0, "completed")) == [
+            *items("a", status="completed"),
+            *items("b"),
+        ]
+        assert todos == items("a", "b")
+
+    def test_an_item_that_is_not_there_cannot_be_edited(self) -> None:
+        """The reason names the items that exist."""
+        with pytest.raises(CommandError, match=re.escape("no item [2]; items are 0 to 1")):
+            edited(items("a", "b"), Drop(2))
+        with pytest.raises(CommandError, match="the list is empty"):
+            edited([], Mark(0, "completed"))
+
+    @given(todos=todo_lists, line=st.text(max_size=30).map("/edit ".__add__))
+    def test_no_edit_makes_a_list_that_the_state_would_refuse(self, todos: Any, line: str) -> None:
+        """Any input gives a valid list or an error of one line."""
+        try:
+            asked = read_line(line)
+            assert isinstance(asked, Add | Drop | Mark | Rewrite)
+            after = edited(todos, asked)
+        except ValueError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+        else:
+            assert validate_todos(after) == after
+
+
+def checkpoint(name: str, parent: str | None, **values: Any) -> StateSnapshot:
+    def config(checkpoint_id: str) -> RunnableConfig:
+        return {"configurable": {"thread_id": "t", "checkpoint_id": checkpoint_id}}
+
+    return StateSnapshot(
+        values=values,
+        next=(),
+        config=config(name),
+        metadata={"source": "loop", "step": 0, "parents": {}},
+        created_at=None,
+        parent_config=config(parent) if parent else None,
+        tasks=(),
+        interrupts=(),
+    )
+
+
+def names(snapshots: Any) -> list[str]:
+    return [snapshot.config["configurable"]["checkpoint_id"] for snapshot in snapshots]
+
+
+# a - b - c     c came first, so it continues branch 1; d and e each begin one.
+#  \    \ e
+#   d
+TREE = [
+    checkpoint("e", "b", todos=items("e")),
+    checkpoint("d", "a", todos=items("d\nd")),
+    checkpoint("c", "b", todos=items("c", status="completed")),
+    checkpoint("b", "a"),
+    checkpoint("a", None),
+]
+threads = st.lists(st.integers(0, 20), max_size=20).map(
+    lambda parents: [
+        checkpoint(f"{at:02}", f"{min(parent, at - 1):02}" if at else None)
+        for at, parent in enumerate(parents)
+    ][::-1]
+)
+
+
+class TestBranches:
+    def test_the_first_child_continues_the_branch(self) -> None:
+        """Each later child of a checkpoint begins a new branch."""
+        assert branch_numbers(TREE) == {"a": 1, "b": 1, "c": 1, "d": 2, "e": 3}
+        assert names(tips(TREE).values()) == ["c", "d", "e"]
+        assert current_branch(TREE) == 3
+
+    def test_moments_are_the_checkpoints_that_lead_to_the_newest(self) -> None:
+        """They are in order, and other branches are left out."""
+        assert names(moments(TREE)) == ["a", "b", "e"]
+        assert moments([]) == []
+
+    @given(history=threads)
+    def test_a_branch_keeps_its_number(self, history: list[StateSnapshot]) -> None:
+        """Later checkpoints do not change it, and each branch has one tip."""
+        numbers = branch_numbers(history)
+        for count in range(len(history)):
+            earlier = branch_numbers(history[count:])
+            assert earlier.items() <= numbers.items()
+        parents = [snapshot.parent_config for snapshot in history if snapshot.parent_config]
+        above = {config["configurable"]["checkpoint_id"] for config in parents}
+        assert set(names(tips(history).values())) == set(names(history)) - above
+
+    def test_each_branch_is_shown_with_its_own_list(self) -> None:
+        """The current branch is marked, and no text can forge another line."""
+        assert str(branches_view(TREE)).splitlines() == [
+            "   1  ✓ Done (1 item)",
+            "      ✓ [0] c",
+            "   2  📋 0/1",
+            "      – [0] d␊d",  # noqa: RUF001
+            "▸  3  📋 0/1",
+            "      – [0] e",  # noqa: RUF001
+        ]
+
+    def test_the_history_is_numbered_and_shows_the_list_where_it_changed(self) -> None:
+        """One line says what happened at each checkpoint."""
+        ask, answer = (
+            HumanMessage("Go\nnow", id="1"),
+            AIMessage("", tool_calls=[call("list_todos")]),
+        )
+        result = ToolMessage("✓ [0] a\nmore", name="shell", tool_call_id="1")
+        way = [
+            checkpoint("a", None),
+            checkpoint("b", "a", messages=[ask]),
+            checkpoint("c", "b", messages=[ask, answer], todos=items("x")),
+            checkpoint("d", "c", messages=[ask, answer, result], todos=items("x")),
+            checkpoint(
+                "e",
+                "d",
+                messages=[ask, answer, result],
+                todos=items("x"),
+                todo_loop={"outcome": "no_todos"},
+            ),
+        ]
+        assert str(history_view(way)).splitlines() == [
+            "   1  the beginning",
+            "   2  › Go␊now",  # noqa: RUF001
+            "   3  → list_todos",
+            "      – [0] x",  # noqa: RUF001
+            "      📋 0/1",
+            "   4  │ shell: ✓ [0] a …",
+            "   5  stopped: no_todos",
+        ]
+
+    def test_threads_are_shown_with_the_first_message(self) -> None:
+        shown = threads_view([checkpoint("a", None, messages=[HumanMessage("Go\nnow")])])
+        assert str(shown).endswith("  t  No todos Go␊now")
+
+    def test_a_thread_is_shown_with_its_time(self) -> None:
+        """It is the local time of the newest checkpoint."""
+        at = checkpoint("a", None)._replace(created_at="2026-11-22T12:00:00+00:00")
+        local = datetime(2026, 11, 22, 12, tzinfo=UTC).astimezone()
+        assert str(threads_view([at])).startswith(f"  {local:%Y-%m-%d %H:%M}  t  No todos")
+
+    def test_a_list_that_changed_is_not_repeated_whole(self) -> None:
+        todos = items("x", "y")
+        after = [*items("x", status="completed"), *items("y")]
+        way = [checkpoint("a", None, todos=todos), checkpoint("b", "a", todos=after)]
+        assert str(history_view(way)).splitlines()[4:] == [
+            "   2  stopped: None",
+            "      ✓ [0] x",
+            "      📋 1/2",
+        ]
+
+    def test_the_last_exchange_is_the_last_message_and_its_answer(self) -> None:
+        said = [HumanMessage("One"), AIMessage("1"), HumanMessage("Two"), AIMessage("2")]
+        shown = [str(each) for each in last_exchange({"messages": said})]
+        assert shown == ["› Two", "💬 2"]  # noqa: RUF001
+        assert list(last_exchange({"messages": []})) == []
+
+
+class TestScreen:
+    def test_a_long_list_is_shown_around_the_item_in_progress(self) -> None:
+        """A last line counts the items above and below."""
+        todos = items(*"abcdefgh")
+        todos[5]["status"] = "in_progress"
+        assert [str(row) for row in in_view(list_lines(todos), 4)] == [
+            "● [5] f",
+            "– [6] g",  # noqa: RUF001
+            "– [7] h",  # noqa: RUF001
+            "(5 above)",
+        ]
+        assert len(in_view(list_lines(todos), 8)) == 8
+
+    @given(todos=todo_lists, height=st.integers(1, 10))
+    def test_the_item_in_progress_is_always_in_view(self, todos: Any, height: int) -> None:
+        rows = list_lines(todos)
+        shown = in_view(rows, height)
+        assert len(shown) <= height
+        started = [row for row in rows if row.status == "in_progress"]
+        assert not started or started[0] in shown
+
+
+class TestMoving:
+    def thread(self) -> Thread:
+        script: list[AIMessage | str] = [
+            turn("", call("write_todos", mode="replace", todos=["a"])),
+            turn("", call("edit_todos", action="complete", indices=[0])),
+            "Done.",
+            "Other.",
+            "Again.",
+        ]
+        graph = build_graph(ScriptedChatModel(script=script)).compile(checkpointer=InMemorySaver())
+        return Thread(graph, {"configurable": {"thread_id": "1"}, "metadata": {"workdir": "w"}})
+
+    async def say(self, thread: Thread, text: str | None) -> list[str]:
+        async for _ in thread.run(text):
+            pass
+        return [message.text for message in (await thread.now()).values["messages"]]
+
+    async def test_forking_and_switching_give_each_branch_its_own_list(self) -> None:
+        """Each branch also has its own history, which the next message continues."""
+        thread = self.thread()
+        await self.say(thread, "Begin.")
+        way = moments(await thread.history())
+        before = next(n for n, s in enumerate(way, 1) if s.values.get("todos") == items("a"))
+        await thread.fork(before)
+        assert (await thread.now()).values["todos"] == items("a")
+        await thread.replace_todos(items("b", status="abandoned"))
+        said = await self.say(thread, "Differently.")
+        assert said[-2:] == ["Differently.", "Other."]
+        assert "Done." not in said
+        assert current_branch(await thread.history()) == 2
+        await thread.switch(1)
+        assert (await thread.now()).values["todos"] == items("a", status="completed")
+        assert (await self.say(thread, "Well?"))[-3:] == ["Done.", "Well?", "Again."]
+        history = await thread.history()
+        assert current_branch(history) == 1
+        assert tips(history)[2].values["todos"] == items("b", status="abandoned")
+
+    async def test_the_user_can_go_back_to_every_moment(self) -> None:
+        """The next step there is the same, and the thread still knows its directory."""
+        thread = self.thread()
+        await self.say(thread, "Begin.")
+        way = moments(await thread.history())
+        end = current_branch(await thread.history())
+        for number, moment in enumerate(way, start=1):
+            await thread.fork(number)
+            now = await thread.now()
+            assert now.values == moment.values
+            assert now.metadata is not None
+            assert now.metadata.get("workdir") == "w"
+            if number > 1:
+                assert now.next == moment.next
+            await thread.switch(end)
+
+    async def test_a_thread_can_start_with_the_users_own_list(self) -> None:
+        thread = self.thread()
+        await thread.replace_todos(items("a"))
+        assert (await thread.now()).values["todos"] == items("a")
+
+    async def test_unknown_checkpoints_and_branches_are_refused(self) -> None:
+        """The error says how many there are."""
+        thread = self.thread()
+        with pytest.raises(CommandError, match="no checkpoint 1; /history lists 0"):
+            await thread.fork(1)
+        with pytest.raises(CommandError, match="no branch 1; /branches lists 0"):
+            await thread.switch(1)
+
+    async def test_going_to_the_current_place_writes_no_checkpoint(self) -> None:
+        thread = self.thread()
+        await self.say(thread, "Begin.")
+        history = await thread.history()
+        await thread.fork(len(moments(history)))
+        await thread.switch(1)
+        assert len(await thread.history()) == len(history)
+
+
+class SlowThread(Thread):
+    """A thread whose state cannot be read while it is held."""
+
+    def __init__(self, graph: Any) -> None:
+        super().__init__(graph, {"configurable": {"thread_id": "1"}})
+        self.held: Callable[[], bool] = lambda: False
+
+    async def now(self) -> StateSnapshot:
+        await await_for(lambda: not self.held(), "the thread to be readable")
+        return await super().now()
+
+
+class TestAnswering:
+    @pytest.fixture
+    def thread(self, tmp_path: Path) -> SlowThread:
+        """A coding agent that asks before it writes a file, and then answers."""
+        script: list[AIMessage | str] = [
+            turn("", call("write_file", file_path="one", content="1")),
+            "Done.",
+        ]
+        model = ScriptedChatModel(script=[*script, "Noted."])
+        return SlowThread(build_coding_agent(model, tmp_path, checkpointer=InMemorySaver()))
+
+    @pytest.fixture
+    def typed(self) -> Iterator[PipeInput]:
+        with create_pipe_input() as keys, create_app_session(keys, DummyOutput()):
+            yield keys
+
+    async def test_an_answer_counts_as_soon_as_the_question_is_shown(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """The run that asked may still be ending; the line is not a message to the agent."""
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        answered = asyncio.Event()
+        thread.held = lambda: chat.asked and not answered.is_set()
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked, "the question")
+        assert chat.working
+        typed.send_text("yes\r")
+        await asyncio.sleep(0.1)
+        answered.set()
+        await await_for(lambda: not (chat.asked or chat.working), "the end of the run")
+        typed.send_text("/quit\r")
+        await talk
+        said = [message.text for message in (await thread.now()).values["messages"]]
+        assert (said[0], said[-1], len(said)) == ("Begin.", "Done.", 4)
+        assert (tmp_path / "one").exists()
+
+    async def test_a_line_sent_before_the_question_is_shown_is_not_an_answer(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """It is kept as a message; the question waits for its own answer."""
+        waiting: list[str] = []
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        kept = asyncio.Event()
+        thread.held = lambda: chat.working and not kept.is_set()
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.working, "the agent to work")
+        typed.send_text("yes\r")
+        await await_for(lambda: waiting == ["yes"], "the message to be kept")
+        kept.set()
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        assert not (tmp_path / "one").exists()
+        assert waiting == ["yes"]
+        typed.send_text("no\r")
+        await await_for(lambda: not (chat.asked or chat.working or waiting), "the end of the runs")
+        typed.send_text("/quit\r")
+        await talk
+        said = [m.text for m in (await thread.now()).values["messages"] if is_from_user(m)]
+        assert said == ["Begin.", "yes"]
+        assert not (tmp_path / "one").exists()
+
+    async def test_ctrl_c_at_a_question_returns_the_kept_messages_to_the_input(
+        self, thread: SlowThread, typed: PipeInput
+    ) -> None:
+        """The question stays; the second Ctrl-C clears the line."""
+        waiting = ["Faster, please."]
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("\x03")
+        await await_for(lambda: chat.screen.typed.text == "Faster, please.", "the message")
+        assert not waiting
+        assert chat.asked
+        typed.send_text("\x03")
+        await await_for(lambda: not chat.screen.typed.text, "an empty line")
+        typed.send_text("/quit\r")
+        await talk
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("argv", "reason"),
+        [
+            ([], "the chat needs a terminal"),
+            (["--grace", "-1"], "invalid choice: -1"),
+            (["--agent", "other"], "invalid choice: 'other'"),
+            (["--nope"], "unrecognized arguments: --nope; see python -m graphs chat --help"),
+        ],
+    )
+    def test_unusable_input_exits_with_2_and_one_line(
+        self, argv: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Standard input without a terminal is unusable."""
+        assert main(argv) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: ")
+        assert reason in error
+        assert error.count("\n") == 1
+
+
+def test_the_text_of_an_error_cannot_act_in_the_terminal() -> None:
+    """It may come from a provider; the chat shows it and continues."""
+    console = RecordingConsole(width=200, color_system=None)
+    show(console, *error_lines(RuntimeError("401\n\x1b[2J\x1b]0;title\x07 [red]\u202eno")))
+    assert console.written == "error: RuntimeError: 401 ␛[2J␛]0;title␇ [red]<U+202E>no\n"
+
+
+class Terminal(Emulator):
+    """The program in a terminal of 80 columns."""
+
+    def __init__(self, *argv: str) -> None:
+        chat = ("-m", "graphs", "chat", "--workdir", "work", "--create")
+        super().__init__(*chat, *argv, rows=40, columns=80)
+
+    @override
+    def see(self, *expected: str, within: float = LONG) -> None:
+        """Wait until all texts have been on the screen since the last key."""
+        self.wait(lambda: all(text in self.drawn for text in expected), within)
+
+    def say(self, line: str) -> None:
+        """Paste a text of one or more lines and send it."""
+        self.press(f"\x1b[200~{line}\x1b[201~\r")
+
+    def leave(self) -> int:
+        self.press("/quit\r")
+        return self.end()
+
+
+@pytest.fixture
+def terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Terminal]]:
+    """The terminals that a test opens; they are closed afterwards."""
+    monkeypatch.chdir(tmp_path)
+    opened: list[Terminal] = []
+    yield opened
+    for terminal in opened:
+        terminal.close()
+
+
+def begin(terminals: list[Terminal], *argv: str) -> Terminal:
+    terminal = Terminal(*argv)
+    terminals.append(terminal)
+    terminal.see("your turn")
+    return terminal
+
+
+def begin_asked(terminals: list[Terminal], *argv: str) -> Terminal:
+    """Start a program whose thread waits for an answer."""
+    terminal = Terminal(*argv)
+    terminals.append(terminal)
+    terminal.see("· yes, no, always, or why not")
+    return terminal
+
+
+def messages(thread: str) -> list[BaseMessage]:
+    with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
+        saved = saver.get_tuple({"configurable": {"thread_id": thread}})
+    assert saved is not None
+    found: list[BaseMessage] = saved.checkpoint["channel_values"]["messages"]
+    return found
+
+
+HELD = "`until test -e go; do sleep 0.1; done`"
+FIVE = checklist(*(f"Step {n}: `echo {n} >> log`" for n in range(5)))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+class TestTerminal:
+    def test_the_agent_works_through_a_checklist_in_view(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The list, the status and the countdown change in place; nobody needs to type."""
+        terminal = begin(terminals, "--thread", "t", "--grace", "2")
+        terminal.say(checklist("One: `echo 1 >> log`", f"Two: {HELD}", "Three", "Four", "Five"))
+        terminal.see("→ Shell echo 1 >> log", "✓ [0] One", "● [1] Two", "– [2] Three")  # noqa: RUF001
+        terminal.see("📋 1/5 · the agent is working, Ctrl-C stops it")
+        (tmp_path / "work" / "go").touch()
+        terminal.see(
+            "⏳ Auto-continuing in 2s... (type anything to interrupt)",
+            "↻ not finished: sent back to work (continuation 1)",
+            "💬 5 of 5 steps are completed.",
+            "✓ Done (5 items) · your turn",
+        )
+        assert terminal.leave() == 0
+        assert (tmp_path / "work" / "log").read_text() == "1\n"
+        assert sum(map(is_injected, messages("t"))) == 1
+
+    def test_typing_stops_the_countdown(self, terminals: list[Terminal]) -> None:
+        """No continuation is sent; the typed text becomes the next message."""
+        terminal = begin(terminals, "--thread", "t", "--grace", "60")
+        terminal.say(FIVE)
+        terminal.see("⏳ Auto-continuing in 60s")
+        terminal.press("W")
+        terminal.see("Not continued. Enter sends what you type instead", "📋 3/5 · your turn")
+        assert not any(map(is_injected, messages("t")))
+        terminal.press("ait, what is left?\r")
+        terminal.see("→ Shell echo 3 >> log", "✓ Done (5 items) · your turn")
+        terminal.leave()
+        said = [message.text for message in messages("t") if is_from_user(message)]
+        assert said == [FIVE, "Wait, what is left?"]
+        assert not any(map(is_injected, messages("t")))
+
+    def test_a_stopped_countdown_can_be_resumed(self, terminals: list[Terminal]) -> None:
+        terminal = begin(terminals, "--thread", "t", "--grace", "2")
+        terminal.say(FIVE)
+        terminal.see("⏳ Auto-continuing in 2s")
+        terminal.press("/")
+        terminal.see("Not continued.", "📋 3/5 · your turn")
+        terminal.press("go\r")
+        terminal.see("↻ not finished: sent back to work", "✓ Done (5 items) · your turn")
+        terminal.leave()
+
+    def test_ctrl_c_stops_the_agent_and_not_the_program(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """Its command ends too, and the next message is answered."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.say(checklist("Wait: `touch began; sleep 600; touch late`"))
+        terminal.see("→ Shell touch began")
+        terminal.wait((tmp_path / "work" / "began").exists)
+        terminal.press("\x03")
+        terminal.see("Stopped. Send a message, or /go", "📋 0/1 · your turn")
+        terminal.press("/edit 0 Wait no longer\r")
+        terminal.see("● [0] Wait no longer")
+        terminal.press("Go on.\r")
+        terminal.see("1 of 1 steps are completed.", "✓ Done (1 item) · your turn")
+        assert terminal.leave() == 0
+        assert not (tmp_path / "work" / "late").exists()
+
+    def test_a_message_to_a_working_agent_waits_until_it_stops(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """It replaces a continuation. Meanwhile, commands that move the thread are refused."""
+        terminal = begin(terminals, "--thread", "t", "--grace", "3")
+        terminal.say(checklist(f"Wait: {HELD}", "a", "b", "c"))
+        terminal.see("→ Shell until test -e go")
+        terminal.press("Faster, please.\r")
+        terminal.see("kept: Faster, please.")
+        terminal.press("/edit drop 0\r")
+        terminal.see("error: the agent is working; stop it with Ctrl-C first")
+        (tmp_path / "work" / "go").touch()
+        terminal.see("✓ Done (4 items) · your turn")
+        terminal.leave()
+        assert not any(map(is_injected, messages("t")))
+        said = [message.text for message in messages("t") if is_from_user(message)]
+        assert said[1:] == ["Faster, please."]
+
+    def test_ctrl_c_clears_the_line_and_then_leaves(self, terminals: list[Terminal]) -> None:
+        """This happens if the agent is not working."""
+        terminal = begin(terminals)
+        terminal.press("never mind")
+        terminal.see("never mind")
+        terminal.press("\x03")
+        terminal.see("Ctrl-C again leaves")
+        terminal.press("\x03")
+        assert terminal.end() == 0
+
+    def test_ctrl_c_returns_the_waiting_message_to_the_input(
+        self, terminals: list[Terminal]
+    ) -> None:
+        """It was meant for a later moment, so the user must press Enter again."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.say(checklist("Wait: `sleep 600`"))
+        terminal.see("→ Shell sleep 600")
+        terminal.press("Faster, please.\r")
+        terminal.see("kept: Faster, please.")
+        terminal.press("\x03")
+        terminal.see("Stopped.", "> Faster, please.", "📋 0/1 · your turn")
+        terminal.press("\x03\x04")
+        assert terminal.end() == 0
+        assert sum(map(is_from_user, messages("t"))) == 1
+
+    def test_files_that_cannot_be_used_are_named(self, terminals: list[Terminal]) -> None:
+        """The error is one line, and the exit code is 2."""
+        Path("text.md").write_text("- [ ] a\n" * 100)
+        for argv, reason in (
+            (["--db", "text.md"], "error: --db text.md cannot be used: file is not a database"),
+            (["--workdir", "text.md"], "error: --workdir text.md cannot be used: File exists"),
+        ):
+            terminal = Terminal(*argv)
+            terminals.append(terminal)
+            terminal.see(reason)
+            assert terminal.end() == 2
+
+    def test_the_list_is_shown_and_edited_by_hand(self, terminals: list[Terminal]) -> None:
+        """Errors take one line and change nothing."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.press("/todos\r")
+        terminal.see("No todos")
+        for line, shown in (
+            ("/edit add Measure", "– [0] Measure"),  # noqa: RUF001
+            ("/edit add Cut", "– [1] Cut"),  # noqa: RUF001
+            ("/edit 0 done", "✓ [0] Measure"),
+            ("/edit 1 Cut twice", "– [1] Cut twice"),  # noqa: RUF001
+            ("/edit 5 done", "error: no item [5]; items are 0 to 1"),
+            ("/edit drop 0", "– [0] Cut twice"),  # noqa: RUF001
+            ("/nope", "error: no command '/nope'; /help lists them"),
+            ("/help", "/switch N                   continue on branch N"),
+            ("/go", "→ edit_todos start [0]"),
+        ):
+            terminal.press(f"{line}\r")
+            terminal.see(shown)
+        terminal.see("✓ Done (1 item) · your turn")
+        terminal.leave()
+
+    def test_several_lines_are_typed_and_commands_completed(
+        self, terminals: list[Terminal]
+    ) -> None:
+        """Alt-Enter and a backslash start a new line; `exit` leaves."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.press("One\x1b\rTwo\\\rThree\r")
+        terminal.see("I am a stand-in", "your turn")
+        terminal.press("/tod\t\r")
+        terminal.see("> /todos", "No todos")
+        terminal.press("exit\r")
+        assert terminal.end() == 0
+        assert [m.text for m in messages("t") if is_from_user(m)] == ["One\nTwo\nThree"]
+
+    def test_a_thread_can_fork_switch_and_restart(self, terminals: list[Terminal]) -> None:
+        """Each branch keeps its own list, also after a restart."""
+        terminal = begin(terminals, "--thread", "first")
+        terminal.say(checklist("Measure", "Cut"))
+        terminal.see("✓ Done (2 items) · your turn")
+        terminal.press("/history\r")
+        terminal.see("   1  the beginning", "   4  │ edit_todos: Started [0]", "stopped: finished")
+        terminal.press("/fork 4\r")
+        terminal.see("On branch 2.", "● [0] Measure", "📋 0/2 · your turn")
+        terminal.press("/edit drop 1\r")
+        terminal.see("📋 0/1 · your turn")
+        terminal.press("/branches\r")
+        terminal.see("   1  ✓ Done (2 items)", "▸  2  📋 0/1")
+        terminal.press("/switch 1\r")
+        terminal.see("On branch 1.", "✓ Done (2 items) · your turn")
+        terminal.press("/switch 2\r")
+        terminal.see("On branch 2.", "📋 0/1 · your turn")
+        terminal.leave()
+        again = begin(terminals, "--thread", "first")
+        again.see("  first  📋 0/1 - [ ] Measure␊- [ ] Cut", "● [0] Measure")
+        again.see("› - [ ] Measure")  # noqa: RUF001  what was said last
+        again.press("/fork 2 Only this.\r")
+        again.see("On branch 3.", "I am a stand-in")
+        again.leave()
+
+    def test_the_chat_works_with_another_graph(self, terminals: list[Terminal]) -> None:
+        """A resumed thread knows its graph and refuses another."""
+        terminal = begin(terminals, "--thread", "n", "--agent", "notes")
+        terminal.press("note: buy wood\r")
+        terminal.see('Note #1 saved: "buy wood"')
+        terminal.leave()
+        again = begin(terminals, "--thread", "n")
+        again.press("which?\r")
+        again.see(": buy wood")
+        again.leave()
+        refused = Terminal("--thread", "n", "--agent", "until_done")
+        terminals.append(refused)
+        refused.see("error: thread 'n' belongs to --agent notes")
+        assert refused.end() == 2
+
+    def test_the_coding_agent_asks_and_is_answered(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The answer is yes or a reason; an open question is asked again after a restart."""
+        terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
+        terminal.say(checklist("Greet: `echo hi > greeting`", "Leave: `rm greeting`"))
+        terminal.see("? execute", "command: echo hi > greeting", "yes, no, always, or why not")
+        terminal.leave()
+        again = begin_asked(terminals, "--thread", "c", "--grace", "0")
+        again.press("/fork 1\r")
+        again.see("On branch 2.", "your turn")
+        again.press("/switch 1\r")
+        again.see("On branch 1.", "your turn")
+        again.press("/go\r")
+        again.see("command: echo hi > greeting", "yes, no, always, or why not")
+        again.press("yes\r")
+        again.see("command: rm greeting")
+        assert (tmp_path / "work" / "greeting").read_text() == "hi\n"
+        again.press("keep it, please\r")
+        again.see("✗ [1] Leave", "your turn")
+        again.leave()
+        assert (tmp_path / "work" / "greeting").exists()
+        assert any("keep it, please" in message.text for message in messages("c"))
+
+    def test_a_tool_can_be_approved_until_the_program_ends(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The program confirms the answer and says how to undo it; nothing is shown twice."""
+        terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
+        terminal.say(checklist("One: `touch one`", "Two: `touch two`"))
+        terminal.see("command: touch one", "yes, no, always, or why not")
+        terminal.press("Always.\r")
+        terminal.see(
+            "approved",
+            "execute is approved without asking until the program ends; /ask asks again",
+            "✓ Done (2 items)",
+            "your turn",
+        )
+        assert "→ Execute touch one" not in terminal.drawn
+        assert (tmp_path / "work" / "two").exists()
+        terminal.press("/ask\r")
+        terminal.see("You are asked about every call again.")
+        terminal.say(checklist("Three: `touch three`"))
+        terminal.see("command: touch three", "yes, no, always, or why not")
+        terminal.press("nope\r")
+        terminal.see("rejected", "✗ [0] Three", "✗ 1 abandoned · your turn")
+        assert "User rejected" not in terminal.drawn
+        terminal.leave()
+
+    def test_a_plan_is_edited_before_it_is_carried_out(
+        self, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """If nothing was edited it asks again, and a resumed thread still asks about plans."""
+        monkeypatch.setenv("VISUAL", "sed -i s/two/three/")
+        terminal = begin(
+            terminals, "--thread", "c", "--agent", "coding", "--grace", "0", "--ask-plan"
+        )
+        terminal.say(checklist("One: `touch one`"))
+        terminal.see("? write_todos", "[0] One: `touch one`", "yes, no, always, edit, or why not")
+        terminal.press("edit\r")
+        terminal.see("Not edited: the plan was not changed", "· yes, no, always, edit, or why not")
+        terminal.press("do two first\r")
+        terminal.see("rejected: do two first", "your turn")
+        terminal.leave()
+        again = begin(terminals, "--thread", "c", "--grace", "0")
+        again.say(checklist("One: `touch two`"))
+        again.see("? write_todos", "yes, no, always, edit, or why not")
+        again.press("edit\r")
+        again.see("approved as edited", "command: touch three")
+        again.press("yes\r")
+        again.see("✓ Done (1 item)", "your turn")
+        again.leave()
+        assert [path.name for path in (tmp_path / "work").iterdir()] == ["three"]
+
+    def test_a_locked_database_does_not_end_the_chat(self, terminals: list[Terminal]) -> None:
+        """The error is shown, and the next message is answered."""
+        terminal = begin(terminals, "--thread", "t")
+        with closing(sqlite3.connect("todo-threads.sqlite", isolation_level=None)) as other:
+            other.execute("begin exclusive")
+            terminal.press("Hello.\r")
+            terminal.see("error: the database cannot be used now: database is locked", "your turn")
+            terminal.press("/edit add Measure\r")
+            terminal.see("error: the database cannot be used now: database is locked", "your turn")
+            other.execute("rollback")
+        terminal.press("Hello again.\r")
+        terminal.see("I am a stand-in", "your turn")
+        assert terminal.leave() == 0
+
+    def test_a_lost_directory_does_not_end_the_chat(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The command that cannot be started is an answer to the model."""
+        terminal = begin(terminals, "--thread", "t")
+        (tmp_path / "work").rmdir()
+        terminal.say(checklist("One: `touch one`"))
+        terminal.see("the command cannot be started", "✗ 1 abandoned · your turn")
+        assert terminal.leave() == 0
+
+    def test_a_call_that_was_cut_off_is_named_before_it_runs_again(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The program prints a complete command at the end."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.say(checklist("Wait: `touch began; sleep 600`"))
+        terminal.wait((tmp_path / "work" / "began").exists)
+        terminal.child.kill(signal.SIGKILL)
+        terminal.child.wait()
+        again = begin(terminals, "--thread", "t")
+        again.see(
+            "The agent was stopped here",
+            "cut off, runs again unless it had ended: Shell touch began",
+        )
+        again.press("/quit\r")
+        again.see("resume with: python -m graphs chat --db todo-threads.sqlite --thread t")
+        assert again.end() == 0
+
+
+class TestApproval:
+    def waiting(self, *names: str) -> Interrupt:
+        calls = [{"name": name, "args": {}} for name in names]
+        return Interrupt({"action_requests": calls}, id="-".join(names))
+
+    def test_each_call_is_decided_in_order(self) -> None:
+        """One command resumes all questions."""
+        approval = Approval().of([self.waiting("a", "b"), self.waiting("c")])
+        for name, said in (("a", "yes"), ("b", "no"), ("c", "not now")):
+            assert not approval.complete
+            assert approval.next_call["name"] == name
+            approval = approval.decided(
+                Answer(said == "yes", reason="" if said in ("yes", "no") else said)
+            )
+        assert approval.complete
+        assert approval.command.resume == {
+            "a-b": {"decisions": [{"type": "approve"}, {"type": "reject"}]},
+            "c": {"decisions": [{"type": "reject", "message": "not now"}]},
+        }
+
+    def test_decisions_last_as_long_as_the_question(self) -> None:
+        """A new question starts without decisions."""
+        once = Approval().of([self.waiting("a", "b")]).decided(Answer(approved=True))
+        assert once.of([self.waiting("a", "b")]) == once
+        assert once.of([self.waiting("c")]).decisions == ()
+        assert once.of([]).calls == []

@@ -1,0 +1,189 @@
+"""The question about a call: what a person sees, whatever the call contains."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from graphs.terminal.approval import question_about
+from graphs.terminal.question import Room, call_rows, is_cut, size_of
+from tests.consoles import RecordingConsole
+from tests.screens import Emulator
+from tests.strategies import json_values
+from tests.support import write_checklist
+from todo_tools.rendering import View
+
+WHOLE = Room()
+MARKS = ("    │ ", "    ↪ ", "    + ", "    - ", "      ")
+
+
+def command(text: str) -> dict[str, Any]:
+    return {"name": "execute", "args": {"command": text}}
+
+
+def shown(action: dict[str, Any], room: Room = WHOLE) -> list[str]:
+    return [str(row) for row in call_rows(action, (), room)]
+
+
+class TestRows:
+    def test_a_short_call_is_shown_unchanged(self) -> None:
+        action = {"name": "execute", "args": {"timeout": 5, "command": "ls"}}
+        assert shown(action, Room(80, 10)) == [
+            "",
+            "? execute",
+            "    command: ls",
+            "    timeout: 5",
+        ]
+
+    def test_a_continued_row_has_a_mark(self) -> None:
+        assert shown(command("abcdefghijklmnopqrst\nuv"), Room(25, 10))[2:] == [
+            "    command: abcdefghijk",
+            "    ↪ lmnopqrst",
+            "    │ uv",
+        ]
+
+    def test_a_long_call_is_cut_in_the_middle(self) -> None:
+        """A row replaces the middle and says how much is missing; `show` prints everything."""
+        room = Room(20, 4)
+        action = command("a" * 100 + "z" * 20)
+        assert is_cut(action, (), room)
+        assert shown(action, room)[2:] == [
+            "    command: aaaaaa",
+            "    ↪ aaaaaaaaaaaa",
+            "    (8 of 11 rows are left out; show prints them)",
+            "    ↪ zzzzzz",
+        ]
+        assert sum(map(len, shown(action, room.whole))) > 120
+        assert not is_cut(action, (), room.whole)
+
+    def test_the_question_names_the_call_and_its_size(self) -> None:
+        action = {"name": "execute", "args": {"command": "a\nb"}}
+        assert size_of(action) == "3 characters in 2 lines"
+        assert question_about(action, cut=True) == (
+            "execute, 3 characters in 2 lines. Do it? yes, no, always, show, or why not:"
+        )
+        plan = {"name": "write_todos", "args": {"mode": "replace", "todos": ["a"]}}
+        assert size_of(plan) == "1 item"
+
+    def test_many_arguments_do_not_hide_the_command(self) -> None:
+        """A model may invent arguments."""
+        args = {f"x{n}": "\n" * 50 for n in range(100)} | {"command": "rm -rf ~"}
+        rows = shown({"name": "execute", "args": args}, Room(80, 16))
+        assert rows[2] == "    command: rm -rf ~"
+        assert rows[-1] == "    (97 more arguments)"
+        assert len(rows) <= 16 + 3
+
+    @given(
+        st.dictionaries(st.text(max_size=30), st.text(max_size=400) | json_values, max_size=4),
+        st.integers(30, 90),
+        st.sampled_from(["utf-8", "ascii", "cp1252"]),
+    )
+    def test_no_row_is_as_wide_as_the_screen(
+        self, args: dict[str, Any], width: int, encoding: str
+    ) -> None:
+        """So the terminal breaks no row, and each begins with a mark or an argument's name."""
+        room = Room(width, 12, encoding)
+        console = RecordingConsole(width=width, encoding=encoding, color_system=None)
+        rows = list(call_rows({"name": "execute", "args": args}, (), room))
+        console.print(View(tuple(rows)))
+        drawn = console.written.split("\n")
+        assert all(cell_len(row) < max(width, 66) for row in drawn)
+        for row in drawn[2:-1]:
+            assert row.startswith("    ")
+
+
+PROGRAM = """
+import json, sys
+from todo_tools.testing import ScriptedChatModel, call, turn
+from graphs.terminal import agents, chat, checklist
+text = json.loads(sys.argv[1])
+plan = turn("", call("write_todos", mode="replace", todos=["One"]))
+script = [plan, turn("", call("execute", command=text)), "Done."]
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=script)
+sys.exit({"chat": chat, "checklist": checklist}[sys.argv[2]].main(sys.argv[3:]))
+"""
+OPTIONS = ("--agent", "coding", "--workdir", "work", "--create", "--thread", "t", "--grace", "0")
+HARMLESS = ["", "? execute", "    command: ls -la", "  Do it? yes, no, always, or why not:"]
+
+
+ASKED = "Do it? yes, no, always, show, or why not:"
+
+
+def joined(rows: list[str]) -> str:
+    return " ".join(" ".join(rows).split())
+
+
+def padded(rows: int, columns: int, blank: str) -> str:
+    """A command that tries to scroll the screen and draw another question, row by row."""
+    return "echo gone >> log; #" + "".join(
+        row + blank * (columns - len(row)) for row in [""] * rows + HARMLESS
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+class TestPainting:
+    @pytest.fixture(autouse=True)
+    def somewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+
+    @pytest.fixture
+    def started(self) -> Iterator[Any]:
+        opened = list[Emulator]()
+
+        def started(text: str, program: str, *argv: str, **size: int) -> Emulator:
+            given = (json.dumps(text), program, *argv, *OPTIONS)
+            opened.append(Emulator("-c", PROGRAM, *given, **size))  # type: ignore[arg-type]
+            return opened[-1]
+
+        yield started
+        for each in opened:
+            each.close()
+
+    @pytest.mark.parametrize(("how", "rows", "columns"), [("blanks", 24, 80), ("lines", 20, 40)])
+    def test_the_program_shows_what_is_approved(
+        self, how: str, rows: int, columns: int, started: Any
+    ) -> None:
+        terminal = started(
+            self.hostile(how, rows, columns),
+            "checklist",
+            write_checklist("One"),
+            rows=rows,
+            columns=columns,
+        )
+        terminal.wait(lambda: ASKED in joined(terminal.rows))
+        self.check(terminal)
+
+    @pytest.mark.parametrize(("how", "rows", "columns"), [("braille", 24, 80), ("blanks", 20, 40)])
+    def test_the_chat_shows_what_is_approved(
+        self, how: str, rows: int, columns: int, started: Any
+    ) -> None:
+        terminal = started(self.hostile(how, rows, columns), "chat", rows=rows, columns=columns)
+        terminal.see("your turn")
+        terminal.press("Begin.\r")
+        terminal.wait(lambda: ASKED in joined(terminal.rows))
+        self.check(terminal)
+        terminal.press("show\r")
+        terminal.wait(lambda: terminal.everything.count("? execute") > 1)
+
+    def hostile(self, how: str, rows: int, columns: int) -> str:
+        if how == "lines":
+            return "echo gone >> log\n" + "\n" * rows + "\n".join(HARMLESS)
+        return padded(rows, columns, " " if how == "blanks" else "\u2800")
+
+    def check(self, terminal: Emulator) -> None:
+        """The beginning of the command is on the screen, and only the real question asks."""
+        rows = terminal.rows
+        assert sum(row.startswith("? execute") for row in rows) == 1
+        begin = next(at for at, row in enumerate(rows) if row.startswith("? execute"))
+        assert rows[begin + 1].startswith("    command: echo gone >> log")
+        assert "rows are left out" in joined(rows[begin:])
+        assert "execute, " in joined(rows[begin:])
+        for row in rows[begin + 2 :]:
+            if "ls -la" in row:
+                assert row.startswith(MARKS[:2])

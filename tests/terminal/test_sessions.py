@@ -1,0 +1,296 @@
+"""The settings that the programs remember for a thread, its files, and its database."""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from graphs.terminal.checklist import main
+from graphs.terminal.options import Parser
+from graphs.terminal.session import choose_session
+from tests.support import ROOT, edit, items, write_checklist
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+LAZY = ["Hm."] * 99
+
+
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run each test in a new directory, because programs write to the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The parent of temporary directories."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, *script: Any) -> list[str]:
+    """Replace real models by scripted ones; returns the names of the created models."""
+    made: list[str] = []
+
+    def make(name: str) -> ScriptedChatModel:
+        made.append(name)
+        return ScriptedChatModel(script=script)
+
+    monkeypatch.setattr("graphs.model.init_chat_model", make)
+    return made
+
+
+def stored_todos(thread: str) -> object:
+    with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
+        saved = saver.get_tuple({"configurable": {"thread_id": thread}})
+    assert saved is not None
+    return saved.checkpoint["channel_values"]["todos"]
+
+
+class TestModel:
+    def test_a_resumed_thread_uses_its_own_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made = answering(monkeypatch, *LAZY)
+        lazy = ["--thread", "t", "--grace", "0"]
+        assert main([write_checklist("a"), *lazy, "--model", "some:model"]) == 1
+        assert main(lazy) == 1
+        assert made == ["some:model", "some:model"]
+
+    def test_a_model_that_cannot_be_created_again_is_an_error(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The stand-in must not replace it: it would complete the other model's items undone."""
+        lazy = ["--thread", "t", "--grace", "0"]
+        with monkeypatch.context() as patched:
+            answering(patched, *LAZY)
+            assert main([write_checklist("a"), *lazy, "--model", "openai:m"]) == 1
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        capsys.readouterr()
+        assert main(lazy) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: model 'openai:m': ")
+        assert error.count("\n") == 1
+
+    def test_the_stand_in_is_chosen_by_its_name(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        answering(monkeypatch, *LAZY)
+        lazy = ["--thread", "t", "--grace", "0"]
+        assert main([write_checklist("a"), *lazy, "--model", "some:model"]) == 1
+        assert main([*lazy, "--model", "stand-in"]) == 0
+        assert "model stand-in" in capsys.readouterr().out
+
+
+class TestResumeCommand:
+    @pytest.mark.parametrize("thread", ["t", "it's mine; rm *", "-x", "ж"])
+    async def test_it_is_complete_and_quoted(
+        self, thread: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A shell and the program read it as the same thread of the same database."""
+        monkeypatch.setenv("TOKEN", "1")
+        parser = Parser("python -m graphs", "")
+        argv = [f"--thread={thread}", "--db", "my threads.sqlite", "--env", "TOKEN", "--grace", "0"]
+        options = parser.parse_args(argv)
+        session = await choose_session(options, InMemorySaver())
+        words = shlex.split(session.resume_command)
+        assert words[:3] == ["python", "-m", "graphs"]
+        again = parser.parse_args(words[3:])
+        assert vars(again) == vars(options)
+        assert session.workdir.leave() == ""
+
+    def test_an_unprintable_thread_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """It could not be shown in a command."""
+        assert main([write_checklist("a"), "--thread", "a\x1b[2J"]) == 2
+        assert "must be printable" in capsys.readouterr().err
+
+
+class TestEnvironment:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("agent", ["until_done", "coding"])
+    def test_commands_get_the_variables_that_are_named(
+        self, agent: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """They get no other variables."""
+        monkeypatch.setenv("FIRST", "1")
+        monkeypatch.setenv("SECOND", "2")
+        monkeypatch.setenv("THIRD", "3")
+        steps = write_checklist('Show: `echo "$FIRST-$SECOND-$THIRD" | tee shown`')
+        argv = ["--env", "FIRST", "--env", "SECOND", "--agent", agent, "--yes"]
+        assert main([steps, *argv, "--workdir", "."]) == 0
+        assert Path("shown").read_text() == "1-2-\n"
+
+    def test_a_variable_that_is_not_set_is_an_error(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("NOT_SET", raising=False)
+        assert main([write_checklist("a"), "--env", "NOT_SET"]) == 2
+        error = capsys.readouterr().err
+        assert error == "error: --env NOT_SET: there is no such environment variable\n"
+
+
+class TestWorkdir:
+    def test_a_directory_that_does_not_exist_is_an_error(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A misspelt name creates no directory, unless the user asks for it."""
+        assert main([write_checklist("a"), "--workdir", "wrok"]) == 2
+        assert capsys.readouterr().err == (
+            "error: --workdir wrok does not exist; --create makes it\n"
+        )
+        assert not Path("wrok").exists()
+        assert main([write_checklist("a"), "--workdir", "wrok/below", "--create"]) == 0
+        assert Path("wrok/below").is_dir()
+
+    def test_a_threads_directory_that_is_gone_is_an_error(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([write_checklist("a"), "--workdir", "w", "--create", "--thread", "t"]) == 0
+        Path("w").rmdir()
+        assert main(["--thread", "t"]) == 2
+        assert "w, does not exist; --create makes it again" in capsys.readouterr().err
+        assert main(["--thread", "t", "--create"]) == 0
+        assert Path("w").is_dir()
+
+    def test_an_empty_temporary_directory_is_removed(self, temporary: Path) -> None:
+        """The thread gets another one when it is resumed."""
+        assert main([write_checklist("a"), "--thread", "t"]) == 0
+        assert list(temporary.iterdir()) == []
+        assert main(["--thread", "t"]) == 0
+        assert list(temporary.iterdir()) == []
+
+    @pytest.mark.slow
+    def test_a_temporary_directory_with_files_is_named(
+        self, temporary: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([write_checklist("Make: `touch made`")]) == 0
+        (left,) = temporary.iterdir()
+        assert [path.name for path in left.iterdir()] == ["made"]
+        assert capsys.readouterr().out.endswith(f"files are left in {left}\n")
+
+    def test_unusable_input_leaves_no_directory(self, temporary: Path) -> None:
+        assert main(["--thread", "new"]) == 2
+        assert list(temporary.iterdir()) == []
+
+
+class TestSteps:
+    def test_each_step_is_a_todo_whatever_the_model_does(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A model that writes no list works on the list of the checklist."""
+        answering(monkeypatch, edit("complete", 0), edit("complete", 1), "Done.")
+        assert main([write_checklist("a", "b"), "--thread", "t", "--model", "some:model"]) == 0
+        assert stored_todos("t") == items("a", "b", status="completed")
+
+    def test_the_model_may_change_the_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        plan = turn("", call("write_todos", mode="replace", todos=["c"]))
+        answering(monkeypatch, plan, edit("complete", 0), "Done.")
+        assert main([write_checklist("a", "b"), "--thread", "t", "--model", "some:model"]) == 0
+        assert stored_todos("t") == items("c", status="completed")
+
+
+HOLD = """
+import sys
+from graphs.terminal.claim import claimed
+
+with claimed("todo-threads.sqlite", "t"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+class TestTwoPrograms:
+    @pytest.fixture
+    def holder(self) -> Iterator[subprocess.Popen[str]]:
+        """Another program with the thread `t` open."""
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLD],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+            process.kill()
+
+    def test_the_second_program_on_a_thread_stops(
+        self, holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Without a terminal nobody can be asked; other threads can be used."""
+        assert main([write_checklist("a"), "--thread", "t"]) == 2
+        assert capsys.readouterr().err == "error: thread 't' is open in another program\n"
+        assert main([write_checklist("a"), "--thread", "other"]) == 0
+
+    @pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 2)])
+    def test_a_person_decides(
+        self,
+        answer: str,
+        code: int,
+        holder: subprocess.Popen[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        asked: list[str] = []
+        monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+
+        def ask(text: str) -> str:
+            asked.append(text)
+            return answer
+
+        monkeypatch.setattr("builtins.input", ask)
+        assert main([write_checklist("a"), "--thread", "t"]) == code
+        assert len(asked) == 1
+        assert "Thread 't' is open in another program" in asked[0]
+
+    def test_a_thread_is_free_after_the_program_was_killed(
+        self, holder: subprocess.Popen[str]
+    ) -> None:
+        holder.kill()
+        holder.wait()
+        assert main([write_checklist("a"), "--thread", "t"]) == 0
+
+
+def program(*argv: str, **variables: str) -> tuple[list[str], dict[str, str]]:
+    """The command line and the environment of the program."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    return [sys.executable, "-m", "graphs", *argv], environment
+
+
+@pytest.mark.slow
+class TestOutput:
+    def test_a_pipe_that_is_closed_ends_the_program_quietly(self) -> None:
+        """Its command waits until the pipe is closed."""
+        wait = write_checklist("Wait: `until test -e closed; do sleep 0.05; done`")
+        argv, environment = program(wait, "--workdir", ".")
+        with subprocess.Popen(
+            argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline().startswith("thread ")
+            process.stdout.close()
+            Path("closed").touch()
+            assert process.stderr.read() == ""
+        assert process.returncode == 141
+
+    def test_an_output_that_is_not_utf_8_gets_ascii_signs(self) -> None:
+        argv, environment = program(
+            write_checklist("Say: `echo ja`", "Fail: `exit 1`"), PYTHONIOENCODING="ascii"
+        )
+        ran = subprocess.run(argv, env=environment, capture_output=True, check=False)
+        assert ran.returncode == 1, ran.stderr
+        shown = ran.stdout.decode("ascii")
+        assert "  [x] [0] Say: `echo ja`" in shown
+        assert "  | exit code 0" in shown
+        assert "1 completed, 1 abandoned; stopped because: finished" in shown
+        assert "\\u" not in shown

@@ -1,0 +1,98 @@
+"""Answer a todo tool call, and format a call for people to read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from todo_tools._calls.records import TOOLS, Shown
+from todo_tools._list.formatting import format_todos, one_line
+from todo_tools._list.operations import Operation, apply
+from todo_tools._list.todos import TodoDetails, TodoItem, TodoLimits, Token
+from todo_tools.arguments import CallError
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of a tool: its text, its details, the operation, and the list after it."""
+
+    content: str
+    details: TodoDetails
+    todos: list[TodoItem]
+    operation: Operation | None = None
+    check_failed: bool = False
+    """Whether the `check` function of the application refused the call."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call was refused."""
+        return "error" in self.details
+
+
+def answer_call(
+    name: str, args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimits
+) -> Answer:
+    """Validate one call and compute its answer.
+
+    Args:
+        name: The tool to call, one of `TOOLS`.
+        args: The arguments as the model wrote them; they may have any shape.
+        todos: The list before the call.
+        limits: How much the model may write.
+
+    Returns:
+        The answer. If the call is refused, `todos` is the given list and `operation` is `None`.
+    """
+    tool = TOOLS[name]
+    try:
+        operation, summary = tool.check(args, todos, limits)
+    except CallError as error:
+        return refuse_call(name, error, todos)
+    if operation is None:
+        return Answer(summary, {"action": tool.action, "todos": []}, todos)
+    after = apply(todos, operation)
+    details: TodoDetails = {"action": tool.action, "todos": after}
+    return Answer(f"{summary}\n\n{format_todos(after)}", details, after, operation)
+
+
+def refuse_call(name: str, error: CallError, todos: list[TodoItem]) -> Answer:
+    """Return the error answer to a call; the list stays unchanged."""
+    details: TodoDetails = {"action": TOOLS[name].action, "todos": [], "error": error.short}
+    return Answer(f"Error: {error.message}", details, todos)
+
+
+def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:
+    """Split a tool call into tool, action and target, each with its colour."""
+    own = TOOLS[name].shown(args) if name in TOOLS else None
+    title: Shown = [(name, "toolTitle")]
+    others: Shown = [(" ".join(map(str, args.values())), "muted")]
+    given = title + (others if own is None else own)
+    parts: list[tuple[str, Token]] = [(one_line(str(part)), token) for part, token in given]
+    parts = [part for part in parts if part[0]]
+    if len(" ".join(text for text, _ in parts)) <= _CALL_CHARACTERS:
+        return parts
+    room = _CALL_CHARACTERS - 1
+    kept: list[tuple[str, Token]] = []
+    for text, token in parts:
+        if room > 0:
+            kept.append((text[:room].rstrip(), token))
+        room -= len(text) + 1
+    text, token = kept.pop()
+    return [*kept, (f"{text}…", token)]
+
+
+def format_call(name: str, args: Mapping[str, Any]) -> str:
+    """Format a tool call as one line, for people to read.
+
+    Args:
+        name: The name of the tool. The three todo tools have a special form.
+        args: The arguments of the call; they may have any shape.
+
+    Returns:
+        `write_todos append (2 items)`, `write_todos insert (2 items @1)`, `list_todos`,
+        `edit_todos start [0, 1]`; for other tools the name and the arguments. A line of more than
+        200 characters is cut and ends in an ellipsis.
+    """
+    return " ".join(text for text, _ in call_parts(name, args))
+
+
+_CALL_CHARACTERS = 200

@@ -1,0 +1,87 @@
+"""The two formats of a list: this library's, and the one that LangChain's clients read.
+
+Inside the library, a list always has the library's format. Input may have either format.
+`in_format` converts the lists in events, artifacts and questions.
+"""
+
+from typing import Any, Literal, NotRequired, cast, get_args
+
+# pydantic accepts only this TypedDict before 3.12
+from typing_extensions import TypedDict
+
+from todo_tools._list.todos import STATUSES, ClientStatus, TodoItem, TodoStatus, is_mapping, is_todo
+
+TodosFormat = Literal["todo_tools", "langchain"]
+"""The format of an agent's lists: this library's, or that of LangChain's clients."""
+
+
+class ClientTodo(TypedDict):
+    """An item in the format of LangChain's clients."""
+
+    content: str
+    """The text; ` (abandoned)` is appended if the item is abandoned."""
+    status: ClientStatus
+    """The status; `completed` if the item is abandoned."""
+    abandoned: NotRequired[bool]
+    """True if the item is abandoned; these clients have no such status."""
+
+
+def require_format(value: object) -> None:
+    """Raise an error if a setting is not the name of a format.
+
+    Raises:
+        TypeError: `value` is not a string.
+        ValueError: `value` names no format.
+    """
+    allowed = " or ".join(map(repr, get_args(TodosFormat)))
+    if not isinstance(value, str):
+        raise TypeError(f"todos_format must be {allowed}, got {value!r}")
+    if value not in get_args(TodosFormat):
+        raise ValueError(f"todos_format must be {allowed}, got {value!r}")
+
+
+def in_format(todos: list[TodoItem], todos_format: TodosFormat) -> list[TodoItem]:
+    """Convert a list to the format that the application reads; its items are always copies.
+
+    An interface may change what it receives, which must not change the state of a running graph.
+    The return type names the library's own format, because most applications use that one and then
+    need no cast.
+    """
+    if todos_format == "todo_tools":
+        return [todo.copy() for todo in todos]
+    return cast("list[TodoItem]", [to_client(todo) for todo in todos])
+
+
+def to_client(todo: TodoItem) -> ClientTodo:
+    """Convert one item to the format of LangChain's clients."""
+    row = STATUSES[todo["status"]]
+    item = {"content": todo["text"] + row.client_suffix, "status": row.client}
+    # The status name as a key marks a status that these clients do not have.
+    return cast("ClientTodo", {**item, todo["status"]: True} if row.client_suffix else item)
+
+
+def from_client(item: Any) -> Any:
+    """Convert one item; return anything else unchanged, so that the validation rejects it."""
+    if not is_mapping(item) or not isinstance(item.get("content"), str):
+        return item
+    content, status = item["content"], str(item.get("status"))
+    for name, row in STATUSES.items():
+        if row.client_suffix and item.get(name):
+            # The item still has this status, unless a client has given it another one.
+            kept = name if status == row.client else _status_of(status)
+            return {"text": content.removesuffix(row.client_suffix), "status": kept}
+    return {"text": content, "status": _status_of(status)}
+
+
+def read_todo(item: object) -> TodoItem | None:
+    """Convert an item of either format to the library's own; return `None` for anything else."""
+    todo = item if is_todo(item) else from_client(item)
+    return todo if is_todo(todo) else None
+
+
+def _status_of(client_status: str) -> TodoStatus | str:
+    """Return the status for a client status; return an unknown one unchanged."""
+    for name, row in STATUSES.items():
+        if row.client == client_status and not row.client_suffix:
+            return name
+    return client_status

@@ -1,0 +1,1 @@
+"""Whether the agent goes on, and what carries that out."""

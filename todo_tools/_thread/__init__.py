@@ -1,0 +1,1 @@
+"""What a thread stores, and how its history is read."""

@@ -1,0 +1,1 @@
+"""The three tools in a graph."""
