@@ -30,7 +30,7 @@ STATES: dict[str, Any] = {
     "ClientTodoState": ClientTodoState,
     "DeltaTodoState": DeltaTodoState,
 }
-MIDDLEWARE = {"TodoMiddleware": False, "TodoMiddleware, client_todos": True}
+MIDDLEWARE = {"TodoMiddleware": "todo_tools", "TodoMiddleware, langchain": "langchain"}
 VARIANTS = [*STATES, *MIDDLEWARE]
 DURABILITIES: list[Durability] = ["sync", "async", "exit"]
 
@@ -50,7 +50,7 @@ def agent(
             model, tools, policy=policy, limits=limits, state_schema=STATES[variant]
         )
         return builder.compile(checkpointer=saver)
-    middleware = TodoMiddleware(policy=policy, limits=limits, client_todos=MIDDLEWARE[variant])
+    middleware = TodoMiddleware(policy=policy, limits=limits, todos_format=MIDDLEWARE[variant])
     built: Any = create_agent(model, list(tools), middleware=[middleware], checkpointer=saver)
     return built  # type: ignore[no-any-return]
 

@@ -23,10 +23,10 @@ from graphs.terminal.tools.background import BackgroundTasks
 from graphs.terminal.tools.refusal import RefuseImpossible, is_open
 from graphs.terminal.tools.shell import MAX_OUTPUT_BYTES
 from graphs.terminal.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
-from todo_tools import AutoContinue, TodoGate, TodoItem, TodoLimits, format_todos
-from todo_tools.arguments import CallError, read_index, read_texts
+from todo_tools import AutoContinue, TodoItem, TodoLimits, format_todos
 from todo_tools.clients import TodosFormat
-from todo_tools.middleware import TodoMiddleware
+from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
+from todo_tools.schemas import CallError, read_index, read_texts
 from todo_tools.state import todos_in
 
 CODING_PROMPT = """\
@@ -136,11 +136,11 @@ def build_coding_agent(
     todos = TodoMiddleware(
         limits=limits,
         policy=policy,
-        gate=TodoGate() if ask_plan else None,
         todos_format=todos_format,
         check=check,
     )
     middleware: list[AgentMiddleware[Any, Any, Any]] = [
+        *([TodoGateMiddleware()] if ask_plan else []),
         todos,
         files,
         *_approval(ask, workspace, ask_plan=ask_plan),

@@ -32,8 +32,14 @@ from todo_tools import (
     create_todo_tools,
     model_view,
 )
-from todo_tools.arguments import CallError, brief, read_index
-from todo_tools.schemas import LenientArgs, argument, optional_argument
+from todo_tools.schemas import (
+    CallError,
+    LenientArgs,
+    argument,
+    brief,
+    optional_argument,
+    read_index,
+)
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected, pending_calls
 

@@ -14,7 +14,7 @@ from todo_tools._calls.answers import Answer, answer_call
 from todo_tools._calls.records import ToolName
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import validate_todos
-from todo_tools.arguments import CallError, brief
+from todo_tools.schemas import CallError, brief
 
 THREE = items("Write database schema", "Implement migration script", "Add API endpoints")
 

@@ -30,16 +30,11 @@ from todo_tools import (
 )
 from todo_tools._list.formats import in_format, read_todo
 from todo_tools._list.operations import Operation, apply
+from todo_tools._thread.channels import fold_client_todos, merge_loop
+from todo_tools._thread.state import format_in
 from todo_tools.clients import ClientTodo, TodosFormat, from_client_todos, to_client_todos
-from todo_tools.gate import TodoGate
-from todo_tools.middleware import ClientTodoAgentState, TodoMiddleware
-from todo_tools.state import (
-    ClientTodoState,
-    LoopState,
-    fold_client_todos,
-    format_in,
-    merge_loop,
-)
+from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
+from todo_tools.state import ClientTodoState, LoopState
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 OURS = [
@@ -98,11 +93,6 @@ def test_a_format_that_does_not_exist_is_refused(wrong: Any, error: type[Excepti
     allowed = "todos_format must be 'todo_tools' or 'langchain'"
     with pytest.raises(error, match=f"{allowed}, got {wrong!r}"):
         TodoMiddleware(todos_format=wrong)
-
-
-def test_the_switch_for_clients_is_true_or_false() -> None:
-    with pytest.raises(TypeError, match="client_todos must be True or False, got 'no'"):
-        TodoMiddleware(client_todos="no")  # type: ignore[arg-type]  # the mistake under test
 
 
 @pytest.mark.parametrize("item", [*OURS, *THEIRS])
@@ -253,10 +243,6 @@ class TestOneFormat:
         with pytest.raises(error, match=allowed):
             TodoMiddleware(todos_format=wrong)
 
-    def test_the_older_setting_means_the_same(self) -> None:
-        older, newer = TodoMiddleware(client_todos=True), TodoMiddleware(todos_format=LANGCHAIN)
-        assert older.state_schema is newer.state_schema is ClientTodoAgentState
-
 
 class TestThreads:
     """A thread that is seeded in this library's format and read by a client."""
@@ -284,8 +270,8 @@ class TestThreads:
     async def test_in_create_agent(self, config: RunnableConfig) -> None:
         """It is an option of the middleware, and the gate can read the list."""
         model = script()
-        middleware = TodoMiddleware(client_todos=True, gate=TodoGate())
-        graph: Any = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+        middleware = [TodoGateMiddleware(), TodoMiddleware(todos_format=LANGCHAIN)]
+        graph: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
         begin = {**BEGIN, "todos": THEIRS}
         self.check(await graph.ainvoke(begin, config), model)
 

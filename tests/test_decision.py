@@ -8,10 +8,11 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from tests.support import items
 from todo_tools import AutoContinue, TodoItem
-from todo_tools._loop.decision import Decision, decide, require_policy
+from todo_tools._loop.decision import Decision, decide
+from todo_tools._loop.policy import require_policy
+from todo_tools._thread.transcript import continuation_message
 from todo_tools.state import LoopState
 from todo_tools.testing import call, turn
-from todo_tools.transcript import continuation_message
 
 OPEN = [*items("a", status="completed"), *items("b"), *items("c", status="in_progress")]
 DONE = items("a", status="abandoned")

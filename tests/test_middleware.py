@@ -44,8 +44,8 @@ from pydantic import BaseModel
 
 from tests.support import BEGIN, Graph, edit, items, loop_of, plan
 from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits, TodoState
-from todo_tools.gate import TodoGate
-from todo_tools.middleware import TodoMiddleware
+from todo_tools.clients import TodosFormat
+from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.state import DeltaTodoState
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
@@ -154,12 +154,12 @@ class TestByItself:
         assert "maximum of 1 todos" in model.prompts[1][-1].text
         assert loop_of(graph, config)["outcome"] == "limit_in_a_row"
 
-    @pytest.mark.parametrize("client_todos", [False, True])
+    @pytest.mark.parametrize("todos_format", ["todo_tools", "langchain"])
     def test_its_limits_do_not_bind_the_caller(
-        self, config: RunnableConfig, *, client_todos: bool
+        self, config: RunnableConfig, todos_format: TodosFormat
     ) -> None:
         """The application may seed a longer list than the model may write."""
-        middleware = TodoMiddleware(limits=TodoLimits(max_todos=5), client_todos=client_todos)
+        middleware = TodoMiddleware(limits=TodoLimits(max_todos=5), todos_format=todos_format)
         final = agent(scripted(*["Hi."] * 30), middleware).invoke(
             {**BEGIN, "todos": items(*"a" * 150)}, config
         )
@@ -192,8 +192,8 @@ class TestByItself:
             ran.append("look")
             return "Nothing."
 
-        middleware = TodoMiddleware(limits=TodoLimits(max_todos=1), gate=TodoGate())
-        agent(model, middleware, tools=[look]).invoke(BEGIN, config)
+        middleware = [TodoGateMiddleware(), TodoMiddleware(limits=TodoLimits(max_todos=1))]
+        create_agent(model, [look], middleware=middleware).invoke(BEGIN, config)
         assert ran == []
 
     @pytest.mark.parametrize(
@@ -239,18 +239,11 @@ class TestByItself:
         assert type(graph.channels["messages"]).__name__ == "DeltaChannel"
 
 
-NODES = {"__start__", "model", "tools", "__end__"}
-
-
 class TestHooks:
-    """`create_agent` adds a node for each overridden hook, and drops a check for wrapped tools."""
+    """`create_agent` drops a check for unknown tools if a middleware wraps tool calls."""
 
-    def test_without_a_loop_it_adds_no_node(self) -> None:
-        graph = agent(scripted("Hi."), TodoMiddleware(policy=None))
-        assert set(graph.get_graph().nodes) == NODES
-
-    @pytest.mark.parametrize("gate", [None, TodoGate()])
-    def test_only_a_gate_turns_off_the_check_for_unknown_tools(self, gate: TodoGate | None) -> None:
+    @pytest.mark.parametrize("gate", [[], [TodoGateMiddleware()]])
+    def test_only_a_gate_turns_off_the_check_for_unknown_tools(self, gate: list[Any]) -> None:
         """The check refuses a tool that other middleware offers but that cannot run."""
 
         @tool
@@ -262,9 +255,7 @@ class TestHooks:
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
                 return handler(request.override(tools=[*request.tools, unknown]))
 
-        graph: Any = create_agent(
-            scripted("Hi."), middleware=[Offering(), TodoMiddleware(gate=gate)]
-        )
+        graph: Any = create_agent(scripted("Hi."), middleware=[Offering(), *gate, TodoMiddleware()])
         if gate:
             assert graph.invoke(BEGIN)["messages"][-1].text == "Hi."
         else:
@@ -314,7 +305,7 @@ class TestHooks:
 
         graph: Any = create_agent(scripted(PLAN, "Planned."), middleware=[Telling()])
         hooks = {f"TodoListMiddleware.{name}_agent" for name in ("before", "after")}
-        assert set(graph.get_graph().nodes) == {*NODES, *hooks}
+        assert set(graph.get_graph().nodes) == {"__start__", "model", "tools", "__end__", *hooks}
         final = graph.invoke(BEGIN) if form == "sync" else await graph.ainvoke(BEGIN)
         assert final["todos"]
         assert told == [None, "", form, "Planned.", None]
@@ -352,7 +343,9 @@ class TestGate:
 
         start = call("edit_todos", action="start", indices=[0])
         script = (turn("", call("dig")), PLAN, turn("", start, call("dig")), FINISH, "Done.")
-        graph = agent(scripted(*script), TodoMiddleware(gate=TodoGate()), tools=[dig])
+        graph = create_agent(
+            scripted(*script), [dig], middleware=[TodoGateMiddleware(), TodoMiddleware()]
+        )
         final = graph.invoke(BEGIN, config)
         dug = [m.text for m in final["messages"] if isinstance(m, ToolMessage) and m.name == "dig"]
         assert dug[0].startswith("Error: no todo is in progress")

@@ -33,10 +33,11 @@ from tests.support import items
 from todo_tools import AutoContinue, DeltaTodoState, TodoItem, TodoState, format_todos, model_view
 from todo_tools._calls.answers import answer_call
 from todo_tools._list.todos import DEFAULT_LIMITS
+from todo_tools._thread.transcript import continuation_message
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import one_line
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import continuation_message, is_injected
+from todo_tools.transcript import is_injected
 
 USER = HumanMessage("Begin.", id="user")
 

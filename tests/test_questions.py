@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from tests.strategies import json_values
 from todo_tools import asks_user
-from todo_tools.transcript import continuation_message
+from todo_tools._thread.transcript import continuation_message
 
 NO_END = {
     "APL FUNCTIONAL SYMBOL QUAD QUESTION",

@@ -24,7 +24,8 @@ from tests.support import ROOT, items
 from tests.waiting import LONG
 from todo_tools import TodoItem, format_todos
 from todo_tools._list.formatting import one_line
-from todo_tools.events import countdown_event, todos_event
+from todo_tools._thread.events import countdown_event
+from todo_tools.events import todos_event
 from todo_tools.rendering import (
     View,
     follow_in_notebook,

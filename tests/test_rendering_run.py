@@ -15,8 +15,9 @@ from typing_extensions import TypedDict
 from tests.strategies import json_values
 from tests.support import BEGIN, items
 from todo_tools import TodoItem, TodoState
+from todo_tools._thread.events import continue_question, countdown_event
 from todo_tools.clients import to_client_todos
-from todo_tools.events import continue_question, countdown_event, todos_event
+from todo_tools.events import todos_event
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import Line, LiveLines
 from todo_tools.rendering._advance import advance

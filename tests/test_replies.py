@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from tests.support import MIXED
 from todo_tools._loop.replies import Reply, read_reply
-from todo_tools.events import continue_question
+from todo_tools._thread.events import continue_question
 
 YES, NO = Reply(continues=True), Reply(continues=False)
 SAID = Reply(continues=True, words="Tests first.")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
+from todo_tools._view.shown_history import with_continuation
 
 from tests.conversations import (
     POLICY,
@@ -24,7 +25,7 @@ from tests.conversations import (
 )
 from tests.support import BEGIN, Graph, items, loop_of
 from todo_tools import AutoContinue, model_view
-from todo_tools._view.shown_history import with_continuation, with_notice, without_notice
+from todo_tools._thread.transcript import with_notice, without_notice
 from todo_tools.events import LoopEvent
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import LoopState

@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from todo_tools._view.shown_list import known_list
 
 from tests.support import MIXED, items
 from todo_tools import TodoItem
 from todo_tools._calls.answers import answer_call
 from todo_tools._list.todos import DEFAULT_LIMITS
-from todo_tools._view.shown_list import due_block, known_list, record_block, same_list
+from todo_tools._thread.reading import same_list
+from todo_tools._view.blocks import due_block, record_block
 
 USER = HumanMessage("Begin.", id="user")
 LATER = HumanMessage("Something else.", id="later")

@@ -17,6 +17,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.types import Command, interrupt
+from todo_tools._loop.speaker import at_first_end, at_start, within_run
 
 from tests.support import BEGIN, Graph, edit, items, loop_of
 from todo_tools import (
@@ -27,7 +28,6 @@ from todo_tools import (
     create_todo_tools,
     model_view,
 )
-from todo_tools._loop.speaker import at_first_end, at_start, within_run
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import LoopState
 from todo_tools.testing import ScriptedChatModel, call, turn

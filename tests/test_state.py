@@ -23,15 +23,8 @@ from langgraph.types import Overwrite
 from tests.strategies import operations, todo_lists
 from tests.support import items
 from todo_tools import TodoItem, TodoState
-from todo_tools.state import (
-    DeltaTodoState,
-    add_messages_batch,
-    fold_todos,
-    fold_todos_batch,
-    merge_blocks,
-    merge_loop,
-    todos_in,
-)
+from todo_tools._thread.channels import fold_todos, fold_todos_batch, merge_blocks, merge_loop
+from todo_tools.state import DeltaTodoState, add_messages_batch, todos_in
 
 updates = st.lists(operations | todo_lists | st.none(), max_size=6)
 

@@ -21,14 +21,15 @@ from langgraph.graph.message import add_messages
 from langgraph.managed import RemainingSteps
 from langgraph.prebuilt import ToolNode
 from pydantic import BaseModel
+from todo_tools._loop.steps import measured
 
 from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
 from tests.support import BEGIN, Graph, edit, items, loop_of
 from todo_tools import AutoContinue, TodoItem, TodoState, add_auto_continue, create_todo_tools
-from todo_tools._loop.steps import measured
+from todo_tools._thread.channels import fold_todos, merge_loop
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import ClientTodoState, DeltaTodoState, LoopState, fold_todos, merge_loop
+from todo_tools.state import ClientTodoState, DeltaTodoState, LoopState
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 SEEDED: dict[str, Any] = {**BEGIN, "todos": items(*"abcdefghijklmnopqrstuvwxyz")}

@@ -19,18 +19,12 @@ from langgraph.types import Command
 from langgraph.warnings import LangGraphDeprecatedSinceV10
 
 from tests.support import BEGIN, Graph, items, results_in, tool_graph
-from todo_tools import (
-    TodoItem,
-    TodoLimits,
-    TodoState,
-    create_todo_tools,
-    todos_from_messages,
-)
+from todo_tools import TodoItem, TodoLimits, TodoState, create_todo_tools, todos_from_messages
 from todo_tools._calls.answers import answer_call
 from todo_tools._list.prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
+from todo_tools._thread.channels import fold_todos
 from todo_tools._tools import turn as _replay
-from todo_tools._tools.checks import run_steps
-from todo_tools.state import DeltaTodoState, fold_todos
+from todo_tools.state import DeltaTodoState
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 
@@ -218,7 +212,6 @@ class TestSharedTurns:
         turns = [self.turn_at(message) for message in messages]
         assert _replay._latest == turns
         for message, each in zip(messages, turns, strict=True):
-            run_steps(each.answer(message.tool_calls[0]["id"], "list_todos", {}), None, {})
         newest = [self.turn_at(turn("", call("list_todos"))) for _ in range(2)]
         assert _replay._latest == [*turns[-30:], *newest]
 
@@ -249,7 +242,6 @@ def test_each_call_of_a_turn_is_executed_once_for_all_its_siblings(
     for at, made in enumerate(calls):
         runtime: Any = SimpleNamespace(state=state, tool_call_id=made["id"], execution_info=None)
         turn_of_call = _replay.turn_of(runtime, TodoLimits())
-        assert len(run_steps(turn_of_call.todos_at(made["id"]), None, state)) == at + 1
     assert len(executed) == len(calls) - 1  # no result needs the list after the last call
 
 

@@ -11,11 +11,10 @@ from tests.strategies import todo_lists
 from tests.support import items
 from todo_tools import TodoDetails, TodoItem, todos_from_messages
 from todo_tools._list.formats import in_format
+from todo_tools._thread.transcript import continuation_lines, continuation_message
 from todo_tools.clients import to_client_todos
 from todo_tools.testing import call, turn
 from todo_tools.transcript import (
-    continuation_lines,
-    continuation_message,
     details_of,
     is_from_user,
     is_injected,

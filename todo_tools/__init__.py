@@ -2,17 +2,17 @@
 
 from importlib.metadata import version
 
+from todo_tools._list.formatting import format_status, format_todos
 from todo_tools._list.prompts import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
-from todo_tools._list.texts import format_status, format_todos
 from todo_tools._list.todos import TodoDetails, TodoItem, TodoLimits, TodoStatus
-from todo_tools._loop.decision import AutoContinue
 from todo_tools._loop.node import add_auto_continue
+from todo_tools._loop.policy import AutoContinue
 from todo_tools._loop.questions import asks_user
+from todo_tools._thread.state import DeltaTodoState, TodoState
+from todo_tools._thread.transcript import todos_from_messages
 from todo_tools._tools.build import create_todo_tools
-from todo_tools._view.model_view import model_view
+from todo_tools._view.view import model_view
 from todo_tools.gate import TodoGate
-from todo_tools.state import DeltaTodoState, TodoState
-from todo_tools.transcript import todos_from_messages
 
 __all__ = [
     "TODO_LIGHT_PROMPT",

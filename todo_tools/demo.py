@@ -20,8 +20,11 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from typing_extensions import override
 
-from todo_tools import TodoState, add_auto_continue, create_todo_tools, model_view
 from todo_tools._calls.records import TOOLS
+from todo_tools._loop.node import add_auto_continue
+from todo_tools._thread.state import TodoState
+from todo_tools._tools.build import create_todo_tools
+from todo_tools._view.view import model_view
 from todo_tools.rendering import follow_in_terminal, show_messages
 from todo_tools.testing import ScriptedChatModel, call, turn
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import ToolMessage
-from langgraph.prebuilt import ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
-from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem
-from todo_tools._tools.checks import Check, TodoStructuredTool, arun_steps, run_steps
-from todo_tools._tools.turn import Turn, turn_of
+from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits
+from todo_tools._tools.turn import list_before
 
 __all__ = ["TodoGate"]
 
@@ -67,33 +66,29 @@ class TodoGate:
         self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], _Result]
     ) -> _Result:
         """Run or refuse a tool call; pass this method as `ToolNode(wrap_tool_call=...)`."""
-        turn, check = _turn(request)
-        with turn.lock:
-            todos = run_steps(turn.todos_at(request.tool_call["id"]), check, request.state)
-        return self._refused(request, todos) or execute(request)
+        return self._refused(request) or execute(request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[_Result]]
     ) -> _Result:
         """Run or refuse a tool call; pass this method as `ToolNode(awrap_tool_call=...)`."""
-        turn, check = _turn(request)
-        async with turn.async_lock:
-            todos = await arun_steps(turn.todos_at(request.tool_call["id"]), check, request.state)
-        return self._refused(request, todos) or await execute(request)
+        return self._refused(request) or await execute(request)
 
-    def _refused(self, request: ToolCallRequest, todos: list[TodoItem]) -> ToolMessage | None:
+    def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
         call = request.tool_call
-        reason = self.refusal(call["name"], todos)
+        reason = self.refusal(call["name"], _list_before(request))
         if reason is None:
             return None
         return ToolMessage(reason, name=call["name"], tool_call_id=call["id"] or "", status="error")
 
 
-def _turn(request: ToolCallRequest) -> tuple[Turn, Check | None]:
-    """Return the turn of a call and the check, with the settings of the todo tools in the node."""
-    limits, check = DEFAULT_LIMITS, None
+def _list_before(request: ToolCallRequest) -> list[TodoItem]:
+    """Return the list before a call, with the limits of the todo tools beside it."""
+    limits = DEFAULT_LIMITS
     for tool in request.runtime.tools:
-        if isinstance(tool, TodoStructuredTool):
-            limits, check = tool.limits, tool.check
-    runtime = cast("ToolRuntime[Any, Any]", request.runtime)
-    return turn_of(runtime, limits, check), check
+        if tool.name in TOOLS and tool.metadata and "limits" in tool.metadata:
+            limits = TodoLimits(**tool.metadata["limits"])
+    try:
+        return list_before(request.state, request.tool_call["id"], limits)
+    except CallError:
+        return []

@@ -12,9 +12,9 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.messages.tool import ToolCall
 
 from todo_tools._calls.records import TOOLS
+from todo_tools._list.formats import from_client_todos
 from todo_tools._list.todos import TodoItem, is_mapping
-from todo_tools.clients import from_client_todos
-from todo_tools.transcript import is_from_user, list_after
+from todo_tools._thread.transcript import is_from_user, list_after
 
 __all__ = ["Cost", "ItemCost", "Ledger", "ledger"]
 

@@ -1,50 +1,38 @@
 """Use the whole library as one middleware for LangChain's `create_agent` or deepagents."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Annotated, Any, Literal, NotRequired, TypeVar, cast
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AIMessage, SystemMessage
 from langgraph.managed.is_last_step import RemainingStepsManager
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
-from typing_extensions import override
+from typing_extensions import TypedDict, override
 
-from todo_tools._list.formats import TodosFormat, require_format
+from todo_tools._list.formats import ClientTodo, TodosFormat, require_format
 from todo_tools._list.prompts import TODO_SYSTEM_PROMPT
-from todo_tools._list.todos import (
-    DEFAULT_LIMITS,
-    LIST,
-    TodoItem,
-    TodoLimits,
-    incomplete,
-    is_mapping,
-    require_flag,
-)
-from todo_tools._loop.decision import AutoContinue, Policy, require_policy
-from todo_tools._loop.node import Ending, aend_answer, end_answer
-from todo_tools._loop.own_answer import NO_ANSWER, is_own_answer, noted_answer
-from todo_tools._loop.speaker import at_start
-from todo_tools._loop.steps import last_words, may_run_tools, measured
-from todo_tools._thread.channels import LANGCHAIN_FORMAT, TodosChannel
-from todo_tools._tools.build import build_tools
-from todo_tools._tools.checks import Check
-from todo_tools._view.model_view import ModelView, model_view
-from todo_tools._view.shown_list import block_update, due_block
-from todo_tools.clients import ClientTodo
-from todo_tools.gate import TodoGate
-from todo_tools.state import (
+from todo_tools._list.todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, is_mapping
+from todo_tools._loop.decision import Ended, heard
+from todo_tools._loop.node import Answered, Ending, aend_answer, end_answer
+from todo_tools._loop.policy import AutoContinue, Policy, require_policy
+from todo_tools._thread.channels import (
+    LANGCHAIN_FORMAT,
     LoopState,
     TodoBlocks,
-    blocks_in,
+    TodosChannel,
     fold_client_todos,
     fold_todos,
-    loop_in,
     merge_blocks,
     merge_loop,
-    messages_in,
-    todos_in,
 )
+from todo_tools._thread.reading import Reading, read
+from todo_tools._thread.state import blocks_in, loop_in, value_in
+from todo_tools._thread.transcript import is_from_user
+from todo_tools._tools.build import build_tools
+from todo_tools._tools.checks import Check
+from todo_tools._view.blocks import block_update, due_block
+from todo_tools._view.view import REMIND_EVERY, ModelView, model_view, view_of
+from todo_tools.gate import TodoGate
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
@@ -60,12 +48,27 @@ except ImportError as error:
         "todo_tools.middleware needs langchain; pip install 'langgraph-todo-tools[langchain]'"
     ) from error
 
-__all__ = ["ClientTodoAgentState", "ModelView", "TodoAgentState", "TodoMiddleware"]
+__all__ = [
+    "ClientTodoAgentState",
+    "TodoAgentState",
+    "TodoGateMiddleware",
+    "TodoMiddleware",
+]
 
 
 # deepagents sets this key in the state of a subagent with `"mode": "fork"`, which starts with a
 # copy of its parent's state. `tests/test_deepagents.py` runs such a subagent.
 _FORKED = "_deepagents_forked_context"
+
+
+class _LastAnswer(TypedDict):
+    """The middleware's own note about the model's last answer."""
+
+    id: str
+    """Its id; empty at the start of a run and after each decision of the loop."""
+
+
+_NO_ANSWER: _LastAnswer = {"id": ""}
 
 
 class TodoAgentState(AgentState[Any]):
@@ -80,7 +83,9 @@ class TodoAgentState(AgentState[Any]):
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """The counters and the outcome of the loop."""
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
-    """Whole lists that were appended to messages in earlier prompts."""
+    """What the model's prompts have beside the history."""
+    todo_answer: NotRequired[Annotated[_LastAnswer, PrivateStateAttr]]
+    """The middleware's own note about the model's last answer."""
     remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
     """The number of steps until the run reaches LangGraph's `recursion_limit`."""
 
@@ -92,10 +97,8 @@ class ClientTodoAgentState(AgentState[Any]):
     todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
+    todo_answer: NotRequired[Annotated[_LastAnswer, PrivateStateAttr]]
     remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
-
-
-_Middleware = TypeVar("_Middleware", bound="TodoMiddleware")
 
 
 def _without_history(inputs: Any) -> Any:
@@ -122,11 +125,9 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         system_prompt: A text to append to the agent's system prompt; `None` appends nothing.
         view: A function from the state to the messages for the model; `None` sends the history
             unchanged.
-        gate: Refuses other tools until an item is in progress; `None` refuses nothing.
         todos_format: The format of the lists in the state, events, artifacts and questions. Use
             `"langchain"` for clients made for LangChain's own todos, such as deep-agents-ui
             (`todo_tools.clients`).
-        client_todos: `True` is another way to write `todos_format="langchain"`.
         descriptions: Other descriptions of the tools for the model, by tool name.
         check: A function that returns the reason why an item is not done; see `create_todo_tools`.
 
@@ -153,9 +154,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         policy: Policy | None = AutoContinue(),
         system_prompt: str | None = TODO_SYSTEM_PROMPT,
         view: ModelView | None = model_view,
-        gate: TodoGate | None = None,
         todos_format: TodosFormat = "todo_tools",
-        client_todos: bool = False,
         descriptions: Mapping[str, str] | None = None,
         check: Check | None = None,
     ) -> None:
@@ -168,22 +167,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                 "view=None is not allowed with AutoContinue(store=False) or a policy function; "
                 "pass a view"
             )
-        if gate is not None and not isinstance(gate, TodoGate):
-            raise TypeError(f"gate must be a TodoGate or None, got {gate!r}")
         if view is not None and not callable(view):
             raise TypeError(f"view must be a function of the state or None, got {view!r}")
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
         require_format(todos_format)
-        require_flag("client_todos", client_todos)
-        todos_format = "langchain" if client_todos else todos_format
-        self.tools = build_tools(limits, descriptions, check, todos_format, records_blocks=False)
+        self.tools = build_tools(limits, descriptions, check, records_blocks=False)
         self.state_schema = ClientTodoAgentState if todos_format == "langchain" else TodoAgentState
         self.policy = policy
         self.system_prompt = system_prompt
         self.view = view
-        self.gate = gate
-        self._drop_unused_hooks()
 
     @property
     @override
@@ -198,12 +191,12 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         This hook runs once per run, and only in runs that begin with an input. So only this hook
         can detect both cases.
         """
-        if self.policy is None:
-            return None
         update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
-        loop = loop_in(state)
-        begun: LoopState = {**at_start(loop, messages_in(state)), "steps_left": 0, **NO_ANSWER}
-        return {**update, "todo_loop": begun}
+        return {
+            **update,
+            "todo_loop": heard(loop_in(state), read(state)),
+            "todo_answer": _NO_ANSWER,
+        }
 
     @override
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -217,9 +210,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ExtendedModelResponse[Any]:
         """Send the view and the system prompt to the model, and record that it answered."""
-        block = self._due_block(request)
-        response = handler(self._prepared(request, block))
-        return _noted(request.state, block, self._within_steps(request, response))
+        prepared, update = self._prepared(request)
+        return _noted(update, handler(prepared))
 
     @override
     async def awrap_model_call(
@@ -228,9 +220,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ExtendedModelResponse[Any]:
         """Do the same as `wrap_model_call`."""
-        block = self._due_block(request)
-        response = await handler(self._prepared(request, block))
-        return _noted(request.state, block, self._within_steps(request, response))
+        prepared, update = self._prepared(request)
+        return _noted(update, await handler(prepared))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -238,8 +229,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Send the agent back to work while items are incomplete."""
         if self.policy is None:
             return None
-        own_answer = is_own_answer(state)
-        return _hook_update(end_answer(state, self.policy, own_answer=own_answer, in_run=True))
+        answered = _answered(state, runtime)
+        return _hook_update(answered, end_answer(answered, self.policy))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -247,87 +238,64 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Do the same as `after_agent`."""
         if self.policy is None:
             return None
-        own_answer = is_own_answer(state)
-        ending = await aend_answer(state, self.policy, own_answer=own_answer, in_run=True)
-        return _hook_update(ending)
+        answered = _answered(state, runtime)
+        return _hook_update(answered, await aend_answer(answered, self.policy))
+
+    def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], dict[str, Any]]:
+        """Return the request for the model, and the update that records what it adds."""
+        changes: dict[str, Any] = {}
+        update: dict[str, Any] = {}
+        if self.view:
+            # The messages of the request, since other middleware may have changed them.
+            state: dict[str, Any] = {**request.state, "messages": request.messages}
+            reading = read(state)
+            at = due_block(reading, at_newest=True)
+            if at is not None:
+                update = block_update(reading, at)
+                reading = reading.with_block(at)
+            changes["messages"] = self._viewed(reading, state, update)
+        if self.system_prompt:
+            changes["system_message"] = _extended(request.system_message, self.system_prompt)
+        return request.override(**changes), update
+
+    def _viewed(self, reading: Reading, state: dict[str, Any], update: dict[str, Any]) -> list[Any]:
+        if self.view is model_view or not self.view:
+            return view_of(reading, REMIND_EVERY)  # without reading the history again
+        blocks = {**blocks_in(state), **update.get("todo_blocks", {})}
+        return list(self.view({**state, "todo_blocks": blocks}))
+
+
+class TodoGateMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Refuse calls of other tools until the list has an item in progress; see `TodoGate`.
+
+    Use it beside `TodoMiddleware`.
+
+    Args:
+        exempt: The names of tools that are never refused, such as tools that only read.
+
+    Raises:
+        TypeError: `exempt` is a single string.
+
+    Example:
+        ```python
+        middleware = [TodoGateMiddleware(exempt={"search"}), TodoMiddleware()]
+        agent = create_agent(model, tools=[search], middleware=middleware)
+        ```
+    """
+
+    def __init__(self, *, exempt: Collection[str] = frozenset()) -> None:
+        super().__init__()
+        self.gate = TodoGate(exempt=exempt)
 
     @override
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
         """Run a tool call, unless the gate refuses it."""
-        return self.gate.wrap_tool_call(request, handler) if self.gate else handler(request)
+        return self.gate.wrap_tool_call(request, handler)
 
     @override
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
         """Do the same as `wrap_tool_call`."""
-        if self.gate:
-            return await self.gate.awrap_tool_call(request, handler)
-        return await handler(request)
-
-    def _drop_unused_hooks(self) -> None:
-        """Remove the hooks that the settings do not need.
-
-        `create_agent` looks at the class to see which hooks it overrides. Each hook of the loop
-        adds a node to the graph. A hook around tool calls disables the check for unknown tools.
-        """
-        used = {
-            "before_agent": self.policy,
-            "after_agent": self.policy,
-            "wrap_model_call": self.policy or self.view or self.system_prompt,
-            "wrap_tool_call": self.gate,
-        }
-        unused = [hook for hook, user in used.items() if not user]
-        if unused:
-            self.__class__ = _without(type(self), unused)
-
-    def _within_steps(
-        self, request: ModelRequest[Any], response: ModelResponse[Any]
-    ) -> ModelResponse[Any]:
-        """Drop tool calls if the run would exceed LangGraph's recursion limit after them.
-
-        This happens only if the loop is on and items are incomplete, so that the loop can explain
-        why the run stopped.
-        """
-        state = request.state
-        if self.policy is None or not _calls_tools(response) or may_run_tools(state):
-            return response
-        if not incomplete(todos_in(state)):
-            return response
-        *before, answer = response.result
-        return replace(response, result=[*before, last_words(cast("AIMessage", answer))])
-
-    def _due_block(self, request: ModelRequest[Any]) -> TodoBlocks:
-        return due_block(_shown_state(request, {}), at_newest=True) if self.view else {}
-
-    def _prepared(self, request: ModelRequest[Any], block: TodoBlocks) -> ModelRequest[Any]:
-        changes: dict[str, Any] = {}
-        if self.view:
-            changes["messages"] = list(self.view(_shown_state(request, block)))
-        if self.system_prompt:
-            changes["system_message"] = _extended(request.system_message, self.system_prompt)
-        return request.override(**changes)
-
-
-def _calls_tools(response: ModelResponse[Any]) -> bool:
-    """Whether the response ends with tool calls; a structured response does not."""
-    last = response.result[-1] if response.result else None
-    return isinstance(last, AIMessage) and bool(last.tool_calls)
-
-
-def _without(cls: type[_Middleware], hooks: Iterable[str]) -> type[_Middleware]:
-    """Create a class without these hooks; keep hooks that a user's subclass overrides."""
-    base: dict[str, object] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    for hook in hooks:
-        pair = (hook, f"a{hook}")
-        if all(getattr(cls, name) is getattr(TodoMiddleware, name) for name in pair):
-            base |= {name: getattr(AgentMiddleware, name) for name in pair}
-    return cast("type[_Middleware]", type(cls.__name__, (cls,), base))
-
-
-def _shown_state(request: ModelRequest[Any], block: TodoBlocks) -> dict[str, Any]:
-    """Return the state with the messages of the request, which other middleware may change."""
-    state: dict[str, Any] = {**request.state}
-    blocks = {**blocks_in(state), **block}
-    return {**state, "messages": request.messages, "todo_blocks": blocks}
+        return await self.gate.awrap_tool_call(request, handler)
 
 
 def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
@@ -341,18 +309,35 @@ def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
     return message.model_copy(update={"content": content})
 
 
-def _noted(
-    state: Any, block: TodoBlocks, response: ModelResponse[Any]
-) -> ExtendedModelResponse[Any]:
-    """Record the block of the prompt and the model's answer."""
-    update = block_update(block, state)
+def _noted(update: dict[str, Any], response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
+    """Record the block of the prompt and the model's answer.
+
+    Every chat model gives its answers ids. An answer without one comes from middleware, for example
+    after failed retries.
+    """
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
-    if noted := noted_answer(state, answer):
-        update["todo_loop"] = {**noted, **measured(state)}
-    command: Command[Any] | None = Command(update=update) if update else None
-    return ExtendedModelResponse(model_response=response, command=command)
+    note: _LastAnswer = {"id": (answer and answer.id) or ""}
+    return ExtendedModelResponse(
+        model_response=response, command=Command(update={**update, "todo_answer": note})
+    )
 
 
-def _hook_update(ended: Ending) -> dict[str, Any]:
-    update = {**ended.update, "todo_loop": {**ended.update["todo_loop"], **NO_ANSWER}}
-    return {**update, "jump_to": "model"} if ended.continues else update
+def _answered(state: Any, runtime: Any) -> Answered:
+    """Return the end of an answer; only `before_agent` asks whether the user has spoken."""
+    reading = read(state)
+    newest = reading.last(lambda message: isinstance(message, AIMessage))
+    noted = value_in(value_in(state, "todo_answer"), "id")
+    by_model = newest is not None and bool(noted) and reading.entries[newest].place == noted
+    ended = Ended(by_model=by_model, steps_left=state.get("remaining_steps"))
+    return Answered(state, reading, loop_in(state), runtime, ended)
+
+
+def _hook_update(answered: Answered, ending: Ending) -> dict[str, Any]:
+    update = {**ending.update, "todo_answer": _NO_ANSWER}
+    if ending.continues:
+        return {**update, "jump_to": "model"}
+    newest, loop = answered.reading.last(is_from_user), ending.update["todo_loop"]
+    if newest is not None and loop.get("user_message") == answered.loop.get("user_message"):
+        # Tools and middleware may have added human messages in this run, which are not new later.
+        update["todo_loop"] = {**loop, "user_message": answered.reading.entries[newest].place}
+    return update

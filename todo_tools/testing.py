@@ -5,7 +5,7 @@ Their answers come from a script or from simple rules.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -20,11 +20,10 @@ from pydantic import Field, PrivateAttr, SkipValidation
 from typing_extensions import override
 
 from todo_tools._calls.records import TOOLS
-from todo_tools._list.formatting import read_change, read_lines
 from todo_tools._list.prompts import NOTE
-from todo_tools._list.todos import STATUSES, TodoStatus, require_whole_number
+from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, require_whole_number
+from todo_tools._thread.transcript import is_from_user
 from todo_tools.checklist import command_in, read_checklist
-from todo_tools.transcript import is_from_user
 
 __all__ = ["Rule", "ScriptedChatModel", "call", "checklist_model", "turn"]
 
@@ -169,8 +168,8 @@ def _list_in(prompt: list[BaseMessage]) -> list[_Item]:
     for message in prompt:
         is_result = isinstance(message, ToolMessage) and message.name in TOOLS
         shown = message.text.partition(NOTE)[2] or (message.text if is_result else "")
-        listed = [entry[1] for entry in read_lines(shown) if entry]
-        change = read_change(message.text.partition("\n")[0]) if is_result else None
+        listed = [entry[1] for entry in _read_lines(shown) if entry]
+        change = _read_change(message.text.partition("\n")[0]) if is_result else None
         if listed:
             items = [(item["status"], item["text"]) for item in listed]
         elif change:
@@ -242,3 +241,30 @@ def _newest_results(prompt: list[BaseMessage]) -> dict[str, str]:
             break
         results[str(message.name)] = message.text.partition(NOTE)[0]
     return results
+
+
+# Like a model, the stand-in reads what the list says from the texts of its prompt.
+_LINE = re.compile(r"(\S) \[(\d+)\] (.+)")
+
+
+def _read_lines(text: str) -> Iterator[tuple[int, TodoItem] | None]:
+    """Parse list lines: index and item of each line, `None` for other lines."""
+    status_of: dict[str, TodoStatus] = {row.icon: status for status, row in STATUSES.items()}
+    for line in text.split("\n"):
+        found = _LINE.fullmatch(line)
+        status = status_of.get(found[1]) if found else None
+        if found and status:
+            yield int(found[2]), TodoItem(text=found[3], status=status)
+        else:
+            yield None
+
+
+_CHANGE = re.compile(r"(\w+) \[(\d+(?:, \d+)*)\]")
+
+
+def _read_change(line: str) -> tuple[TodoStatus, set[int]] | None:
+    """Parse the first line of a status change: the new status and the indices that have it."""
+    status_of: dict[str, TodoStatus] = {row.done_label: name for name, row in STATUSES.items()}
+    found = _CHANGE.fullmatch(line)
+    status = status_of.get(found[1]) if found else None
+    return (status, set(map(int, found[2].split(", ")))) if found and status else None

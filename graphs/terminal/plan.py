@@ -13,8 +13,8 @@ from typing import Any
 
 from graphs.coding_agent import PLANNING, planned_todos
 from todo_tools import TodoItem
-from todo_tools.arguments import CallError, read_texts
 from todo_tools.rendering import Line, Span, list_lines, one_line
+from todo_tools.schemas import CallError, read_texts
 
 
 class NotEditedError(Exception):

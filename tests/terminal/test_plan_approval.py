@@ -22,8 +22,8 @@ from graphs.coding_agent import build_coding_agent, proposed_plan
 from tests.prompt_reader import read_list
 from tests.strategies import edit_calls, write_calls
 from tests.support import BEGIN, Graph, edit, items, plan
-from todo_tools import AutoContinue, TodoGate
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import AutoContinue
+from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 APPROVE: dict[str, Any] = {"type": "approve"}
@@ -58,7 +58,8 @@ class Watched:
             model,
             [dig],
             middleware=[
-                TodoMiddleware(gate=TodoGate(), policy=AutoContinue(max_in_turn=3)),
+                TodoGateMiddleware(),
+                TodoMiddleware(policy=AutoContinue(max_in_turn=3)),
                 HumanInTheLoopMiddleware({"write_todos": True}),
             ],
             checkpointer=InMemorySaver(),

@@ -1,14 +1,15 @@
 """Answer a todo tool call, and format a call for people to read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, Shown
 from todo_tools._list.formatting import format_todos, one_line
 from todo_tools._list.operations import Operation, apply
 from todo_tools._list.todos import TodoDetails, TodoItem, TodoLimits, Token
-from todo_tools.arguments import CallError
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,6 @@ class Answer:
     details: TodoDetails
     todos: list[TodoItem]
     operation: Operation | None = None
-    check_failed: bool = False
-    """Whether the `check` function of the application refused the call."""
 
     @property
     def failed(self) -> bool:
@@ -58,6 +57,18 @@ def refuse_call(name: str, error: CallError, todos: list[TodoItem]) -> Answer:
     """Return the error answer to a call; the list stays unchanged."""
     details: TodoDetails = {"action": TOOLS[name].action, "todos": [], "error": error.short}
     return Answer(f"Error: {error.message}", details, todos)
+
+
+def after_calls(
+    calls: Iterable[tuple[str, Mapping[str, Any]]], todos: list[TodoItem], limits: TodoLimits
+) -> list[TodoItem]:
+    """Return the list after these calls; refused calls and other tools change nothing."""
+    for name, args in calls:
+        if name in TOOLS:
+            with suppress(CallError):
+                operation, _ = TOOLS[name].check(args, todos, limits)
+                todos = todos if operation is None else apply(todos, operation)
+    return todos
 
 
 def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:

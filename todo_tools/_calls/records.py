@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from todo_tools._calls.arguments import CallError, read_choice, read_index, read_indices, read_texts
 from todo_tools._list import prompts
-from todo_tools._list.formatting import format_change, format_todos
-from todo_tools._list.operations import Operation
+from todo_tools._list.formatting import format_todos
+from todo_tools._list.operations import Operation, SetStatus
 from todo_tools._list.todos import (
     STATUSES,
     TodoItem,
@@ -21,7 +22,6 @@ from todo_tools._list.todos import (
     is_list,
     require_rows,
 )
-from todo_tools.arguments import CallError, read_choice, read_index, read_indices, read_texts
 
 ToolName = Literal["write_todos", "list_todos", "edit_todos"]
 Checked = tuple[Operation | None, str]
@@ -202,8 +202,15 @@ def _check_edit(args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimi
     invalid = [index for index in indices if not 0 <= index < len(todos)]
     if invalid:
         raise CallError(f"indices {_brief_list(invalid)} out of range (0 to {len(todos) - 1})")
-    summary = format_change(STATUSES[status].done_label, indices)
-    return {"op": "set_status", "status": status, "indices": indices}, summary
+    # The texts bind the change to the items that this call saw, whatever else happens in the step.
+    texts = [todos[index]["text"] for index in indices]
+    operation: SetStatus = {
+        "op": "set_status",
+        "status": status,
+        "indices": indices,
+        "texts": texts,
+    }
+    return operation, f"{STATUSES[status].done_label} {indices}"
 
 
 def _brief_list(indices: list[int]) -> str:

@@ -4,12 +4,22 @@ Inside the library, a list always has the library's format. Input may have eithe
 `in_format` converts the lists in events, artifacts and questions.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, cast, get_args
 
 # pydantic accepts only this TypedDict before 3.12
 from typing_extensions import TypedDict
 
-from todo_tools._list.todos import STATUSES, ClientStatus, TodoItem, TodoStatus, is_mapping, is_todo
+from todo_tools._list.todos import (
+    STATUSES,
+    ClientStatus,
+    TodoItem,
+    TodoStatus,
+    is_list,
+    is_mapping,
+    is_todo,
+    validate_todos,
+)
 
 TodosFormat = Literal["todo_tools", "langchain"]
 """The format of an agent's lists: this library's, or that of LangChain's clients."""
@@ -85,3 +95,36 @@ def _status_of(client_status: str) -> TodoStatus | str:
         if row.client == client_status and not row.client_suffix:
             return name
     return client_status
+
+
+def to_client_todos(todos: Sequence[TodoItem | ClientTodo]) -> list[ClientTodo]:
+    """Convert todos to the format of LangChain's clients; items in that format stay.
+
+    Example:
+        ```python
+        client_todos = to_client_todos([{"text": "Measure", "status": "not_started"}])
+        assert client_todos == [{"content": "Measure", "status": "pending"}]
+        ```
+    """
+    return [to_client(from_client(todo)) for todo in todos]
+
+
+def from_client_todos(todos: object) -> list[TodoItem]:
+    """Convert todos from the format of LangChain's clients; items in this library's format stay.
+
+    Args:
+        todos: A list from a `todos` channel, an event, an artifact or a client.
+
+    Returns:
+        A copy in this library's format.
+
+    Raises:
+        ValueError: `todos` is not such a list; the error names the item and the allowed values.
+
+    Example:
+        ```python
+        todos = from_client_todos([{"content": "Measure", "status": "pending"}])
+        assert todos == [{"text": "Measure", "status": "not_started"}]
+        ```
+    """
+    return validate_todos([from_client(item) for item in todos] if is_list(todos) else todos)

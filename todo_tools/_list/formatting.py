@@ -1,9 +1,10 @@
 """Turn todos into text and back: list lines, status line, items in progress."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, incomplete
+from todo_tools._list.formats import ClientTodo, from_client
+from todo_tools._list.todos import STATUSES, TodoItem, incomplete
 
 # Invisible characters: Unicode's format characters, those that a font may leave out, and two
 # blanks. A person would not see them, but a model reads them.
@@ -64,40 +65,23 @@ def format_line(index: int, todo: TodoItem) -> str:
     return f"{STATUSES[todo['status']].icon} [{index}] {one_line(todo['text'])}"
 
 
-_LINE = re.compile(r"(\S) \[(\d+)\] (.+)")
+def format_todos(todos: Sequence[TodoItem | ClientTodo]) -> str:
+    """Format a list in the same way as the tools do for the model.
 
+    Args:
+        todos: The items in order, in this library's format or in that of LangChain's clients.
 
-def read_lines(text: str) -> Iterator[tuple[int, TodoItem] | None]:
-    """Parse the output of `format_line`: index and item of each line, `None` for other lines."""
-    status_of: dict[str, TodoStatus] = {row.icon: status for status, row in STATUSES.items()}
-    for line in text.split("\n"):
-        found = _LINE.fullmatch(line)
-        status = status_of.get(found[1]) if found else None
-        if found and status:
-            yield int(found[2]), TodoItem(text=found[3], status=status)
-        else:
-            yield None
+    Returns:
+        A line `icon [index] text` for each item, or `No todos`.
 
-
-def format_change(label: str, indices: Sequence[int]) -> str:
-    """Format the first line of the result of a status change, such as `Started [0, 1]`."""
-    return f"{label} {list(indices)}"
-
-
-_CHANGE = re.compile(r"(\w+) \[(\d+(?:, \d+)*)\]")
-
-
-def read_change(line: str) -> tuple[TodoStatus, set[int]] | None:
-    """Parse the output of `format_change`: the new status and the indices that have it."""
-    status_of: dict[str, TodoStatus] = {row.done_label: name for name, row in STATUSES.items()}
-    found = _CHANGE.fullmatch(line)
-    status = status_of.get(found[1]) if found else None
-    return (status, set(map(int, found[2].split(", ")))) if found and status else None
-
-
-def format_todos(todos: Sequence[TodoItem]) -> str:
-    """Format a list in the same way as the tools do for the model."""
-    return "\n".join(format_line(*entry) for entry in enumerate(todos)) or "No todos"
+    Example:
+        ```python
+        text = format_todos([{"text": "Write tests", "status": "in_progress"}])
+        assert text == "● [0] Write tests"
+        ```
+    """
+    own = [from_client(todo) for todo in todos]
+    return "\n".join(format_line(*entry) for entry in enumerate(own)) or "No todos"
 
 
 def format_incomplete(todos: Sequence[TodoItem]) -> str:
@@ -105,11 +89,24 @@ def format_incomplete(todos: Sequence[TodoItem]) -> str:
     return "\n".join(format_line(*entry) for entry in incomplete(todos))
 
 
-def format_status(todos: Sequence[TodoItem]) -> str:
-    """Format the progress of a list in a few characters; empty if there are no todos."""
+def format_status(todos: Sequence[TodoItem | ClientTodo]) -> str:
+    """Format the progress of a list in a few characters.
+
+    Args:
+        todos: The items in order, in this library's format or in that of LangChain's clients.
+
+    Returns:
+        `📋 2/5` if 2 of 5 items are finished (abandoned items count as finished),
+        `✓ Done (5 items)` if all are finished, and an empty string if there are no todos.
+
+    Example:
+        ```python
+        assert format_status([{"text": "Write tests", "status": "in_progress"}]) == "📋 0/1"
+        ```
+    """
     if not todos:
         return ""
-    remaining = len(incomplete(todos))
+    remaining = len(incomplete([from_client(todo) for todo in todos]))
     if not remaining:
         return f"✓ Done ({len(todos)} items)"
     return f"📋 {len(todos) - remaining}/{len(todos)}"

@@ -1,23 +1,24 @@
-"""Define the operations on a list and apply them; the `todos` channel uses these rules.
+"""Define the operations on a list, create them, and apply them.
 
 A step writes an operation, not the whole new list. Operations are plain dicts, so that every
 checkpointer can store them. The key `op` distinguishes them from LangGraph's own dicts.
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from todo_tools._list.todos import (
-    MAX_CHARACTERS,
+    MAX_INDEX,
     MAX_ITEMS,
     TodoItem,
     TodoStatus,
-    is_blank,
+    is_list,
     is_status,
+    is_valid_text,
     require_few,
+    require_whole_number,
     validate_todos,
 )
 
@@ -45,35 +46,32 @@ class Insert(TypedDict):
 
 
 class SetStatus(TypedDict):
-    """Set the status of the items at `indices`; any earlier status is allowed."""
+    """Set the status of the items at `indices`; any earlier status is allowed.
+
+    With `texts`, an item changes only if it has the text at the same position of `texts`. So the
+    operation of a tool call changes the items that the call saw, or nothing.
+    """
 
     op: Literal["set_status"]
     status: TodoStatus
     indices: list[int]
+    texts: NotRequired[list[str]]
 
 
-class Merge(TypedDict):
-    """Apply the differences between `base` and `todos`; only the channel creates this operation."""
-
-    op: Literal["merge"]
-    base: list[TodoItem]
-    todos: list[TodoItem]
-
-
-Operation = Replace | Append | Insert | SetStatus | Merge
+Operation = Replace | Append | Insert | SetStatus
 
 
 def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]:
     """Return the list after an operation; the given list is not changed.
 
-    The tools checked the operation against the list that the model saw. If the application changed
-    the list in the same step, an index may be past the end. An insertion then goes to the end, and
-    a status change skips the index. If the list is full, new items are left out. So an update in
-    the same step does not make the operation an error.
+    Other updates of the same step may have changed the list first. An insertion past the end then
+    goes to the end. A status change skips an index past the end, and an item that has another text
+    than the operation expects. If the list is full, new items are left out. An error here would
+    come back whenever the thread is read.
 
     Args:
         todos: The list before.
-        operation: One of `Replace`, `Append`, `Insert`, `SetStatus`, `Merge`.
+        operation: One of `Replace`, `Append`, `Insert`, `SetStatus`.
 
     Returns:
         A new list.
@@ -82,24 +80,18 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
         ValueError: `operation` is not such a dict, or replaces the list by more than 10,000 items.
     """
     match operation:
-        case {"op": "replace", "texts": [*texts]} if _are_texts(texts):
+        case {"op": "replace", "texts": [*texts]} if all(map(is_valid_text, texts)):
             return require_few(_new_items(texts))
-        case {"op": "append", "texts": [*texts]} if _are_texts(texts):
+        case {"op": "append", "texts": [*texts]} if all(map(is_valid_text, texts)):
             return [*todos, *_that_fit(texts, todos)]
         case {"op": "insert", "index": index, "texts": [*texts]} if _are_indices([index]) and (
-            _are_texts(texts)
+            all(map(is_valid_text, texts))
         ):
             return [*todos[:index], *_that_fit(texts, todos), *todos[index:]]
         case {"op": "set_status", "status": status, "indices": [*indices]} if is_status(
             status
         ) and (_are_indices(indices)):
-            chosen = set(indices)
-            return [
-                {"text": todo["text"], "status": status} if index in chosen else todo
-                for index, todo in enumerate(todos)
-            ]
-        case {"op": "merge", "base": [*base], "todos": [*changed]}:
-            return _merge(todos, validate_todos(base), validate_todos(changed))[:MAX_ITEMS]
+            return _with_status(todos, status, indices, operation.get("texts"))
         case _:
             raise ValueError(
                 "todos takes a list of todo items or an operation of the tools, got a dict with "
@@ -107,11 +99,17 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
             )
 
 
-def _are_texts(texts: Sequence[Any]) -> bool:
-    return all(
-        isinstance(text, str) and not is_blank(text) and len(text) <= MAX_CHARACTERS
-        for text in texts
-    )
+def _with_status(
+    todos: list[TodoItem], status: TodoStatus, indices: Sequence[int], texts: Any
+) -> list[TodoItem]:
+    expected = dict(zip(indices, texts, strict=False)) if is_list(texts) else None
+    after = list(todos)
+    for index in indices:
+        if index < len(todos):
+            text = todos[index]["text"]
+            if expected is None or expected.get(index) == text:
+                after[index] = {"text": text, "status": status}
+    return after
 
 
 def _are_indices(indices: Sequence[Any]) -> bool:
@@ -123,47 +121,83 @@ def _new_items(texts: Sequence[str]) -> list[TodoItem]:
 
 
 def _that_fit(texts: Sequence[str], todos: list[TodoItem]) -> list[TodoItem]:
-    """Return the new items that a list has room for.
-
-    The tools respect the limit, so some are left out only if the application filled the list in the
-    same step. An error in the reducer would come back whenever the thread is read.
-    """
     return _new_items(texts[: max(MAX_ITEMS - len(todos), 0)])
 
 
-def _merge(todos: list[TodoItem], base: list[TodoItem], changed: list[TodoItem]) -> list[TodoItem]:
-    """Apply the differences between `base` and `changed` to a list; keep its other changes.
+def replace_items(*texts: str) -> Replace:
+    """Replace the list by new items with these texts; without texts, empty it.
 
-    Items are matched by their text, and items of equal text by their order. A status is set only if
-    it differs from `base`. An added item is put before the same item as in `changed`.
+    Raises:
+        ValueError: A text is not a string of 1 to 100,000 characters, or only white space.
     """
-    if todos == base:
-        return changed
-    now, before, after = _keyed(todos), _keyed(base), _keyed(changed)
-    added = defaultdict[_Key | None, list[TodoItem]](list)
-    following = None
-    for key, todo in reversed(after.items()):
-        if key not in before:
-            added[following].insert(0, todo)
-        elif key in now:
-            following = key
-    merged: list[TodoItem] = []
-    for key, todo in now.items():
-        merged += added[key]
-        if key not in before:
-            merged.append(todo)
-        elif key in after:
-            merged.append(todo if after[key] == before[key] else after[key])
-    return [*merged, *added[None]]
+    return {"op": "replace", "texts": _checked(texts)}
 
 
-_Key = tuple[str, int]
+def append_items(*texts: str) -> Append:
+    """Add items to the end.
+
+    Raises:
+        ValueError: A text is invalid, as for `replace_items`.
+    """
+    return {"op": "append", "texts": _checked(texts)}
 
 
-def _keyed(todos: list[TodoItem]) -> dict[_Key, TodoItem]:
-    seen = Counter[str]()
-    keyed: dict[_Key, TodoItem] = {}
-    for todo in todos:
-        keyed[todo["text"], seen[todo["text"]]] = todo
-        seen[todo["text"]] += 1
-    return keyed
+def insert_items(index: int, *texts: str) -> Insert:
+    """Add items before the item at `index`, counted from 0; past the end, they are appended.
+
+    Raises:
+        TypeError: `index` is not a whole number.
+        ValueError: `index` is negative or above 1,000,000,000, or a text is invalid, as for
+            `replace_items`.
+    """
+    require_whole_number("index", index, minimum=0, maximum=MAX_INDEX)
+    return {"op": "insert", "index": index, "texts": _checked(texts)}
+
+
+def start_items(*indices: int) -> SetStatus:
+    """Set the items at these indices to `in_progress`; any earlier status is allowed.
+
+    Raises:
+        TypeError: An index is not a whole number.
+        ValueError: An index is negative or above 1,000,000,000, or no index is given.
+    """
+    return _set_status("in_progress", indices)
+
+
+def complete_items(*indices: int) -> SetStatus:
+    """Set the items at these indices to `completed`; any earlier status is allowed.
+
+    Raises:
+        TypeError: An index is not a whole number.
+        ValueError: An index is negative or above 1,000,000,000, or no index is given.
+    """
+    return _set_status("completed", indices)
+
+
+def abandon_items(*indices: int) -> SetStatus:
+    """Set the items at these indices to `abandoned`; any earlier status is allowed.
+
+    Raises:
+        TypeError: An index is not a whole number.
+        ValueError: An index is negative or above 1,000,000,000, or no index is given.
+    """
+    return _set_status("abandoned", indices)
+
+
+def _set_status(status: TodoStatus, indices: tuple[int, ...]) -> SetStatus:
+    if not indices:
+        raise ValueError("indices are required; give at least one")
+    for index in indices:
+        require_whole_number("index", index, minimum=0, maximum=MAX_INDEX)
+    return {"op": "set_status", "status": status, "indices": list(indices)}
+
+
+def _checked(texts: tuple[str, ...]) -> list[str]:
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"text {position} must be a string, got {type(text).__name__}; "
+                "pass each text as an argument"
+            )
+    todos = validate_todos([{"text": text, "status": "not_started"} for text in texts])
+    return [todo["text"] for todo in todos]

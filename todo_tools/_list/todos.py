@@ -227,6 +227,11 @@ def is_blank(text: str) -> bool:
     return not text.strip()
 
 
+def is_valid_text(text: object) -> TypeGuard[str]:
+    """Whether a value may be the text of an item in the state."""
+    return isinstance(text, str) and not is_blank(text) and len(text) <= MAX_CHARACTERS
+
+
 def is_status(value: object) -> TypeGuard[TodoStatus]:
     """Whether a value is the name of a status."""
     return isinstance(value, str) and value in STATUSES
@@ -279,7 +284,7 @@ def _validate_item(index: int, item: object) -> TodoItem:
             f"todos[{index}] must be a dict with exactly 'text' and 'status', got {shown}"
         )
     text, status = item["text"], item["status"]
-    if not isinstance(text, str) or is_blank(text) or len(text) > MAX_CHARACTERS:
+    if not is_valid_text(text):
         given = f"{len(text)} characters" if isinstance(text, str) else type(text).__name__
         raise ValueError(
             f"todos[{index}]['text'] must be a string of 1 to {MAX_CHARACTERS} "

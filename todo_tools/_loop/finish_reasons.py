@@ -41,14 +41,6 @@ def broken_off(answer: AIMessage) -> Literal["aborted", "refused"] | None:
     return "refused" if reasons & _REFUSED or _is_refusal(answer) else None
 
 
-def only_broken_calls(answer: AIMessage) -> bool:
-    """Whether the answer has tool calls, and the arguments of all of them are invalid JSON.
-
-    A call without an id does not count, because no result can refer to it.
-    """
-    return not answer.tool_calls and any(call["id"] for call in answer.invalid_tool_calls)
-
-
 def _reasons(metadata: Mapping[str, Any]) -> Iterator[str]:
     """Yield the finish reasons of an answer in lower case, from every key that providers use."""
     details = metadata.get("incomplete_details")  # OpenAI's responses

@@ -11,28 +11,44 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.channels import LastValue
 from langgraph.errors import GraphDrained
 from langgraph.graph import END, StateGraph
-from langgraph.runtime import get_runtime
+from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import interrupt
 from langsmith import get_current_run_tree
 
 from todo_tools._list.todos import TodoItem, incomplete
-from todo_tools._loop.decision import AutoContinue, Decision, Policy, decide, require_policy
+from todo_tools._loop.decision import Decision, Ended, decide, heard, reset
+from todo_tools._loop.policy import AutoContinue, Policy, require_policy
 from todo_tools._loop.replies import read_reply
-from todo_tools._loop.speaker import after_message
-from todo_tools._loop.steps import with_steps
-from todo_tools._view.shown_history import with_continuation, with_notice
-from todo_tools._view.shown_list import record_block
-from todo_tools.events import continue_question, countdown_event
-from todo_tools.state import format_in, loop_in, messages_in, run_in, todos_in
-from todo_tools.transcript import continuation_message
+from todo_tools._thread.channels import LoopState
+from todo_tools._thread.events import continue_question, countdown_event
+from todo_tools._thread.reading import Reading, read
+from todo_tools._thread.state import format_in, has_channel, loop_in, messages_in
+from todo_tools._thread.transcript import continuation_message, with_notice
+from todo_tools._view.blocks import record_block
 
 # How often the grace period looks for a drain request.
 _TICKS_PER_SECOND = 10
+
+
+class Answered(NamedTuple):
+    """An answer without a tool call, and all that the loop needs to go on from it."""
+
+    state: Any
+    reading: Reading
+    loop: LoopState
+    """The counters, after `heard`."""
+    runtime: Runtime[Any]
+    ended: Ended = Ended()
+
+    @property
+    def todos(self) -> list[TodoItem]:
+        """The list of the state."""
+        return self.reading.todos or []
 
 
 class Ending(NamedTuple):
@@ -44,22 +60,13 @@ class Ending(NamedTuple):
     """The state update."""
 
 
-def end_answer(state: Any, policy: Policy, *, own_answer: bool = True, in_run: bool) -> Ending:
+def end_answer(answered: Answered, policy: Policy) -> Ending:
     """Continue or stop the loop after an answer without a tool call. Call it inside a node.
-
-    Args:
-        state: The graph state.
-        policy: The settings of the loop.
-        own_answer: Whether the model's own answer ends the run, and not another middleware.
-        in_run: Whether this run has already been checked for new user messages.
-
-    Returns:
-        Whether to call the model again, and the state update.
 
     Raises:
         GraphDrained: The run was asked to drain during the grace period.
     """
-    steps = _steps(state, policy, own_answer=own_answer, in_run=in_run)
+    steps = _steps(answered, policy)
     while True:
         try:
             pause = next(steps)
@@ -68,11 +75,9 @@ def end_answer(state: Any, policy: Policy, *, own_answer: bool = True, in_run: b
         time.sleep(pause)
 
 
-async def aend_answer(
-    state: Any, policy: Policy, *, own_answer: bool = True, in_run: bool
-) -> Ending:
+async def aend_answer(answered: Answered, policy: Policy) -> Ending:
     """Do the same as `end_answer` without blocking the event loop."""
-    steps = _steps(state, policy, own_answer=own_answer, in_run=in_run)
+    steps = _steps(answered, policy)
     while True:
         try:
             pause = next(steps)
@@ -81,38 +86,35 @@ async def aend_answer(
         await asyncio.sleep(pause)
 
 
-def _steps(
-    state: Any, policy: Policy, *, own_answer: bool, in_run: bool
-) -> Generator[float, None, Ending]:
+def _steps(answered: Answered, policy: Policy) -> Generator[float, None, Ending]:
     """Run the steps shared by the sync and async form; yield the seconds to sleep."""
-    settings = _chosen(policy)
-    decision = decide(state, settings, own_answer=own_answer, in_run=in_run)
-    # No prompt: the model only reads the errors for its invalid calls, as after any tool call.
-    if decision.outcome or not decision.prompt:
-        return _carry_out(decision, state, settings)
+    settings = _chosen(policy, answered.runtime)
+    state, reading, loop, runtime, ended = answered
+    decision = decide(reading, loop, settings, state, ended)
+    if decision.outcome:
+        return _carry_out(decision, answered, settings)
     if settings.ask:
-        return _ask(decision, state, settings)
-    yield from _grace_period(settings.grace_seconds)
-    return _carry_out(decision, state, settings)
+        return _ask(decision, answered, settings)
+    yield from _grace_period(settings.grace_seconds, runtime)
+    return _carry_out(decision, answered, settings)
 
 
-def _chosen(policy: Policy) -> AutoContinue:
+def _chosen(policy: Policy, runtime: Runtime[Any]) -> AutoContinue:
     """Return the policy of the current run."""
     if isinstance(policy, AutoContinue):
         return policy
-    chosen = policy(get_runtime())
+    chosen = policy(runtime)
     if not isinstance(chosen, AutoContinue):
         raise TypeError(f"the policy function must return an AutoContinue, got {chosen!r}")
     return chosen
 
 
-def _grace_period(seconds: int) -> Generator[float, None, None]:
+def _grace_period(seconds: int, runtime: Runtime[Any]) -> Generator[float, None, None]:
     """Count down and send an event each second.
 
     If the server asks the run to shut down, the run stops here and not at the end of the step. So
     no continuation is sent, and the thread stays as the agent's answer left it.
     """
-    runtime = get_runtime()
     for second in range(seconds, 0, -1):
         runtime.stream_writer(countdown_event(second))
         for _ in range(_TICKS_PER_SECOND):
@@ -121,63 +123,66 @@ def _grace_period(seconds: int) -> Generator[float, None, None]:
             yield 1 / _TICKS_PER_SECOND
 
 
-def _ask(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
-    todos = todos_in(state)
+def _ask(decision: Decision, answered: Answered, policy: AutoContinue) -> Ending:
+    todos_format = format_in(answered.state)
     reply, problem = None, ""
     # Repeat the question instead of raising: after an error, the thread would keep the bad reply.
     while reply is None:
         try:
-            question = continue_question(todos, problem=problem, todos_format=format_in(state))
+            question = continue_question(answered.todos, problem=problem, todos_format=todos_format)
             reply = read_reply(interrupt(question))
         except ValueError as error:
             problem = str(error)
     decision = decision if reply.continues else replace(decision, outcome="declined")
     if reply.words:
-        return _heard(decision, reply.words, todos)
-    return _carry_out(decision, state, policy)
+        return _told(decision, reply.words, answered)
+    return _carry_out(decision, answered, policy)
 
 
-def _heard(decision: Decision, words: str, todos: list[TodoItem]) -> Ending:
+def _told(decision: Decision, words: str, answered: Answered) -> Ending:
     """Add the person's message to the history; after a no, the next run reads it."""
     if decision.outcome:
-        _report(decision, todos)
+        _report(decision, answered)
     message_id = str(uuid4())
-    loop = {**after_message(decision.loop, message_id), "outcome": decision.outcome}
+    loop = {**reset(decision.loop, message_id), "outcome": decision.outcome}
     messages = [HumanMessage(words, id=message_id)]
     return Ending(not decision.outcome, {"messages": messages, "todo_loop": loop})
 
 
-def _carry_out(decision: Decision, state: Any, policy: AutoContinue) -> Ending:
-    _report(decision, todos_in(state))
-    loop, messages = decision.next_loop, list[BaseMessage]()
+def _carry_out(decision: Decision, answered: Answered, policy: AutoContinue) -> Ending:
+    _report(decision, answered)
+    update: dict[str, Any] = {"todo_loop": decision.next_loop}
     if decision.outcome:
-        messages = _explained(decision, state) if policy.explain else []
-    elif decision.prompt and policy.store:
-        messages = [continuation_message(decision.prompt, decision.lines)]
-    elif decision.prompt:
-        loop = with_continuation(loop, state, decision.prompt, decision.lines)
-    update: dict[str, Any] = {"todo_loop": loop, **({"messages": messages} if messages else {})}
+        if policy.explain and (explained := _explained(decision, answered)):
+            update["messages"] = [explained]
+    elif policy.store:
+        update["messages"] = [continuation_message(decision.prompt, decision.lines)]
+    else:
+        place = answered.reading.entries[-1].place
+        note = {"text": decision.prompt, "lines": decision.lines}
+        update["todo_blocks"] = {**dict.fromkeys(answered.reading.stale), place: note}
     return Ending(continues=not decision.outcome, update=update)
 
 
-def _report(decision: Decision, todos: list[TodoItem]) -> None:
+def _report(decision: Decision, answered: Answered) -> None:
     """Send the decision to the stream, and to LangSmith so that runs can be filtered by it."""
-    get_runtime().stream_writer(decision.event)
+    answered.runtime.stream_writer(decision.event)
     if run := get_current_run_tree():
+        todos = answered.todos
         finished = len(todos) - len(incomplete(todos))
         outcome = decision.outcome or "sent_back"
         figures = {"todo_items": len(todos), "todo_finished": finished, "todo_outcome": outcome}
         run.add_metadata(figures)
 
 
-def _explained(decision: Decision, state: Any) -> list[BaseMessage]:
-    """Return the last answer with the notice appended; nothing if there is no notice."""
-    answers = (each for each in reversed(messages_in(state)) if isinstance(each, AIMessage))
-    answer = next(answers, None)
+def _explained(decision: Decision, answered: Answered) -> AIMessage | None:
+    """Return the last answer with the notice appended; `None` if there is no notice."""
+    messages = reversed(messages_in(answered.state))
+    answer = next((each for each in messages if isinstance(each, AIMessage)), None)
     # Without an id, the changed answer would be added to the history and not replace the old one.
     if not decision.notice or answer is None or answer.id is None:
-        return []
-    return [with_notice(answer, decision.event)]
+        return None
+    return with_notice(answer, decision.event)
 
 
 def add_auto_continue(
@@ -245,8 +250,7 @@ def add_auto_continue(
             f"the state of this graph has no reducer for {' and '.join(plain)}, so it cannot apply "
             "the updates of the todo tools; derive the state from TodoState"
         )
-    runnable = RunnableLambda(_node(policy), _async_node(policy), name=node)
-    builder.add_node(node, runnable, input_schema=with_steps(builder.state_schema))
+    builder.add_node(node, RunnableLambda(_node(policy), _async_node(policy), name=node))
     builder.add_conditional_edges(agent, _route, {_CALLS: tools, _STOPS: node})
     # An edge and not a Command, so that routing also works after update_state(as_node=node).
     builder.add_conditional_edges(node, _route_on, {_CONTINUES: agent, _ENDS: end})
@@ -255,26 +259,32 @@ def add_auto_continue(
 
 def _node(policy: Policy) -> Callable[[Any], dict[str, Any]]:
     def node(state: Any) -> dict[str, Any]:
-        return _update(state, end_answer(state, policy, in_run=run_in(state)))
+        answered = _answered(state)
+        return _update(answered, end_answer(answered, policy))
 
     return node
 
 
 def _async_node(policy: Policy) -> Callable[[Any], Awaitable[dict[str, Any]]]:
     async def node(state: Any) -> dict[str, Any]:
-        return _update(state, await aend_answer(state, policy, in_run=run_in(state)))
+        answered = _answered(state)
+        return _update(answered, await aend_answer(answered, policy))
 
     return node
 
 
-def _update(state: Any, ending: Ending) -> dict[str, Any]:
-    # False at the end, because callers without a checkpointer pass a result in as the next input.
-    return {**ending.update, **_record(state), "todo_run": ending.continues}
+def _answered(state: Any) -> Answered:
+    reading = read(state)
+    return Answered(state, reading, heard(loop_in(state), reading), get_runtime())
 
 
-def _record(state: Any) -> dict[str, Any]:
-    """Record the list block of the last prompt, so that the next prompt shows it again."""
-    return record_block(state, len(messages_in(state)) - 1)
+def _update(answered: Answered, ending: Ending) -> dict[str, Any]:
+    """Return the update of the node; it also records the block of the last prompt."""
+    if not has_channel(answered.state, "todo_blocks"):
+        return ending.update
+    recorded = record_block(answered.reading).get("todo_blocks", {})
+    blocks = {**recorded, **ending.update.get("todo_blocks", {})}
+    return {**ending.update, **({"todo_blocks": blocks} if blocks else {})}
 
 
 # The labels of the edges in a picture of the graph.

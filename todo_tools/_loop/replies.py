@@ -7,8 +7,8 @@ agent-chat-ui send.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from todo_tools._calls.arguments import brief
 from todo_tools._list.todos import is_list, is_mapping
-from todo_tools.arguments import brief
 
 _WORDS = {"yes": True, "y": True, "no": False, "n": False}
 _ALLOWED = (

@@ -1,54 +1,119 @@
-"""The `todos` channel, which merges whole lists that parallel nodes return.
+"""Define how the channels of a thread take updates: the list, the messages, the loop, the blocks.
 
-A subgraph returns the whole list of its state. If several subgraphs run in one step, the reducer
-alone would keep only the last list and lose the changes of the others. All updates of a step start
-from the same list, and only the channel knows that list. So the channel compares each whole list
-with it and applies the differences.
+Updates are applied one at a time, so the result does not depend on how checkpoints batch them, as
+`DeltaChannel` requires.
 """
 
-from collections.abc import Sequence
-from typing import Any, Self
+import reprlib
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Annotated, Any, Self, cast
 
+from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages, messages_from_dict
 from langgraph.channels import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
-from typing_extensions import override
+from langgraph.errors import InvalidUpdateError
+from langgraph.graph.message import add_messages
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict, override
 
-from todo_tools._list.todos import is_list
-from todo_tools.clients import from_client_todos
+from todo_tools._list.formats import ClientTodo, from_client_todos, to_client_todos
+from todo_tools._list.operations import Operation, apply
+from todo_tools._list.todos import TodoItem, is_list, is_mapping, is_todo
+from todo_tools._thread.events import Outcome
+from todo_tools._thread.ids import stable_ids
+
+TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
+"""The updates that the `todos` channel accepts; see `fold_todos`."""
+
+
+def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
+    """Apply an update to the list; this is the reducer of the `todos` channel.
+
+    Args:
+        todos: The list before the update, in either format; it is not changed.
+        update: A whole list in either format, which replaces the old one (`[]` empties it); an
+            operation of the tools; or `None`, which changes nothing.
+
+    Returns:
+        The list after the update, in this library's format.
+
+    Raises:
+        ValueError: `update` is something else; the error names the allowed values.
+    """
+    if update is None:
+        return todos
+    if is_mapping(update):
+        return apply(own_format(todos), update)
+    return from_client_todos(update)
+
+
+def own_format(stored: object) -> list[TodoItem]:
+    """Convert the list of a channel to this library's format; do not copy it if it has it."""
+    if is_list(stored) and all(map(is_todo, stored)):
+        return stored
+    return from_client_todos(stored)
+
+
+def fold_client_todos(todos: list[ClientTodo], update: TodosUpdate) -> list[ClientTodo]:
+    """Do the same as `fold_todos`, for a channel in the format of LangChain's clients."""
+    if update is None:
+        return todos
+    return to_client_todos(fold_todos(own_format(todos), update))
+
+
+def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> list[TodoItem]:
+    """Apply several updates with `fold_todos`, as `DeltaChannel` requires."""
+    return reduce(fold_todos, updates, todos)
 
 
 class TodosChannel(BinaryOperatorAggregate[Any]):
-    """LangGraph's reducer channel, extended to merge the whole lists of a step."""
+    """LangGraph's reducer channel, except for whole lists of parallel nodes (`_one_list`)."""
 
     @override
     def update(self, values: Sequence[Any]) -> bool:
-        return super().update(_with_merges(self.value, values))
+        return super().update(_one_list(self.value, values))
 
 
 class DeltaTodosChannel(DeltaChannel[Any]):
-    """LangGraph's `DeltaChannel`, extended to merge the whole lists of a step."""
+    """LangGraph's `DeltaChannel`, except for whole lists of parallel nodes (`_one_list`)."""
 
     @override
     def update(self, values: Sequence[Any]) -> bool:
-        writes = _with_merges(self.value, values)
-        if writes is not values:
-            # The checkpointer stores the original writes but not which step each belongs to. A
-            # replay could not merge them, so store a snapshot that replays start from.
+        kept = _one_list(self.value, values)
+        if len(kept) < len(values):
+            # The checkpointer stores all writes, and a replay does not know which to ignore. So
+            # store a snapshot that replays start from.
             self.snapshot_frequency = 1
-        return super().update(writes)
+        return super().update(kept)
 
 
-def _with_merges(stored: Any, updates: Sequence[Any]) -> Sequence[Any]:
-    """Return the updates of a step, with whole lists after the first update as `Merge`."""
-    if not any(map(is_list, updates[1:])):
+def _one_list(stored: Any, updates: Sequence[Any]) -> Sequence[Any]:
+    """Return the updates of a step without the whole lists that change nothing.
+
+    A subgraph returns the whole list of its state. If several run in one step, the last list would
+    silently undo the changes of the others.
+
+    Raises:
+        InvalidUpdateError: Two nodes of the step return different lists.
+    """
+    if len(updates) == 1 or not any(map(is_list, updates)):
         return updates
-    base = from_client_todos(stored if is_list(stored) else [])
-    return [
-        {"op": "merge", "base": base, "todos": from_client_todos(update)}
-        if at and is_list(update)
-        else update
-        for at, update in enumerate(updates)
-    ]
+    base = own_format(stored) if is_list(stored) else []
+    kept: list[Any] = []
+    changed: list[TodoItem] | None = None
+    for update in updates:
+        todos = from_client_todos(update) if is_list(update) else None
+        if todos is not None and changed not in (None, todos) and todos != base:
+            raise InvalidUpdateError(
+                "two nodes of one step returned different lists for 'todos', and one would undo "
+                "the other; return operations from parallel nodes (todo_tools.operations), which "
+                "are all applied"
+            )
+        if todos != base:
+            kept.append(update)
+            changed = changed if todos is None else todos
+    return kept
 
 
 class _LangChain(str):
@@ -66,3 +131,143 @@ def _constant(value: _LangChain, _: _LangChain) -> _LangChain:
 
 LANGCHAIN_FORMAT = BinaryOperatorAggregate(_LangChain, _constant)
 """A channel that marks a state as being in LangChain's format; its value never changes."""
+
+
+def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
+    """Apply several updates with LangGraph's `add_messages`, as `DeltaChannel` requires."""
+    known = _as_messages(messages) if any(map(is_mapping, messages)) else messages
+    return reduce(_add_messages, updates, known)
+
+
+def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
+    added = _as_messages(update if is_list(update) else [update])
+    last = (messages[-1].id if messages else "") or ""
+    for message, stable_id in zip(added, stable_ids(added, last), strict=True):
+        message.id = stable_id
+    return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", added)))
+
+
+def _as_messages(given: Sequence[Any]) -> list[AnyMessage]:
+    """Convert messages from any form; LangGraph's development server replays them as dicts."""
+    return cast("list[AnyMessage]", [_as_message(message) for message in given])
+
+
+def _as_message(message: Any) -> BaseMessage:
+    dumped: Mapping[str, Any] = message if is_mapping(message) else {}
+    if dumped.get("type") in ("ai", "AIMessageChunk") and "response_metadata" in dumped:
+        # `convert_to_messages` would drop the token counts and invalid tool calls of such dicts.
+        return messages_from_dict([{"type": dumped["type"], "data": dumped}])[0]
+    return convert_to_messages([cast("Any", message)])[0]
+
+
+_Count = Annotated[int, Field(ge=0)]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
+class LoopState(TypedDict, total=False):
+    """What the loop stores between its decisions; a missing counter is zero."""
+
+    in_a_row: _Count
+    """Continuations since the list last changed or the user last spoke."""
+    in_turn: _Count
+    """Continuations since the user's last message."""
+    idle: _Count
+    """Continuations since the agent last worked: got a new tool result."""
+    user_message: str
+    """The id of the user's last message; a message with another id resets the counters."""
+    outcome: Outcome | None
+    """The reason why the loop last stopped; `None` after a continuation or a change of the list."""
+    refused: str | None
+    """The item that the application's check last refused to complete, and the reason; `None` after
+    a change of the list."""
+
+
+PROGRESS: LoopState = {"in_a_row": 0, "outcome": None, "refused": None}
+"""The update of a tool that changed the list; it resets the count in a row."""
+
+_LOOP_STATE = TypeAdapter(LoopState)
+
+
+def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
+    """Merge an update into the `todo_loop` channel; new values replace old ones, key by key.
+
+    Raises:
+        ValueError: `update` has an unknown key or an invalid value.
+    """
+    if update is None:
+        return loop
+    _validate("todo_loop", _LOOP_STATE, update)
+    # Stored values are not checked here: only an `Overwrite`, which bypasses reducers, can store
+    # invalid ones, and `valid_loop` ignores them.
+    return cast("LoopState", {**(loop if is_mapping(loop) else {}), **update})
+
+
+def valid_loop(stored: object) -> LoopState:
+    """Return a stored `LoopState` without its unknown keys and invalid values."""
+    try:
+        return _LOOP_STATE.validate_python(stored)
+    except ValidationError as error:
+        invalid = {fault["loc"][:1] for fault in error.errors()}
+        items = stored.items() if is_mapping(stored) else ()
+        return cast("LoopState", {key: value for key, value in items if (key,) not in invalid})
+
+
+@with_config(ConfigDict(extra="forbid", strict=True))
+class Note(TypedDict):
+    """A continuation that is not stored in the history."""
+
+    text: str
+    """The whole continuation message."""
+    lines: str
+    """The part of it that lists the incomplete items."""
+
+
+TodoBlocks = dict[str, list[TodoItem] | Note]
+"""What the model's prompts have beside the history, by the id of a message: a list that is appended
+to the message, or a continuation that follows it."""
+
+_BLOCKS = TypeAdapter(dict[str, list[TodoItem] | Note | None])
+
+
+def merge_blocks(blocks: TodoBlocks, update: Mapping[str, Any] | None) -> TodoBlocks:
+    """Merge new blocks into the `todo_blocks` channel; a recorded block is never replaced.
+
+    `None` removes a block.
+
+    Raises:
+        ValueError: `update` is not a dict from message ids to blocks.
+    """
+    if update is None:
+        return blocks
+    _validate("todo_blocks", _BLOCKS, update)
+    merged = {**update, **(blocks if is_mapping(blocks) else {})}
+    return {key: block for key, block in merged.items() if update.get(key, block) is not None}
+
+
+def merge_blocks_batch(blocks: TodoBlocks, updates: Sequence[Any]) -> TodoBlocks:
+    """Apply several updates with `merge_blocks`, as `DeltaChannel` requires."""
+    return reduce(merge_blocks, updates, blocks)
+
+
+def valid_block(block: object) -> list[TodoItem] | Note | None:
+    """Return a stored block if it is valid, otherwise `None`; see `merge_loop`."""
+    if is_list(block):
+        return block if all(map(is_todo, block)) else None
+    if not is_mapping(block):
+        return None
+    text, lines = block.get("text"), block.get("lines")
+    return (
+        Note(text=text, lines=lines) if isinstance(text, str) and isinstance(lines, str) else None
+    )
+
+
+def _validate(channel: str, adapter: TypeAdapter[Any], update: object) -> None:
+    try:
+        adapter.validate_python(update)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = "".join(f"[{reprlib.repr(key)}]" for key in fault["loc"])
+        raise ValueError(
+            f"{channel}{place} is invalid: {fault['msg']}, got "
+            f"{reprlib.repr(fault['input'])}; leave it out, or pass the value from get_state"
+        ) from None

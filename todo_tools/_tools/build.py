@@ -10,19 +10,21 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from pydantic import create_model
 
-from todo_tools._calls.answers import Answer
+from todo_tools._calls.answers import Answer, answer_call, refuse_call
+from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, TodoTool
+from todo_tools._calls.schemas import LenientArgs, argument, optional_argument
 from todo_tools._list import prompts
-from todo_tools._list.formats import TodosFormat, in_format, require_format
-from todo_tools._list.todos import DEFAULT_LIMITS, TodoLimits, is_mapping
-from todo_tools._loop.decision import PROGRESS
-from todo_tools._tools.checks import Check, TodoStructuredTool, arun_steps, require_check, run_steps
-from todo_tools._tools.turn import Turn, turn_of
-from todo_tools._view.shown_list import record_block
-from todo_tools.events import todos_event
-from todo_tools.schemas import LenientArgs, argument, optional_argument
-from todo_tools.state import format_in, has_todos, messages_in
-from todo_tools.transcript import find_call
+from todo_tools._list.formats import in_format
+from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapping
+from todo_tools._thread.channels import PROGRESS
+from todo_tools._thread.events import todos_event
+from todo_tools._thread.reading import read
+from todo_tools._thread.state import format_in, has_channel, messages_in, todos_in
+from todo_tools._thread.transcript import find_call, result_metadata
+from todo_tools._tools.checks import Check, achecked, checked, require_check
+from todo_tools._tools.turn import list_before
+from todo_tools._view.blocks import record_block
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
 
@@ -33,7 +35,6 @@ class _Settings:
 
     limits: TodoLimits
     check: Check | None
-    todos_format: TodosFormat | None
     records_blocks: bool
 
 
@@ -42,7 +43,6 @@ def create_todo_tools(
     *,
     descriptions: Mapping[str, str] | None = None,
     check: Check | None = None,
-    todos_format: TodosFormat | None = None,
 ) -> list[StructuredTool]:
     """Create the tools `write_todos`, `list_todos` and `edit_todos`.
 
@@ -58,20 +58,16 @@ def create_todo_tools(
         check: A sync or async function of an item and the graph state. It returns `None`, or the
             reason why the item is not done; `edit_todos` then refuses to complete the item. The
             function runs once for each item of a call, before the list changes. It may run again
-            if the step fails or is interrupted, and the run is resumed. It must not call
-            `interrupt()`.
-        todos_format: The format of the lists in events and artifacts. The default is the format of
-            the graph's state: `"langchain"` for `ClientTodoState`, otherwise `"todo_tools"`. Set it
-            only if you define a state around `fold_client_todos` yourself.
+            if the step fails or is interrupted, and the run is resumed.
 
     Returns:
         The three tools, in that order. The `metadata` of each tool holds its `label`,
         `prompt_snippet`, `prompt_guidelines` and `limits`.
 
     Raises:
-        TypeError: `limits` is not a `TodoLimits`, `descriptions` is not a dict, a description
-            or `todos_format` is not a string, or `check` is not a function.
-        ValueError: `descriptions` names an unknown tool, or `todos_format` an unknown format.
+        TypeError: `limits` is not a `TodoLimits`, `descriptions` is not a dict, a description is
+            not a string, or `check` is not a function.
+        ValueError: `descriptions` names an unknown tool.
 
     Example:
         ```python
@@ -79,14 +75,13 @@ def create_todo_tools(
         assert [tool.name for tool in tools] == ["write_todos", "list_todos", "edit_todos"]
         ```
     """
-    return build_tools(limits, descriptions, check, todos_format, records_blocks=True)
+    return build_tools(limits, descriptions, check, records_blocks=True)
 
 
 def build_tools(
     limits: TodoLimits,
     descriptions: Mapping[str, str] | None,
     check: Check | None,
-    todos_format: TodosFormat | None,
     *,
     records_blocks: bool,
 ) -> list[StructuredTool]:
@@ -94,15 +89,10 @@ def build_tools(
     if not isinstance(limits, TodoLimits):
         raise TypeError(f"limits must be a TodoLimits, got {limits!r}")
     require_check(check)
-    if todos_format is not None:
-        require_format(todos_format)
     described = _checked({} if descriptions is None else descriptions)
+    settings = _Settings(limits, check, records_blocks)
     return [
-        _tool(
-            name,
-            replace(tool, description=described.get(name, tool.description)),
-            _Settings(limits, check, todos_format, records_blocks),
-        )
+        _tool(name, replace(tool, description=described.get(name, tool.description)), settings)
         for name, tool in TOOLS.items()
     ]
 
@@ -123,20 +113,24 @@ def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
 
 def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        inside, turn = _turn(runtime, settings)
-        with turn.lock:
-            steps = turn.answer(inside.tool_call_id, name, args)
-            answer = run_steps(steps, settings.check, inside.state)
-        return _respond(name, answer, inside, settings)
+        inside = _inside(runtime)
+        answer, todos = _answer(name, args, inside, settings.limits)
+        final = checked(name, answer, todos, settings.check, inside.state)
+        update = _update(final, todos, inside, settings)
+        if final is not answer:
+            update["todo_loop"] = {"refused": final.details.get("error")}
+        return _respond(name, final, inside, update)
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        inside, turn = _turn(runtime, settings)
-        async with turn.async_lock:
-            steps = turn.answer(inside.tool_call_id, name, args)
-            answer = await arun_steps(steps, settings.check, inside.state)
-        return _respond(name, answer, inside, settings)
+        inside = _inside(runtime)
+        answer, todos = _answer(name, args, inside, settings.limits)
+        final = await achecked(name, answer, todos, settings.check, inside.state)
+        update = _update(final, todos, inside, settings)
+        if final is not answer:
+            update["todo_loop"] = {"refused": final.details.get("error")}
+        return _respond(name, final, inside, update)
 
-    return TodoStructuredTool(
+    return StructuredTool(
         name=name,
         description=tool.description,
         args_schema=_args_schema(name, tool, settings.limits),
@@ -149,8 +143,6 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
             "prompt_guidelines": list(tool.guidelines),
             "limits": asdict(settings.limits),
         },
-        limits=settings.limits,
-        check=settings.check,
     )
 
 
@@ -162,36 +154,55 @@ def _args_schema(name: str, tool: TodoTool, limits: TodoLimits) -> type[LenientA
     return create_model(name, __base__=LenientArgs, **fields)
 
 
-def _turn(
-    runtime: ToolRuntime[Any, Any] | None, settings: _Settings
-) -> tuple[ToolRuntime[Any, Any], Turn]:
-    if not isinstance(runtime, ToolRuntime) or not has_todos(runtime.state):
+def _inside(runtime: ToolRuntime[Any, Any] | None) -> ToolRuntime[Any, Any]:
+    """Return the runtime of a call; refuse a call outside a graph with a todo list."""
+    if not isinstance(runtime, ToolRuntime) or not has_channel(runtime.state, "todos"):
         # Raise instead of returning a ToolMessage: outside a graph there may be no call id.
         raise ToolException(prompts.OUTSIDE_GRAPH)
-    turn = turn_of(runtime, settings.limits, settings.check)
-    return runtime, turn
+    return runtime
+
+
+def _answer(
+    name: str, args: Mapping[str, Any], runtime: ToolRuntime[Any, Any], limits: TodoLimits
+) -> tuple[Answer, list[TodoItem]]:
+    """Return the answer to a call, and the list before it."""
+    try:
+        todos = list_before(runtime.state, runtime.tool_call_id, limits)
+    except CallError as error:
+        todos = todos_in(runtime.state)
+        return refuse_call(name, error, todos), todos
+    return answer_call(name, args, todos, limits), todos
+
+
+def _update(
+    answer: Answer, before: list[TodoItem], runtime: ToolRuntime[Any, Any], settings: _Settings
+) -> dict[str, Any]:
+    """Return the state update of a call, and send the event of a change."""
+    messages = messages_in(runtime.state)
+    at, position = find_call(messages, runtime.tool_call_id) or (None, 0)
+    update: dict[str, Any] = {}
+    if settings.records_blocks and has_channel(runtime.state, "todo_blocks"):
+        update |= record_block(read(runtime.state))  # the block of the prompt before this call
+    if answer.operation is None:
+        return update
+    turn = None if at is None else messages[at].id
+    event = todos_event(answer.todos, position, format_in(runtime.state), turn=turn)
+    runtime.stream_writer(event)
+    # A list that is written again unchanged is no progress.
+    progress = {"todo_loop": PROGRESS} if answer.todos != before else {}
+    return {**update, "todos": answer.operation, **progress}
 
 
 def _respond(
-    name: str, answer: Answer, runtime: ToolRuntime[Any, Any], settings: _Settings
+    name: str, answer: Answer, runtime: ToolRuntime[Any, Any], update: dict[str, Any]
 ) -> Command[Any] | ToolMessage:
-    shown_format = settings.todos_format or format_in(runtime.state)
+    todos = in_format(answer.details["todos"], format_in(runtime.state))
     message = ToolMessage(
         answer.content,
         name=name,
         tool_call_id=runtime.tool_call_id or "",
         status="error" if answer.failed else "success",
-        artifact={**answer.details, "todos": in_format(answer.details["todos"], shown_format)},
+        artifact={**answer.details, "todos": todos},
+        response_metadata=result_metadata(answer),
     )
-    messages = messages_in(runtime.state)
-    at, position = find_call(messages, runtime.tool_call_id) or (None, 0)
-    update: dict[str, Any] = {}
-    if at is not None and settings.records_blocks:
-        update |= record_block(runtime.state, at)  # the block of the prompt before this call
-    if answer.operation is not None:
-        turn_id = None if at is None else messages[at].id
-        runtime.stream_writer(todos_event(answer.todos, position, shown_format, turn=turn_id))
-        update |= {"todos": answer.operation, "todo_loop": PROGRESS}
-    if answer.check_failed:
-        update |= {"todo_loop": {"refused": answer.details.get("error")}}
     return Command(update={**update, "messages": [message]}) if update else message

@@ -1,56 +1,20 @@
 """Run the application's check before an item is completed, in sync and async code."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from langchain_core.runnables import run_in_executor
-from langchain_core.tools import StructuredTool
-from langgraph.errors import GraphBubbleUp, GraphInterrupt
-from pydantic import Field, SkipValidation
 
+from todo_tools._calls.answers import Answer, refuse_call
+from todo_tools._calls.arguments import CallError
 from todo_tools._list.formatting import one_line
-from todo_tools._list.operations import Operation
-from todo_tools._list.todos import TodoItem, TodoLimits, is_blank
-from todo_tools.arguments import CallError
-
-T = TypeVar("T")
+from todo_tools._list.todos import TodoItem, is_blank
 
 Check = Callable[[TodoItem, Any], str | Awaitable[str | None] | None]
 """Takes an item and the graph state; returns `None`, or the reason why the item is not done."""
-Verdict = str | Exception | None
-"""What a check said: `None`, the reason, or what it raised."""
-Steps = Generator[TodoItem, Verdict, T]
-"""Yields a copy of each item to check, receives the verdict, and returns a result at its end."""
 
 _REASON_CHARACTERS = 180
-
-
-class TodoStructuredTool(StructuredTool):
-    """A todo tool that exposes its settings, so that the gate computes the same list."""
-
-    limits: SkipValidation[TodoLimits]
-    check: SkipValidation[Check | None] = Field(None, exclude=True, repr=False)
-
-
-def to_check(operation: Operation | None, todos: list[TodoItem]) -> list[int]:
-    """Return the indices of the items that an operation would newly complete."""
-    if operation is None or operation["op"] != "set_status" or operation["status"] != "completed":
-        return []
-    indices = dict.fromkeys(operation["indices"])
-    return [index for index in indices if todos[index]["status"] != "completed"]
-
-
-def not_done(index: int, reason: str) -> CallError:
-    """Return the error for an item that the check does not accept as done."""
-    shown = one_line(reason)
-    if len(shown) > _REASON_CHARACTERS:
-        shown = f"{shown[: _REASON_CHARACTERS - 1]}…"
-    return CallError(
-        f"item {index} is not done: {shown}; nothing was changed, finish the item and complete it "
-        "again",
-        f"item {index} is not done: {shown}",
-    )
 
 
 def require_check(check: object) -> None:
@@ -65,57 +29,64 @@ def require_check(check: object) -> None:
         )
 
 
-def run_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
-    """Run the generator: check each item that it yields and send the reason or error back."""
-    verdict: Verdict = None
-    while True:
-        try:
-            item = steps.send(verdict)
-        except StopIteration as done:
-            return cast("T", done.value)
-        try:
-            answer = check(item, state) if check else None
-            if inspect.iscoroutine(answer):
-                answer.close()  # or Python would warn that nobody awaited it
-            if inspect.isawaitable(answer):
-                raise TypeError("check is async, and this graph was run with invoke; use ainvoke")
-            verdict = _reason(answer)
-        except Exception as error:
-            verdict = _failure(error)
+def checked(
+    name: str, answer: Answer, todos: list[TodoItem], check: Check | None, state: Any
+) -> Answer:
+    """Return the answer to a call, or the refusal of the first item that its check does not accept.
 
+    Args:
+        name: The name of the tool.
+        answer: The answer if every item passes.
+        todos: The list before the call.
+        check: The application's check.
+        state: The graph state.
 
-async def arun_steps(steps: Steps[T], check: Check | None, state: Any) -> T:
-    """Do the same as `run_steps`; a sync check runs in a thread."""
-    verdict: Verdict = None
-    while True:
-        try:
-            item = steps.send(verdict)
-        except StopIteration as done:
-            return cast("T", done.value)
-        try:
-            answer = await run_in_executor(None, check, item, state) if check else None
-            verdict = _reason(await answer if inspect.isawaitable(answer) else answer)
-        except Exception as error:
-            verdict = _failure(error)
-
-
-def _reason(answer: object) -> str | None:
-    if answer is None or (isinstance(answer, str) and not is_blank(answer)):
-        return answer
-    raise TypeError(f"check must return None or the reason as a string, got {answer!r}")
-
-
-def _failure(error: Exception) -> Exception:
-    """Return what a check raised, for the call that it checks.
-
-    Calls of one AI message run each other's checks. An interrupt would ask in the wrong call, and
-    its answer could complete another item.
+    Raises:
+        TypeError: The check is async, or returns something else than `None` or a reason.
     """
-    if isinstance(error, GraphInterrupt):
-        return TypeError(
-            "check must not call interrupt(); to ask a person, use LangChain's "
-            "HumanInTheLoopMiddleware on edit_todos"
-        )
-    if isinstance(error, GraphBubbleUp):
-        raise error
-    return error
+    for index in _to_check(answer, todos) if check else ():
+        reply = check(todos[index].copy(), state) if check else None
+        if inspect.iscoroutine(reply):
+            reply.close()  # or Python would warn that nobody awaited it
+        if inspect.isawaitable(reply):
+            raise TypeError("check is async, and this graph was run with invoke; use ainvoke")
+        if reason := _reason(reply):
+            return refuse_call(name, _not_done(index, reason), todos)
+    return answer
+
+
+async def achecked(
+    name: str, answer: Answer, todos: list[TodoItem], check: Check | None, state: Any
+) -> Answer:
+    """Do the same as `checked`; a sync check runs in a thread."""
+    for index in _to_check(answer, todos) if check else ():
+        reply = await run_in_executor(None, check, todos[index].copy(), state) if check else None
+        if reason := _reason(await reply if inspect.isawaitable(reply) else reply):
+            return refuse_call(name, _not_done(index, reason), todos)
+    return answer
+
+
+def _to_check(answer: Answer, todos: list[TodoItem]) -> list[int]:
+    """Return the indices of the items that a call newly completes."""
+    operation = answer.operation
+    if operation is None or operation["op"] != "set_status" or operation["status"] != "completed":
+        return []
+    indices = dict.fromkeys(operation["indices"])
+    return [index for index in indices if todos[index]["status"] != "completed"]
+
+
+def _reason(reply: object) -> str | None:
+    if reply is None or (isinstance(reply, str) and not is_blank(reply)):
+        return reply
+    raise TypeError(f"check must return None or the reason as a string, got {reply!r}")
+
+
+def _not_done(index: int, reason: str) -> CallError:
+    shown = one_line(reason)
+    if len(shown) > _REASON_CHARACTERS:
+        shown = f"{shown[: _REASON_CHARACTERS - 1]}…"
+    return CallError(
+        f"item {index} is not done: {shown}; nothing was changed, finish the item and complete it "
+        "again",
+        f"item {index} is not done: {shown}",
+    )

@@ -16,10 +16,10 @@ from todo_tools._calls.answers import format_call
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import one_line
 from todo_tools._list.todos import TodoItem, is_list, is_mapping
+from todo_tools._thread.state import todos_in
+from todo_tools._thread.transcript import list_after
 from todo_tools.rendering._chunks import parts_of
 from todo_tools.rendering._followed import KEPT_CHARACTERS, Followed, Output, changed_at
-from todo_tools.state import todos_in
-from todo_tools.transcript import list_after
 
 
 def advance(followed: Followed, chunk: object) -> Followed:

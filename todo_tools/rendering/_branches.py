@@ -8,10 +8,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from todo_tools._list.todos import TodoItem
+from todo_tools._thread.state import todos_in
 from todo_tools.rendering._html import framed, html_of_lines
 from todo_tools.rendering._lines import Line, Span, list_lines, status_lines
 from todo_tools.rendering._views import View
-from todo_tools.state import todos_in
 
 _ID_CHARACTERS = 8
 

@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar, overload
 
 from todo_tools._list.todos import TodoItem
+from todo_tools._thread.state import todos_in
 from todo_tools.rendering._advance import advance
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW, can_be_shown
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes, list_part, status_part
 from todo_tools.rendering._lines import Line, encodable
 from todo_tools.rendering._output import OutputLines
-from todo_tools.state import todos_in
 
 Chunk = TypeVar("Chunk")
 

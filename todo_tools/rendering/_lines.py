@@ -15,10 +15,9 @@ from todo_tools._list.formatting import (
     format_status,
     format_todos,
     one_line,
-    read_lines,
 )
 from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, Token
-from todo_tools.transcript import details_of, list_after
+from todo_tools._thread.transcript import details_of, list_after, listed_in
 
 _PLAIN_MARKS = {"📋 ": "Todos ", "✓ ": "", "⏳ ": "", "⚠ ": "! "}
 
@@ -212,17 +211,8 @@ def result_lines(message: ToolMessage) -> tuple[Line, ...]:
     if "error" in details:
         return (Line((Span(one_line(f"Error: {details['error']}"), "error"),)),)
     todos = list_after(message)
-    return _listing_lines(message.text) if todos is None else list_lines(todos)
-
-
-def _listing_lines(content: str) -> tuple[Line, ...]:
-    """Draw a `list_todos` result from its text, as its details do not contain the list."""
-    if content == format_todos([]):
-        return list_lines([])
-    items = list(read_lines(content))
-    if not all(items):
-        return _text_lines(content)
-    return tuple(_item_line(*item) for item in items if item)
+    listed = listed_in(message) if todos is None else todos
+    return _text_lines(message.text) if listed is None else list_lines(listed)
 
 
 def _text_lines(content: str, token: Token | None = None) -> tuple[Line, ...]:

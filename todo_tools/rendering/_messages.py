@@ -6,9 +6,9 @@ from dataclasses import replace
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from todo_tools._list.formatting import one_line
+from todo_tools._thread.transcript import is_from_user, is_injected, list_after
 from todo_tools.rendering._calls import call_lines
 from todo_tools.rendering._lines import Line, Span, result_lines
-from todo_tools.transcript import is_from_user, is_injected, list_after
 
 _ANSWER = Span("   ", plain="  ")
 _MARKS = {

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from todo_tools._list.todos import TodoItem
+from todo_tools._thread.state import todos_in
 from todo_tools.rendering import _html, _lines, _terminal
 from todo_tools.rendering._calls import call_lines
 from todo_tools.rendering._messages import message_lines, superseded
-from todo_tools.state import todos_in
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType

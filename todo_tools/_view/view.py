@@ -6,8 +6,7 @@ to the exact text before it keep working. The view is built for each call and ne
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.messages import (
     AIMessage,
@@ -20,20 +19,20 @@ from langchain_core.messages import (
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
-from todo_tools._list.formatting import format_incomplete, format_todos, read_change
+from todo_tools._list.formatting import format_incomplete, format_todos
 from todo_tools._list.todos import TodoItem, incomplete, require_whole_number
-from todo_tools._thread.ids import stable_ids
-from todo_tools._view.shown_history import shown_history
-from todo_tools._view.shown_list import changed_list, due_block, listed_list, same_list, turns
-from todo_tools.state import TodoBlocks, blocks_in
-from todo_tools.transcript import continuation_lines
+from todo_tools._thread.reading import Entry, Reading, Turn, read
+from todo_tools._thread.transcript import continuation_lines
+from todo_tools._view.blocks import due_block
 
-Message = TypeVar("Message", bound=BaseMessage)
 ModelView = Callable[[Any], Sequence[BaseMessage]]
 """A function from the state to the messages for the model."""
 
+REMIND_EVERY = 10
+"""The default number of model calls without a todo call after which a reminder is shown."""
 
-def model_view(state: Any, *, remind_every: int = 10) -> list[AnyMessage]:
+
+def model_view(state: Any, *, remind_every: int = REMIND_EVERY) -> list[AnyMessage]:
     """Return the messages to send to the model.
 
     Only two kinds of messages are added: an error for each tool call that never got a result, and
@@ -69,73 +68,45 @@ def model_view(state: Any, *, remind_every: int = 10) -> list[AnyMessage]:
         ```
     """
     require_whole_number("remind_every", remind_every, minimum=1)
-    blocks = {**blocks_in(state), **due_block(state, at_newest=False)}
-    return list(_answered(list(_viewed(shown_history(state), blocks, remind_every))))
+    reading = read(state)
+    due = due_block(reading, at_newest=False)
+    return view_of(reading if due is None else reading.with_block(due), remind_every)
 
 
-def _viewed(
-    messages: Sequence[AnyMessage], blocks: TodoBlocks, remind_every: int
-) -> Iterator[AnyMessage]:
-    """Yield each message as the model reads it; it depends only on the messages up to it."""
+def view_of(reading: Reading, remind_every: int) -> list[AnyMessage]:
+    """Return the messages of a reading as the model reads them."""
+    turns = reading.turns
+    closings = {at for turn in turns for at in _closing(turn, reading.entries)}
+    reminders = set(_reminders(turns, reading.entries, remind_every))
+    shown: list[AnyMessage] = []
     known: list[TodoItem] = []
-    reminders = _reminder_places(messages, remind_every)
-    changed = [changed_list(message) for message in messages]
-    closings = _closing_places(messages, changed)
-    for at, place in enumerate(stable_ids(messages)):
-        message, block = messages[at], blocks.get(place)
-        todos = changed[at]
-        if todos is None:
-            viewed = _without_list(message, known)
-        else:
-            viewed = _shortened(message, todos, known, closes_turn=at in closings)
-        known = _known_after(known, message, todos if block is None else block)
-        if block is not None:
-            viewed = _extended(viewed, prompts.list_block(format_todos(known)))
+    for at, entry in enumerate(reading.entries):
+        message = entry.message
+        if entry.changed:
+            message = _shortened(entry, closes_turn=at in closings)
+        elif message.type == "human":
+            message = _without_list(message, known)
+        if entry.shows is not None:
+            known = entry.shows
+        if entry.block is not None:
+            message = _extended(message, prompts.list_block(format_todos(entry.block)))
         elif at in reminders and incomplete(known):
-            viewed = _extended(viewed, prompts.reminder(known))
-        yield viewed
+            message = _extended(message, prompts.reminder(known))
+        shown.append(message)
+    return list(_answered(shown, turns))
 
 
-def _known_after(
-    known: list[TodoItem], message: BaseMessage, shown: list[TodoItem] | None
-) -> list[TodoItem]:
-    """Return the list that the model knows after it has read a message."""
-    if shown is not None:
-        return shown
-    listed = listed_list(message)
-    # A listing shows marks instead of control characters, so prefer the known list's exact texts.
-    return known if listed is None or same_list(known, listed) else listed
-
-
-def _shortened(
-    message: Message, todos: list[TodoItem], known: list[TodoItem], *, closes_turn: bool
-) -> Message:
+def _shortened(entry: Entry, *, closes_turn: bool) -> AnyMessage:
     """Shorten the result of a list change to what the model does not know yet."""
-    text = message.text
-    summary = text.partition("\n")[0]
-    is_told = _after_summary(known, summary) == todos
-    lines = [summary if is_told else text]
-    if closes_turn and todos and (is_told or not incomplete(todos)):
+    text, todos = entry.message.text, entry.shows or []
+    lines = [text.partition("\n")[0] if entry.told else text]
+    if closes_turn and todos and (entry.told or not incomplete(todos)):
         lines.append(prompts.progress(todos))
-    content = "\n".join(lines) if is_told else "\n\n".join(lines)
-    return message.model_copy(update={"content": content})
+    content = "\n".join(lines) if entry.told else "\n\n".join(lines)
+    return entry.message.model_copy(update={"content": content})
 
 
-def _after_summary(known: list[TodoItem], summary: str) -> list[TodoItem] | None:
-    """Infer the new list from the first line of a result; `None` if that is not possible."""
-    if summary.startswith("Wrote"):
-        return [{"text": todo["text"], "status": "not_started"} for todo in known]
-    change = read_change(summary)
-    if change is None:
-        return known  # correct only if no item was inserted; the caller compares the lists
-    status, indices = change
-    return [
-        {"text": todo["text"], "status": status} if index in indices else todo
-        for index, todo in enumerate(known)
-    ]
-
-
-def _without_list(message: Message, known: list[TodoItem]) -> Message:
+def _without_list(message: AnyMessage, known: list[TodoItem]) -> AnyMessage:
     """Remove the list from a continuation message if the model already knows these items."""
     lines = continuation_lines(message)
     if not lines or lines != format_incomplete(known):
@@ -143,7 +114,7 @@ def _without_list(message: Message, known: list[TodoItem]) -> Message:
     return message.model_copy(update={"content": message.text.replace(f"\n\n{lines}", "", 1)})
 
 
-def _extended(message: Message, text: str) -> Message:
+def _extended(message: AnyMessage, text: str) -> AnyMessage:
     """Append a text to a message; as a separate block if its content is a list of blocks."""
     if isinstance(message.content, str):
         content: Any = f"{message.content}\n\n{text}" if message.content else text
@@ -152,53 +123,44 @@ def _extended(message: Message, text: str) -> Message:
     return message.model_copy(update={"content": content})
 
 
-def _closing_places(
-    messages: Sequence[BaseMessage], changed: Sequence[list[TodoItem] | None]
-) -> set[int]:
-    """Return the indices of the last list-changing result of each turn."""
-    places: set[int] = set()
-    for _, results in turns(messages):
-        changes = [at for at in results if changed[at] is not None]
-        places.update(changes[-1:])
-    return places
+def _closing(turn: Turn, entries: Sequence[Entry]) -> list[int]:
+    """Return the index of the last list-changing result of a turn, in a list."""
+    return [at for at in turn.results if entries[at].changed][-1:]
 
 
-def _reminder_places(messages: Sequence[BaseMessage], every: int) -> set[int]:
-    """Return the indices of the results with a reminder: one after `every` turns without todos."""
-    places: set[int] = set()
+def _reminders(turns: Sequence[Turn], entries: Sequence[Entry], every: int) -> Iterator[int]:
+    """Yield the indices of the results with a reminder: one after `every` turns without todos."""
     calls = 0
-    for answer, results in turns(messages):
-        touched = any(call["name"] in TOOLS for call in answer.tool_calls) if answer else True
+    for turn in turns:
+        answer = None if turn.answer is None else entries[turn.answer].message
+        touched = not isinstance(answer, AIMessage) or any(
+            call["name"] in TOOLS for call in answer.tool_calls
+        )
         calls = 0 if touched else calls + 1
         if calls and calls % every == 0:
-            places.update(results[-1:])
-    return places
+            yield from turn.results[-1:]
 
 
-def _answered(messages: Sequence[AnyMessage]) -> Iterator[AnyMessage]:
+def _answered(messages: Sequence[AnyMessage], turns: Sequence[Turn]) -> Iterator[AnyMessage]:
     """Yield the messages and add an error result for each tool call without a result.
 
     A call gets no result if its arguments are not valid JSON, or if the run was cancelled or failed
     while the tool ran. Providers reject a history with such a call. Only results in the same turn
     count, because some model servers use the same ids in every turn.
     """
+    results = {turn.answer: turn.results for turn in turns}
     missing: list[ToolMessage] = []
     for at, message in enumerate(messages):
         if not isinstance(message, ToolMessage):
             yield from missing
             missing = []
         yield message
-        if isinstance(message, AIMessage):
-            answered = _answered_ids(messages[at + 1 :])
+        if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
+            given = (messages[result] for result in results[at])
+            answered = {each.tool_call_id for each in given if isinstance(each, ToolMessage)}
             yield from _failed(message.invalid_tool_calls, answered, prompts.NO_JSON)
             missing = list(_failed(message.tool_calls, answered, prompts.CUT_OFF))
     yield from missing
-
-
-def _answered_ids(following: Sequence[AnyMessage]) -> set[str]:
-    """Return the call ids of the results before the model's next answer."""
-    turn = takewhile(lambda message: not isinstance(message, AIMessage), following)
-    return {message.tool_call_id for message in turn if isinstance(message, ToolMessage)}
 
 
 def _failed(

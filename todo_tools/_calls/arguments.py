@@ -16,8 +16,6 @@ from collections.abc import Sequence
 
 from todo_tools._list.todos import MAX_INDEX, is_list, is_mapping
 
-__all__ = ["CallError", "brief", "read_choice", "read_index", "read_indices", "read_texts"]
-
 _SHOWN_CHARACTERS = 40
 
 

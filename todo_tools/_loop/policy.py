@@ -1,0 +1,122 @@
+"""The settings of the loop: when and how an agent with incomplete todos is sent back to work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import iscoroutinefunction
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from todo_tools._list import prompts
+from todo_tools._list.todos import require_flag, require_whole_number
+
+_DAY = 24 * 60 * 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AutoContinue:
+    """When and how an agent with incomplete todos is sent back to work.
+
+    The loop always ends: it sends the agent back at most `max_in_turn` times per user message.
+    Only a message that is in the state when a run begins counts as a user message. Messages that
+    tools or middleware add during a run do not reset the limits. Removing messages does not
+    either.
+
+    The limits count continuations, not tool calls. If a model never stops calling tools,
+    LangGraph's `recursion_limit` ends the run; LangChain's `ModelCallLimitMiddleware` and
+    `ToolCallLimitMiddleware` can end it earlier. If too few steps are left for a continuation, the
+    loop stops with the outcome `out_of_steps`.
+
+    Args:
+        max_in_a_row: The most continuations in a row. A successful `write_todos` or `edit_todos`
+            call or a user message resets the count; with 0 the loop never continues.
+        max_in_turn: The most continuations after one user message. Only a new user message resets
+            the count; with 0 the loop never continues.
+        max_idle: The most continuations in a row without any tool call; an agent that only talks
+            probably needs the user. With 0 the loop never continues; `None` sets no limit.
+        grace_seconds: Whole seconds, at most a day, to wait before a continuation, so that the user
+            can step in.
+            Each second is announced by a `CountdownEvent`. If the run is cancelled meanwhile, the
+            thread stays as the agent's last answer left it.
+        ask: Ask a person with `interrupt()` before each continuation instead of waiting; needs a
+            checkpointer. Resume with `True` or `"yes"`, with `False` or `"no"`, or with any other
+            text, which becomes the user's next message. The `decisions` of LangChain's
+            human-in-the-loop middleware also work. After any other value the question is repeated.
+        store: Whether to store each continuation in the history. It is tagged so that interfaces
+            can hide it, as agent-chat-ui does. Use `False` for interfaces that hide nothing, such
+            as deep-agents-ui; the model then reads it only through `model_view` or
+            `TodoMiddleware`.
+        explain: Whether to append a notice to the last answer if a limit was reached or the
+            provider refused the answer. People see it in any interface; `model_view` removes it.
+        stop_when: A function of the state that returns true to stop the loop, such as `asks_user`.
+        prompt: The instruction at the beginning of a continuation message. The incomplete items
+            and the suggested call follow it.
+
+    Raises:
+        TypeError: A count is not a whole number, `ask`, `store` or `explain` is neither `True` nor
+            `False`, `stop_when` is not a plain function, or `prompt` is not a string.
+        ValueError: A count is negative, `grace_seconds` is more than a day, both `ask` and
+            `grace_seconds` are given, or `prompt` is blank.
+
+    Example:
+        ```python
+        policy = AutoContinue(max_in_a_row=5, stop_when=lambda state: state.get("budget", 1) <= 0)
+        ```
+    """
+
+    max_in_a_row: int = 20
+    max_in_turn: int = 100
+    max_idle: int | None = 3
+    grace_seconds: int = 0
+    ask: bool = False
+    store: bool = True
+    explain: bool = True
+    stop_when: Callable[[Any], bool] | None = None
+    prompt: str = prompts.CONTINUE
+
+    def __post_init__(self) -> None:
+        for name in ("max_in_a_row", "max_in_turn"):
+            require_whole_number(name, getattr(self, name), minimum=0)
+        require_whole_number("grace_seconds", self.grace_seconds, minimum=0, maximum=_DAY)
+        if self.max_idle is not None:
+            require_whole_number("max_idle", self.max_idle, minimum=0)
+        for name in ("ask", "store", "explain"):
+            require_flag(name, getattr(self, name))
+        if self.ask and self.grace_seconds:
+            raise ValueError(
+                f"ask=True already waits for a person, got grace_seconds={self.grace_seconds}; "
+                "give one of the two"
+            )
+        if self.stop_when is not None and not _is_plain_function(self.stop_when):
+            raise TypeError(
+                f"stop_when must be a plain function of the state, got {self.stop_when!r}"
+            )
+        if not isinstance(self.prompt, str):
+            raise TypeError(f"prompt must be a string, got {self.prompt!r}")
+        if not self.prompt.strip():
+            raise ValueError("prompt must not be blank; it tells the model to keep working")
+
+
+Policy = AutoContinue | Callable[[Runtime[Any]], AutoContinue]
+"""The settings of the loop, or a function that chooses them for each run."""
+
+
+def require_policy(policy: object) -> None:
+    """Raise an error if a value is not a `Policy`.
+
+    Raises:
+        TypeError: `policy` is neither an `AutoContinue` nor a plain function.
+    """
+    # A class is callable too; `AutoContinue` instead of `AutoContinue()` would fail only in a run.
+    is_function = _is_plain_function(policy) and not isinstance(policy, type)
+    if not isinstance(policy, AutoContinue) and not is_function:
+        raise TypeError(
+            "policy must be an AutoContinue or a plain function of the runtime that returns one, "
+            f"got {policy!r}"
+        )
+
+
+def _is_plain_function(value: object) -> bool:
+    return callable(value) and not (
+        iscoroutinefunction(value) or iscoroutinefunction(type(value).__call__)
+    )

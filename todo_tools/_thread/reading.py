@@ -1,0 +1,181 @@
+"""Read the history of a thread once, entry by entry.
+
+The view, the decision of the loop, the list blocks and time travel all take this reading. So ids,
+list changes and additions are computed nowhere else, and a model call costs one pass.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from todo_tools._calls.records import TOOLS
+from todo_tools._list.formatting import one_line
+from todo_tools._list.operations import apply
+from todo_tools._list.todos import TodoItem, is_list, is_mapping
+from todo_tools._thread.channels import Note, TodoBlocks
+from todo_tools._thread.ids import stable_ids
+from todo_tools._thread.state import blocks_in, has_channel, messages_in, todos_in
+from todo_tools._thread.transcript import (
+    continuation_message,
+    list_after,
+    listed_in,
+    result_note,
+    without_notice,
+)
+
+Todos = list[TodoItem]
+
+
+class Entry(NamedTuple):
+    """One message of the history, and what the reading found out about it."""
+
+    message: AnyMessage
+    """The message as the model reads it: without the loop's notice to the user."""
+    place: str
+    """The id of the message; blocks are recorded under it."""
+    shows: Todos | None = None
+    """The list that a prompt shows with this message; `None` for most messages."""
+    changed: bool = False
+    """Whether the message is the result of a call that changed the list."""
+    told: bool = False
+    """Whether a reader who knows the list before can infer the new one from the first line."""
+    block: Todos | None = None
+    """The list that is appended to the message in every prompt."""
+
+
+class Turn(NamedTuple):
+    """An answer of the model and the tool results after it, as indices of entries."""
+
+    answer: int | None
+    """`None` for results before the first answer, whose call was removed from the history."""
+    results: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A history that has been read.
+
+    Args:
+        entries: The messages in order, with continuations that are not in the history.
+        todos: The list of the state; `None` if the state has no list.
+        known: The list that a prompt of these messages shows last.
+        stale: The recorded blocks whose messages are no longer in the history.
+    """
+
+    entries: list[Entry]
+    todos: Todos | None
+    known: Todos
+    stale: list[str]
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The turns of the history."""
+        found = [Turn(None, [])]
+        for at, entry in enumerate(self.entries):
+            if isinstance(entry.message, AIMessage):
+                found.append(Turn(at, []))
+            elif isinstance(entry.message, ToolMessage):
+                found[-1].results.append(at)
+        return found
+
+    def last(self, wanted: Callable[[AnyMessage], bool]) -> int | None:
+        """Return the index of the last message of a kind; `None` if there is none."""
+        entries = self.entries
+        return next((at for at in reversed(range(len(entries))) if wanted(entries[at][0])), None)
+
+    def until(self, at: int) -> "Reading":
+        """Return the reading of the entries before an index."""
+        entries = self.entries[:at]
+        shown = (entry.shows for entry in reversed(entries) if entry.shows is not None)
+        return replace(self, entries=entries, known=next(shown, Todos()))
+
+    def with_block(self, at: int) -> "Reading":
+        """Append the list of the state to a message of every prompt from now on."""
+        todos = self.todos or []
+        entries = self.entries.copy()
+        entries[at] = entries[at]._replace(block=todos, shows=todos)
+        return replace(self, entries=entries, known=todos)
+
+
+def read(state: object) -> Reading:
+    """Read the messages, the list and the blocks of a state."""
+    todos = todos_in(state) if has_channel(state, "todos") else None
+    return read_messages(messages_in(state), todos, blocks_in(state))
+
+
+def read_messages(
+    messages: Sequence[AnyMessage], todos: Todos | None = None, blocks: TodoBlocks | None = None
+) -> Reading:
+    """Read a history, with the list and the blocks of its thread."""
+    entries: list[Entry] = []
+    blocks = blocks or {}
+    known: Todos = []
+    for message, place in zip(messages, stable_ids(messages), strict=True):
+        entry = Entry(without_notice(message), place)
+        if isinstance(message, ToolMessage) and message.name in TOOLS:
+            entry = _result(entry, message, known)
+        block = blocks.get(place)
+        if is_list(block):
+            entry = entry._replace(block=block, shows=block)
+        entries.append(entry)
+        known = known if entry.shows is None else entry.shows
+        if is_mapping(block):
+            entries.append(_note(block, place, blocks))
+            known = entries[-1].shows or known
+    places = {entry.place for entry in entries} if blocks else ()
+    return Reading(entries, todos, known, [place for place in blocks if place not in places])
+
+
+def _note(note: Note, place: str, blocks: TodoBlocks) -> Entry:
+    """Return a continuation that is not in the history; a list may be appended to it, too."""
+    message = continuation_message(note["text"], note["lines"], key=place)
+    own_place = message.id or ""
+    block = blocks.get(own_place)
+    shows = block if is_list(block) else None
+    return Entry(message, own_place, shows=shows, block=shows)
+
+
+def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
+    """Read the result of a todo tool."""
+    note = result_note(message)
+    # Middleware may replace the text, for example to save tokens; then it shows no list.
+    if not isinstance(message.content, str) or note.get("length", len(message.content)) != len(
+        message.content
+    ):
+        return entry
+    todos = list_after(message)
+    if todos is not None:
+        told = _after(known, todos, note.get("operation")) == todos
+        return entry._replace(shows=todos, changed=True, told=told)
+    if (listed := listed_in(message)) is not None:
+        # A listing shows marks instead of control characters, so keep the exact texts if known.
+        return entry._replace(shows=known if same_list(known, listed) else listed)
+    return entry
+
+
+def _after(known: Todos, todos: Todos, operation: Any) -> Todos | None:
+    """Return what a reader infers from the first line of a result; `None` for nothing."""
+    if [todo["text"] for todo in known] != [todo["text"] for todo in todos]:
+        return None
+    match operation:
+        case {"op": "set_status"}:
+            return apply(known, operation)
+        case {"op": "replace"}:
+            return [{"text": todo["text"], "status": "not_started"} for todo in known]
+        case None:  # version 0.2.0 stored no operation
+            return todos
+        case _:
+            return known
+
+
+def same_list(known: Todos, todos: Todos) -> bool:
+    """Whether two lists look the same to a reader, who sees marks for invisible characters."""
+    if known == todos:
+        return True
+    return [_as_read(todo) for todo in known] == [_as_read(todo) for todo in todos]
+
+
+def _as_read(todo: TodoItem) -> tuple[str, str]:
+    return one_line(todo["text"]), todo["status"]

@@ -1,0 +1,136 @@
+"""Define the checkpointed state of a thread, and read it."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, NotRequired, cast
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from todo_tools._list.formats import ClientTodo, TodosFormat
+from todo_tools._list.todos import LIST, TodoItem, is_mapping
+from todo_tools._thread.channels import (
+    LANGCHAIN_FORMAT,
+    DeltaTodosChannel,
+    LoopState,
+    TodoBlocks,
+    TodosChannel,
+    add_messages_batch,
+    fold_client_todos,
+    fold_todos,
+    fold_todos_batch,
+    merge_blocks,
+    merge_blocks_batch,
+    merge_loop,
+    own_format,
+    valid_block,
+    valid_loop,
+)
+
+
+class TodoState(TypedDict):
+    """The state of a graph with the todo tools; derive from it to add your own channels.
+
+    Seed or edit the list with plain dicts: `graph.invoke({"messages": [...], "todos": [...]})`,
+    `graph.update_state(config, {"todos": [...]})`. LangGraph stores the input of a run before the
+    reducer checks it. So after an invalid list, `get_state` raises the same `ValueError` until the
+    next valid input or update. To check a list first, call `validate_todos`.
+
+    LangGraph's `create_react_agent` needs one more key: `remaining_steps: RemainingSteps` from
+    `langgraph.managed`.
+
+    Example:
+        ```python
+        class ReportState(TodoState):
+            report: str
+
+        builder = StateGraph(ReportState)
+        ```
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The history."""
+    todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
+    """The list. Update it with a whole list or with an operation."""
+    todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+    """The counters and the outcome of the loop. You can read them; the loop and the tools write
+    them."""
+    todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
+    """What the model's prompts have beside the history. The loop and the tools write it."""
+
+
+class DeltaTodoState(TypedDict):
+    """`TodoState` for long runs: each checkpoint stores only the changes.
+
+    It behaves like `TodoState`. It is not the default, because LangGraph's `DeltaChannel` is in
+    beta.
+    """
+
+    messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
+    todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaTodosChannel(fold_todos_batch)]]
+    todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+    # A snapshot repeats all blocks, so it is rare.
+    todo_blocks: NotRequired[
+        Annotated[TodoBlocks, DeltaChannel(merge_blocks_batch, snapshot_frequency=1000)]
+    ]
+
+
+class ClientTodoState(TypedDict):
+    """`TodoState` for graphs whose threads are shown in LangChain's clients.
+
+    `todos` and the lists in events, artifacts and questions are in the format of these clients.
+    Convert them with `todos_in` or `todo_tools.clients.from_client_todos`.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
+    todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
+    """Marks the format of the lists; no code needs to write this channel."""
+    todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+    todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
+
+
+def messages_in(state: object) -> Sequence[AnyMessage]:
+    """Return the messages of a state."""
+    return cast("Sequence[AnyMessage]", value_in(state, "messages") or [])
+
+
+def todos_in(state: object) -> list[TodoItem]:
+    """Return the list of a state in this library's format; empty if there is none yet.
+
+    Raises:
+        ValueError: The state has an invalid list, because an `Overwrite` bypassed the reducer.
+    """
+    return own_format(value_in(state, "todos") or [])
+
+
+def loop_in(state: object) -> LoopState:
+    """Return the counters of the loop; empty before the loop's first decision.
+
+    Invalid values are left out, as if the loop had never written them.
+    """
+    return valid_loop(value_in(state, "todo_loop") or {})
+
+
+def format_in(state: object) -> TodosFormat:
+    """Return the format of the lists in a state; the state class determines it."""
+    return "langchain" if value_in(state, "todos_format") == "langchain" else "todo_tools"
+
+
+def has_channel(state: object, name: str) -> bool:
+    """Whether a state has a channel."""
+    return name in state if is_mapping(state) else hasattr(state, name)
+
+
+def blocks_in(state: object) -> TodoBlocks:
+    """Return the recorded blocks of a state; invalid blocks are left out."""
+    older = value_in(value_in(state, "todo_loop"), "continuations")  # of version 0.2.0
+    stored = [each for each in (older, value_in(state, "todo_blocks")) if is_mapping(each)]
+    found = ((key, valid_block(block)) for blocks in stored for key, block in blocks.items())
+    return {key: block for key, block in found if block is not None}
+
+
+def value_in(state: object, key: str) -> object:
+    """Return one channel of a state, which may be a dict or an object with attributes."""
+    return state.get(key) if is_mapping(state) else getattr(state, key, None)

@@ -1,0 +1,246 @@
+"""Read single messages of a history: who wrote them, and what a todo result holds."""
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any, TypeGuard, TypeVar, cast
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+
+from todo_tools._calls.answers import Answer
+from todo_tools._calls.records import TOOLS
+from todo_tools._list.formats import read_todo
+from todo_tools._list.todos import (
+    TodoDetails,
+    TodoItem,
+    is_list,
+    is_mapping,
+    is_todo,
+    is_valid_text,
+)
+from todo_tools._thread.events import LoopEvent
+from todo_tools._thread.state import messages_in
+
+Message = TypeVar("Message", bound=BaseMessage)
+
+# LangChain's keys for a message that neither the user nor the model wrote: its source, and data for
+# programs. `langchain_core.messages.add_notification_metadata` (since 1.7.2) sets the same keys.
+_SOURCE_KEY, _DATA_KEY = "lc_source", "lc_data"
+_SOURCE = "todo_tools"
+# agent-chat-ui hides the messages whose ids begin with `do-not-render-`.
+_ID_PREFIX = "do-not-render-todo-tools-"
+
+_RESULT_KEY = "todo_tools"
+_NOTICE_KEY = "todo_loop"
+_GAP = "\n\n"
+
+
+def continuation_message(text: str, lines: str = "", *, key: str = "") -> HumanMessage:
+    """Create a continuation message for the history.
+
+    The message is tagged. Its id also identifies it, in case middleware drops the tag.
+
+    Args:
+        text: The text for the model.
+        lines: The part of `text` that lists the incomplete items.
+        key: The end of the id; random by default.
+    """
+    kwargs = {_SOURCE_KEY: _SOURCE, _DATA_KEY: {"type": "continuation", "lines": lines}}
+    return HumanMessage(text, additional_kwargs=kwargs, id=f"{_ID_PREFIX}{key or uuid4()}")
+
+
+def continuation_lines(message: BaseMessage) -> str:
+    """Return the part of a continuation that lists the items; empty for other messages."""
+    data = message.additional_kwargs.get(_DATA_KEY) if is_injected(message) else None
+    lines = data.get("lines") if is_mapping(data) else None
+    return lines if isinstance(lines, str) else ""
+
+
+def is_injected(message: BaseMessage) -> bool:
+    """Whether the loop put the message into the history."""
+    return message.additional_kwargs.get(_SOURCE_KEY) == _SOURCE or (
+        isinstance(message, HumanMessage) and (message.id or "").startswith(_ID_PREFIX)
+    )
+
+
+def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
+    """Whether a person wrote the message, and not middleware or the loop."""
+    return (
+        isinstance(message, HumanMessage)
+        and _SOURCE_KEY not in message.additional_kwargs
+        and not (message.id or "").startswith(_ID_PREFIX)
+    )
+
+
+def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
+    """Return the index of the user's last message; `None` if there is none."""
+    places = reversed(range(len(messages)))
+    return next((at for at in places if is_from_user(messages[at])), None)
+
+
+def details_of(message: BaseMessage) -> TodoDetails | None:
+    """Return the stored details of a todo tool's result; `None` for any other message."""
+    if not isinstance(message, ToolMessage) or message.name not in TOOLS:
+        return None
+    artifact: object = message.artifact
+    if not is_mapping(artifact) or "action" not in artifact or "todos" not in artifact:
+        return None  # a tool of another library with the same name
+    return cast("TodoDetails", artifact)
+
+
+def list_after(message: BaseMessage) -> list[TodoItem] | None:
+    """Return the list from a result that changed it, not a copy; `None` for any other message.
+
+    The artifact of the result may be in either format. Errors and `list_todos` results change
+    nothing. Invalid items are left out.
+    """
+    details = details_of(message)
+    if details is None or "error" in details or details["action"] == TOOLS["list_todos"].action:
+        return None
+    stored: object = details["todos"]
+    items = [todo for item in stored if (todo := read_todo(item))] if is_list(stored) else []
+    return items if items or stored == [] else None
+
+
+def result_metadata(answer: Answer) -> dict[str, Any]:
+    """Return the `response_metadata` of a result: what the view needs to know of it.
+
+    That is the length of the text, since middleware may replace it; what the call changed, without
+    the texts, which the details have; and the list of a listing, which the details do not have.
+    """
+    if answer.failed:
+        return {}
+    note: dict[str, Any] = {"length": len(answer.content)}
+    if answer.operation is None:
+        note["todos"] = answer.todos
+    else:
+        change: Mapping[str, Any] = answer.operation
+        note["operation"] = {key: change[key] for key in change if key != "texts"}
+    return {_RESULT_KEY: note}
+
+
+def result_note(message: BaseMessage) -> Mapping[str, Any]:
+    """Return what the tool noted with its result; empty for other messages."""
+    note = message.response_metadata.get(_RESULT_KEY)
+    return note if is_mapping(note) else {}
+
+
+def listed_in(message: BaseMessage) -> list[TodoItem] | None:
+    """Return the list in a `list_todos` result; `None` for other messages."""
+    todos = result_note(message).get("todos")
+    return todos if is_list(todos) and all(map(is_todo, todos)) else None
+
+
+def find_call(messages: Sequence[BaseMessage], call_id: str | None) -> tuple[int, int] | None:
+    """Find a call: the index of its AI message, and its position in that message, from 0.
+
+    Returns:
+        The two numbers; `None` if no AI message has the call.
+    """
+    for at in reversed(range(len(messages))):
+        message = messages[at]
+        if isinstance(message, AIMessage):
+            ids = [call["id"] for call in message.tool_calls]
+            if call_id in ids:
+                return at, ids.index(call_id)
+    return None
+
+
+def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
+    """Return the earlier calls of the same AI message that have no result yet.
+
+    All calls of an AI message receive the state from before it. To answer as if they ran one after
+    the other, a tool must first apply these calls. A call that a person rejected, or that ran in an
+    earlier step, already has a result and is left out.
+
+    Args:
+        state: The graph state that the tool received.
+        call_id: The id of the tool's own call.
+
+    Returns:
+        The calls in order, with the changes that a person made to them; empty if no AI message has
+        the call.
+    """
+    messages = messages_in(state)
+    found = find_call(messages, call_id)
+    if found is None:
+        return []
+    at, position = found
+    turn = cast("AIMessage", messages[at])
+    # Some model servers use the same ids in every turn: a result belongs to the turn it follows.
+    following = takewhile(lambda m: not isinstance(m, AIMessage), messages[at + 1 :])
+    answered = {m.tool_call_id for m in following if isinstance(m, ToolMessage)}
+    edits = _edited_calls(state)
+    calls = [call for call in turn.tool_calls[:position] if call["id"] not in answered]
+    return [cast("ToolCall", {**call, **edits.get(call["id"] or "", {})}) for call in calls]
+
+
+def _edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
+    """Return the calls that a person edited, by call id.
+
+    LangChain's `HumanInTheLoopMiddleware` does not change the AI message and stores them
+    separately.
+    """
+    edited = state.get("hitl_edited_tool_calls") if is_mapping(state) else None
+    return edited if is_mapping(edited) else {}
+
+
+def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
+    """Rebuild the list from tool results alone.
+
+    Use it for threads whose messages were imported, or to compare the state with the history.
+
+    Args:
+        messages: A history, oldest first.
+
+    Returns:
+        A copy of the list from the newest `write_todos` or `edit_todos` result that is not an
+        error, without items that the state would refuse. Empty if there is no such result.
+
+    Example:
+        ```python
+        state = graph.get_state(config).values
+        assert todos_from_messages(state["messages"]) == state["todos"]
+        ```
+    """
+    for message in reversed(messages):
+        todos = list_after(message)
+        if todos is not None:
+            return [todo.copy() for todo in todos if is_valid_text(todo["text"])]
+    return []
+
+
+def with_notice(answer: AIMessage, event: LoopEvent) -> AIMessage:
+    """Append the notice about the end of the loop to an answer of the model.
+
+    A separate message would look like the agent's answer, and some providers reject two answers in
+    a row.
+    """
+    said = without_notice(answer)
+    text = f"{_GAP if said.content else ''}{event['text']}"
+    content: Any = (
+        f"{said.content}{text}"
+        if isinstance(said.content, str)
+        else [*said.content, {"type": "text", "text": text}]
+    )
+    metadata = {**said.response_metadata, _NOTICE_KEY: event}
+    return said.model_copy(update={"content": content, "response_metadata": metadata})
+
+
+def without_notice(message: Message) -> Message:
+    """Remove the notice, so that the model reads its exact answer; keep other messages."""
+    event = message.response_metadata.get(_NOTICE_KEY)
+    text = event.get("text") if is_mapping(event) else None
+    if not isinstance(text, str) or not text:
+        return message
+    content = message.content
+    metadata = {
+        key: value for key, value in message.response_metadata.items() if key != _NOTICE_KEY
+    }
+    if isinstance(content, str):
+        said: Any = content.removesuffix(text).removesuffix(_GAP)
+    else:
+        notices = ({"type": "text", "text": text}, {"type": "text", "text": f"{_GAP}{text}"})
+        said = [block for block in content if block not in notices]
+    return message.model_copy(update={"content": said, "response_metadata": metadata})
