@@ -182,6 +182,9 @@ class LoopState(TypedDict, total=False):
     a change of the list."""
 
 
+# What version 0.2.0 also stored; threads that wait in the middle of a step write it again.
+_OLD_KEYS = ("answer", "answers", "continuations", "heard", "round_steps", "steps_left")
+
 PROGRESS: LoopState = {"in_a_row": 0, "outcome": None, "refused": None}
 """The update of a tool that changed the list; it resets the count in a row."""
 
@@ -196,6 +199,8 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
     """
     if update is None:
         return loop
+    if is_mapping(update):
+        update = cast("LoopState", {k: v for k, v in update.items() if k not in _OLD_KEYS})
     _validate("todo_loop", _LOOP_STATE, update)
     # Stored values are not checked here: only an `Overwrite`, which bypasses reducers, can store
     # invalid ones, and `valid_loop` ignores them.

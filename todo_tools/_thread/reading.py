@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import one_line
 from todo_tools._list.operations import apply
-from todo_tools._list.todos import TodoItem, is_list, is_mapping
+from todo_tools._list.todos import TodoItem
 from todo_tools._thread.channels import Note, TodoBlocks
 from todo_tools._thread.ids import stable_ids
 from todo_tools._thread.state import blocks_in, has_channel, messages_in, todos_in
@@ -117,11 +117,11 @@ def read_messages(
         if isinstance(message, ToolMessage) and message.name in TOOLS:
             entry = _result(entry, message, known)
         block = blocks.get(place)
-        if is_list(block):
+        if isinstance(block, list):
             entry = entry._replace(block=block, shows=block)
         entries.append(entry)
         known = known if entry.shows is None else entry.shows
-        if is_mapping(block):
+        if isinstance(block, dict):
             entries.append(_note(block, place, blocks))
             known = entries[-1].shows or known
     places = {entry.place for entry in entries} if blocks else ()
@@ -133,7 +133,7 @@ def _note(note: Note, place: str, blocks: TodoBlocks) -> Entry:
     message = continuation_message(note["text"], note["lines"], key=place)
     own_place = message.id or ""
     block = blocks.get(own_place)
-    shows = block if is_list(block) else None
+    shows = block if isinstance(block, list) else None
     return Entry(message, own_place, shows=shows, block=shows)
 
 
