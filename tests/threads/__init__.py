@@ -1,0 +1,1 @@
+"""Threads of older versions, and the agents that they belong to."""
