@@ -11,6 +11,7 @@ from todo_tools._loop.questions import asks_user
 from todo_tools._thread.state import DeltaTodoState, TodoState
 from todo_tools._thread.transcript import todos_from_messages
 from todo_tools._tools.build import create_todo_tools
+from todo_tools._tools.work import has_worked
 from todo_tools._view.view import model_view
 from todo_tools.gate import TodoGate
 
@@ -30,6 +31,7 @@ __all__ = [
     "create_todo_tools",
     "format_status",
     "format_todos",
+    "has_worked",
     "model_view",
     "todos_from_messages",
 ]

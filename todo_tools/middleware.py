@@ -66,6 +66,8 @@ class _LastAnswer(TypedDict):
 
     id: str
     """Its id; empty at the start of a run and after each decision of the loop."""
+    has_tools: NotRequired[bool]
+    """Whether the model had the todo tools."""
 
 
 _NO_ANSWER: _LastAnswer = {"id": ""}
@@ -211,7 +213,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Send the view and the system prompt to the model, and record that it answered."""
         prepared, update = self._prepared(request)
-        return _noted(update, handler(prepared))
+        return _noted(request, update, handler(prepared))
 
     @override
     async def awrap_model_call(
@@ -221,7 +223,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ExtendedModelResponse[Any]:
         """Do the same as `wrap_model_call`."""
         prepared, update = self._prepared(request)
-        return _noted(update, await handler(prepared))
+        return _noted(request, update, await handler(prepared))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -309,14 +311,17 @@ def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
     return message.model_copy(update={"content": content})
 
 
-def _noted(update: dict[str, Any], response: ModelResponse[Any]) -> ExtendedModelResponse[Any]:
+def _noted(
+    request: ModelRequest[Any], update: dict[str, Any], response: ModelResponse[Any]
+) -> ExtendedModelResponse[Any]:
     """Record the block of the prompt and the model's answer.
 
     Every chat model gives its answers ids. An answer without one comes from middleware, for example
     after failed retries.
     """
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
-    note: _LastAnswer = {"id": (answer and answer.id) or ""}
+    has_tools = any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools)
+    note: _LastAnswer = {"id": (answer and answer.id) or "", "has_tools": has_tools}
     return ExtendedModelResponse(
         model_response=response, command=Command(update={**update, "todo_answer": note})
     )
@@ -326,9 +331,14 @@ def _answered(state: Any, runtime: Any) -> Answered:
     """Return the end of an answer; only `before_agent` asks whether the user has spoken."""
     reading = read(state)
     newest = reading.last(lambda message: isinstance(message, AIMessage))
-    noted = value_in(value_in(state, "todo_answer"), "id")
-    by_model = newest is not None and bool(noted) and reading.entries[newest].place == noted
-    ended = Ended(by_model=by_model, steps_left=state.get("remaining_steps"))
+    older = {"id": value_in(value_in(state, "todo_loop"), "answer")}  # of version 0.2.0
+    note = state.get("todo_answer", older)
+    place = None if newest is None else reading.entries[newest].place
+    ended = Ended(
+        by_model=bool(place) and place == note["id"],
+        steps_left=state.get("remaining_steps"),
+        has_tools=note.get("has_tools", True),
+    )
     return Answered(state, reading, loop_in(state), runtime, ended)
 
 

@@ -4,6 +4,7 @@ To add a tool, add its name to `ToolName` and a record to `TOOLS`; the other mod
 record. The specification of the tools fixes the order of the checks and every string.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from todo_tools._list.todos import (
     TodoLimits,
     TodoStatus,
     Token,
+    incomplete,
     is_blank,
     is_list,
     require_rows,
@@ -107,6 +109,8 @@ def _check_write(args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLim
                 f"{limits.max_todos} todos; write fewer items",
                 "max todos exceeded",
             )
+        if limits.keep_open:
+            _check_kept(texts, todos)
         return {"op": "replace", "texts": texts}, f"Wrote {len(texts)} todo item(s)"
     if mode == "append":
         _check_room("appending", len(texts), len(todos), limits)
@@ -132,6 +136,18 @@ def _check_texts(texts: list[str], limits: TodoLimits) -> None:
                 f"{limits.max_text_length} characters",
                 "text empty",
             )
+
+
+def _check_kept(texts: list[str], todos: list[TodoItem]) -> None:
+    kept = Counter(texts)
+    kept.subtract(todo["text"] for _, todo in incomplete(todos))
+    dropped = [index for index, todo in incomplete(todos) if kept[todo["text"]] < 0]
+    if dropped:
+        raise CallError(
+            f"the list has open items that the new list does not contain: {_brief_list(dropped)}; "
+            "use mode 'append' to add items, or abandon these first",
+            "open items dropped",
+        )
 
 
 def _check_position(value: object, length: int) -> int:

@@ -7,7 +7,7 @@ line of progress, where it cannot imitate another line.
 
 from collections.abc import Sequence
 
-from todo_tools._list.formatting import one_line
+from todo_tools._list.formatting import format_todos, one_line
 from todo_tools._list.todos import TodoItem, incomplete
 
 PROMPT_SNIPPET = (
@@ -32,25 +32,26 @@ PROMPT_GUIDELINES = (
     "`'complete'` when done.",
 )
 
-# A todo call in a separate turn costs ten times as much as one in a turn with other tool calls.
-_TOGETHER = (
-    "Call the todo tools in one turn with the tools of the work: complete an item, start the next "
-    "one and begin on it."
+# A weak model plays with the list instead of working, unless it is told where the work is done. A
+# todo call in a separate turn costs ten times as much as one in a turn with other tool calls.
+_WORK = (
+    "The list only keeps track: do the started item with your other tools, and complete it when "
+    "their results show that it is done. Make todo calls in one turn with these tools."
 )
 
 TODO_SYSTEM_PROMPT = "\n".join(
     [
         f"{PROMPT_SNIPPET}.",
         "",
-        *(f"- {guideline}" for guideline in (*PROMPT_GUIDELINES, _TOGETHER)),
+        *(f"- {guideline}" for guideline in (*PROMPT_GUIDELINES, _WORK)),
     ]
 )
 """A system prompt for an agent with the three tools; add your own prompt before or after it."""
 
 TODO_LIGHT_PROMPT = (
-    "For work of three or more steps you can keep a todo list with `write_todos` and mark its "
-    "items with `edit_todos`. Make these calls in the same turn as calls of the work. A simple "
-    "request needs no list."
+    "For work of three or more steps you can keep a todo list with `write_todos`, and complete its "
+    "items with `edit_todos` when the results of your other tools show that they are done. Make "
+    "these calls in the same turn as calls of the work. A simple request needs no list."
 )
 """A shorter system prompt for models that plan well by themselves.
 
@@ -64,8 +65,9 @@ WRITE_DESCRIPTION = (
 )
 LIST_DESCRIPTION = "Show the todo list: status, index and text of each item."
 EDIT_DESCRIPTION = (
-    "Set the status of todo items: 'start' before working on one, 'complete' when it is done, "
-    "'abandon' when it is not needed. Call it in one turn with the next calls of the work."
+    "Set the status of todo items: 'start' before working on one, 'complete' when the results of "
+    "other tools show that it is done, 'abandon' when it is not needed. Call it in one turn with "
+    "those tools."
 )
 
 OUTSIDE_GRAPH = (
@@ -83,23 +85,29 @@ NOTE = "[Automatic note: the todo list]"
 """The beginning of each text about the list that is appended to an existing message."""
 
 
-def list_block(lines: str) -> str:
+def list_block(todos: Sequence[TodoItem]) -> str:
     """Format the whole list, to append it where the tool results do not show it."""
-    return f"{NOTE}\n{lines}"
+    rest = f"\nThe list is in place already. {progress(todos, texts=False)}" if todos else ""
+    return f"{NOTE}\n{format_todos(todos)}{rest}"
 
 
-def progress(todos: Sequence[TodoItem]) -> str:
-    """Format the progress on one line: the count and the items in progress, or the next item."""
+def progress(todos: Sequence[TodoItem], *, texts: bool = True) -> str:
+    """Format the progress on one line: the count and the items in progress, or the next item.
+
+    Args:
+        todos: The list, with at least one item.
+        texts: Whether to repeat the texts of the items, where the list is not shown beside it.
+    """
     open_items = incomplete(todos)
     if not open_items:
         return "Every item is finished. Now answer the user."
     finished = f"{len(todos) - len(open_items)}/{len(todos)} done."
     started = [entry for entry in open_items if entry[1]["status"] == "in_progress"]
     if not started:
-        return f"{finished} Next: {_brief(*open_items[0])}"
-    shown = "; ".join(_brief(*entry) for entry in started[:_SHOWN_ITEMS])
+        return f"{finished} Next: start {_brief(*open_items[0], text=texts)}"
+    shown = "; ".join(_brief(*entry, text=texts) for entry in started[:_SHOWN_ITEMS])
     more = len(started) - _SHOWN_ITEMS
-    return f"{finished} Now: {shown}{f'; {more} more' if more > 0 else ''}"
+    return f"{finished} Now do: {shown}{f'; {more} more' if more > 0 else ''}"
 
 
 def reminder(todos: Sequence[TodoItem]) -> str:
@@ -107,32 +115,54 @@ def reminder(todos: Sequence[TodoItem]) -> str:
     return f"{NOTE} {progress(todos)}"
 
 
-def _brief(index: int, todo: TodoItem) -> str:
-    text = one_line(todo["text"])
-    cut = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+UNCHANGED = "Nothing changed: the list was like this already."
+"""Shown with the result of a call that changed nothing."""
+
+EMPTY_ANSWER = "(This answer was empty.)"
+"""Shown instead of an answer without text, which providers refuse."""
+
+
+def _brief(index: int, todo: TodoItem, *, text: bool) -> str:
+    if not text:
+        return f"[{index}]"
+    line = one_line(todo["text"])
+    cut = line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}…"
     return f"[{index}] {cut}"
 
 
 _SHOWN_ITEMS = 3
-# Enough to recognise an item: the model has read its whole text in the list.
-_SHOWN_CHARACTERS = 40
+# The line says what to do, so it must not cut off a file name.
+_SHOWN_CHARACTERS = 120
 
 
 CONTINUE = (
-    "[Automatic note] The todo list has incomplete items. Go on working; complete each item when "
-    "it is done, abandon what cannot or need not be done. If you need an answer from the user, "
-    "or something blocks you, say so without calling a tool, and simply stop."
+    "[Automatic note] The todo list has open items. If you need an answer from the user, or "
+    "something blocks you, say so without calling a tool. Otherwise go on with the work; abandon "
+    "what cannot or need not be done."
 )
 
 
-def continuation(instruction: str, lines: str, action: str | None, index: int) -> str:
-    """Build the continuation message: instruction, incomplete items, next call."""
-    following = f"\n\nNext: call edit_todos with action '{action}' on [{index}]." if action else ""
-    return f"{instruction}\n\n{lines}{following}"
+def continuation(instruction: str, lines: str, following: str) -> str:
+    """Build the continuation message: instruction, incomplete items, what to do next."""
+    return f"{instruction}\n\n{lines}\n\n{following}"
 
 
-OUT_OF_STEPS = "[Automatic note] No more tools were called: this run is near its recursion limit."
-"""Appended to an answer whose tool calls were dropped; the user and the model read it."""
+def next_step(action: str | None, index: int, *, has_tools: bool = True) -> str:
+    """Name the work of an item, and then the call that marks it.
+
+    Args:
+        action: The action of `edit_todos` that the status of the item suggests.
+        index: The index of the item.
+        has_tools: Whether the model has the todo tools at this call.
+    """
+    work = f"Next: do the work of [{index}] with your other tools."
+    if action is None or not has_tools:
+        return work
+    when = _WHEN.get(action, "")
+    return f"{work} Call edit_todos with action '{action}' on [{index}]{when}."
+
+
+_WHEN = {"start": " in the same turn", "complete": " when their results show that it is done"}
 
 
 def gate_refusal(*, has_todos: bool) -> str:

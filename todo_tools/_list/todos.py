@@ -5,10 +5,11 @@ This module does not import LangChain. To add a status, add its name to `TodoSta
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal, NotRequired, TypeGuard, TypeVar, cast, get_args
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NotRequired, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import ConfigDict, Field, with_config
+from pydantic.dataclasses import dataclass as settings
 
 # pydantic builds LangGraph's JSON schemas from these and accepts only this TypedDict before 3.12
 from typing_extensions import TypedDict
@@ -178,7 +179,10 @@ def require_flag(name: str, value: object) -> None:
         raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+_Count = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
+
+
+@settings(frozen=True, kw_only=True, slots=True, config=ConfigDict(strict=True))
 class TodoLimits:
     """Limits for lists that a model writes. They do not apply to lists from the application.
 
@@ -186,20 +190,17 @@ class TodoLimits:
         max_todos: The most items in a list, 1 to 10,000.
         max_text_length: The most characters in the text of an item, 1 to 100,000.
         max_indices: The most indices in one `edit_todos` call, 1 to 10,000.
+        keep_open: Whether the model must keep open items when it replaces the list. Use it for a
+            list that a person gave: the model must abandon an item before it can drop it.
 
     Raises:
-        TypeError: A limit is not a whole number.
-        ValueError: A limit is out of range.
+        ValueError: A limit is not a whole number in its range, or `keep_open` is not a bool.
     """
 
-    max_todos: int = 100
-    max_text_length: int = 1000
-    max_indices: int = 50
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            maximum = MAX_CHARACTERS if field.name == "max_text_length" else MAX_ITEMS
-            require_whole_number(field.name, getattr(self, field.name), minimum=1, maximum=maximum)
+    max_todos: _Count = 100
+    max_text_length: Annotated[int, Field(ge=1, le=MAX_CHARACTERS)] = 1000
+    max_indices: _Count = 50
+    keep_open: bool = False
 
 
 DEFAULT_LIMITS = TodoLimits()

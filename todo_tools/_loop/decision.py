@@ -74,10 +74,12 @@ class Ended:
     Args:
         by_model: Whether the model's own answer ended the run, and not another middleware.
         steps_left: The steps until LangGraph's `recursion_limit`; `None` if unknown.
+        has_tools: Whether the model had the todo tools; other middleware may take them away.
     """
 
     by_model: bool = True
     steps_left: int | None = None
+    has_tools: bool = True
 
 
 def heard(loop: LoopState, reading: Reading) -> LoopState:
@@ -121,7 +123,7 @@ def decide(
     if limit := _limit(loop, policy, told, ended.steps_left, worked=worked):
         return Decision(loop, limit, notice=_notice(limit, todos, loop))
     lines = format_incomplete(todos)
-    prompt = _prompt(todos, lines, policy.prompt)
+    prompt = _prompt(todos, lines, policy.prompt, has_tools=ended.has_tools)
     return Decision(loop, worked=worked, prompt=prompt, lines=lines)
 
 
@@ -222,8 +224,9 @@ def _continuations(number: int) -> str:
     return "1 continuation" if number == 1 else f"{number} continuations"
 
 
-def _prompt(todos: list[TodoItem], lines: str, instruction: str) -> str:
-    """Build the continuation message; it suggests a call for the most urgent item."""
+def _prompt(todos: list[TodoItem], lines: str, instruction: str, *, has_tools: bool) -> str:
+    """Build the continuation message; it asks for the work of the most urgent item."""
     index, item = min(incomplete(todos), key=lambda entry: STATUSES[entry[1]["status"]].precedence)
     action = STATUSES[item["status"]].next_action
-    return prompts.continuation(instruction, lines, action, index)
+    following = prompts.next_step(action, index, has_tools=has_tools)
+    return prompts.continuation(instruction, lines, following)

@@ -12,6 +12,7 @@ from langchain_core.messages import (
     AIMessage,
     AnyMessage,
     BaseMessage,
+    HumanMessage,
     InvalidToolCall,
     ToolCall,
     ToolMessage,
@@ -19,7 +20,7 @@ from langchain_core.messages import (
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
-from todo_tools._list.formatting import format_incomplete, format_todos
+from todo_tools._list.formatting import format_incomplete
 from todo_tools._list.todos import TodoItem, incomplete, require_whole_number
 from todo_tools._thread.reading import Entry, Reading, Turn, read
 from todo_tools._thread.transcript import continuation_lines
@@ -27,6 +28,8 @@ from todo_tools._view.blocks import due_block
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
 """A function from the state to the messages for the model."""
+
+_SUBAGENT = "task"  # the tool of deepagents that gives work to a subagent
 
 REMIND_EVERY = 10
 """The default number of model calls without a todo call after which a reminder is shown."""
@@ -83,27 +86,36 @@ def view_of(reading: Reading, remind_every: int) -> list[AnyMessage]:
     for at, entry in enumerate(reading.entries):
         message = entry.message
         if entry.changed:
-            message = _shortened(entry, closes_turn=at in closings)
-        elif message.type == "human":
+            message = _shortened(entry, known, closes_turn=at in closings)
+        elif isinstance(message, HumanMessage):
             message = _without_list(message, known)
+        elif isinstance(message, AIMessage) and _is_empty(message):
+            message = message.model_copy(update={"content": prompts.EMPTY_ANSWER})
         if entry.shows is not None:
             known = entry.shows
         if entry.block is not None:
-            message = _extended(message, prompts.list_block(format_todos(entry.block)))
+            message = _extended(message, prompts.list_block(entry.block))
         elif at in reminders and incomplete(known):
             message = _extended(message, prompts.reminder(known))
         shown.append(message)
     return list(_answered(shown, turns))
 
 
-def _shortened(entry: Entry, *, closes_turn: bool) -> AnyMessage:
+def _shortened(entry: Entry, known: list[TodoItem], *, closes_turn: bool) -> AnyMessage:
     """Shorten the result of a list change to what the model does not know yet."""
     text, todos = entry.message.text, entry.shows or []
     lines = [text.partition("\n")[0] if entry.told else text]
-    if closes_turn and todos and (entry.told or not incomplete(todos)):
-        lines.append(prompts.progress(todos))
+    if entry.told and todos == known:
+        lines.append(prompts.UNCHANGED)
+    if closes_turn and todos:
+        lines.append(prompts.progress(todos, texts=entry.told))
     content = "\n".join(lines) if entry.told else "\n\n".join(lines)
     return entry.message.model_copy(update={"content": content})
+
+
+def _is_empty(answer: AIMessage) -> bool:
+    calls = answer.tool_calls or answer.invalid_tool_calls
+    return not calls and isinstance(answer.content, str) and not answer.content.strip()
 
 
 def _without_list(message: AnyMessage, known: list[TodoItem]) -> AnyMessage:
@@ -129,15 +141,17 @@ def _closing(turn: Turn, entries: Sequence[Entry]) -> list[int]:
 
 
 def _reminders(turns: Sequence[Turn], entries: Sequence[Entry], every: int) -> Iterator[int]:
-    """Yield the indices of the results with a reminder: one after `every` turns without todos."""
+    """Yield the indices of the results with a reminder.
+
+    There is one after `every` turns without a todo call, and one after each work of a subagent.
+    """
     calls = 0
     for turn in turns:
         answer = None if turn.answer is None else entries[turn.answer].message
-        touched = not isinstance(answer, AIMessage) or any(
-            call["name"] in TOOLS for call in answer.tool_calls
-        )
+        called = {call["name"] for call in getattr(answer, "tool_calls", [])}
+        touched = answer is None or not called.isdisjoint(TOOLS)
         calls = 0 if touched else calls + 1
-        if calls and calls % every == 0:
+        if (calls and calls % every == 0) or (_SUBAGENT in called and not touched):
             yield from turn.results[-1:]
 
 

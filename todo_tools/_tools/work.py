@@ -1,0 +1,97 @@
+"""A check for the tools: an item is completed only after work."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from todo_tools._calls.arguments import CallError
+from todo_tools._calls.records import TOOLS
+from todo_tools._list.operations import apply
+from todo_tools._list.todos import MAX_CHARACTERS, MAX_ITEMS, TodoItem, TodoLimits
+from todo_tools._thread.reading import read_messages
+from todo_tools._thread.state import messages_in, todos_in
+from todo_tools._thread.transcript import result_note
+
+_ANY = TodoLimits(max_todos=MAX_ITEMS, max_text_length=MAX_CHARACTERS, max_indices=MAX_ITEMS)
+_NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
+
+_Event = dict[str, Any]
+"""What happened: an operation on the list, with the texts of its items, or `{"op": "work"}`."""
+
+
+def has_worked(item: TodoItem, state: Any) -> str | None:
+    """Check that an item is completed only after work: a call of another tool than the todo tools.
+
+    Pass it as `create_todo_tools(check=has_worked)` or `TodoMiddleware(check=has_worked)`. Some
+    models complete all items of a list without working. The call must come after the item was
+    started or, if it never was, after the last item was completed or abandoned. A call that failed
+    does not count. Calls before `edit_todos` in the same AI message count.
+
+    Args:
+        item: The item to complete.
+        state: The graph state.
+
+    Returns:
+        `None` if there was work, otherwise the reason for the model.
+
+    Example:
+        ```python
+        def check(item: TodoItem, state: TodoState) -> str | None:
+            return has_worked(item, state) or my_own_check(item, state)
+        ```
+    """
+    worked = started = False
+    for event in (*_past(state), *_present(item["text"], state)):
+        match event:
+            case {"op": "work"}:
+                worked = True
+            case {"op": "set_status", "status": "in_progress", "texts": texts}:
+                if item["text"] in texts:
+                    worked, started = False, True
+            case {"op": "set_status"} if not started:
+                worked = False
+            case {"op": "replace"}:
+                worked = started = False
+            case _:
+                pass
+    return None if worked else _NO_WORK
+
+
+def _past(state: Any) -> Iterator[_Event]:
+    """Yield what the results in the history say."""
+    known: list[TodoItem] = []
+    for entry in read_messages(messages_in(state)).entries:
+        message, shows = entry.message, entry.shows
+        if entry.changed and shows is not None and shows != known:
+            operation = result_note(message).get("operation", {})
+            indices = [at for at in operation.get("indices", ()) if at < len(shows)]
+            yield {**operation, "texts": [shows[at]["text"] for at in indices]}
+        elif _is_work(message):
+            yield {"op": "work"}
+        known = known if shows is None else shows
+
+
+def _is_work(message: AnyMessage) -> bool:
+    is_other = isinstance(message, ToolMessage) and message.name not in TOOLS
+    return is_other and message.status != "error"
+
+
+def _present(text: str, state: Any) -> Iterator[_Event]:
+    """Yield what the calls of the current AI message do, up to the completion of the item."""
+    todos = todos_in(state)
+    message = messages_in(state)[-1]
+    for call in message.tool_calls if isinstance(message, AIMessage) else ():
+        if call["name"] not in TOOLS:
+            yield {"op": "work"}
+            continue
+        with suppress(CallError):
+            operation, _ = TOOLS[call["name"]].check(call["args"], todos, _ANY)
+            if operation is None:
+                continue
+            event: _Event = {**operation}
+            if event.get("status") == "completed" and text in event["texts"]:
+                return
+            todos = apply(todos, operation)
+            yield event
