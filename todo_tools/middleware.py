@@ -10,7 +10,7 @@ from langgraph.types import Command
 from typing_extensions import TypedDict, override
 
 from todo_tools._list.formats import ClientTodo, TodosFormat, require_format
-from todo_tools._list.prompts import TODO_SYSTEM_PROMPT
+from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_SYSTEM_PROMPT
 from todo_tools._list.todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, is_mapping
 from todo_tools._loop.decision import Ended, heard
 from todo_tools._loop.node import Answered, Ending, aend_answer, end_answer
@@ -31,7 +31,7 @@ from todo_tools._thread.transcript import is_from_user
 from todo_tools._tools.build import build_tools
 from todo_tools._tools.checks import Check
 from todo_tools._view.blocks import block_update, due_block
-from todo_tools._view.view import REMIND_EVERY, ModelView, model_view, view_of
+from todo_tools._view.view import ModelView, model_view, view_of
 from todo_tools.gate import TodoGate
 
 try:
@@ -127,6 +127,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         system_prompt: A text to append to the agent's system prompt; `None` appends nothing.
         view: A function from the state to the messages for the model; `None` sends the history
             unchanged.
+        fold_finished: Whether the prompt leaves out the calls and results of finished items; see
+            `model_view`. The system prompt then says so.
         todos_format: The format of the lists in the state, events, artifacts and questions. Use
             `"langchain"` for clients made for LangChain's own todos, such as deep-agents-ui
             (`todo_tools.clients`).
@@ -156,6 +158,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         policy: Policy | None = AutoContinue(),
         system_prompt: str | None = TODO_SYSTEM_PROMPT,
         view: ModelView | None = model_view,
+        fold_finished: bool = False,
         todos_format: TodosFormat = "todo_tools",
         descriptions: Mapping[str, str] | None = None,
         check: Check | None = None,
@@ -173,11 +176,18 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise TypeError(f"view must be a function of the state or None, got {view!r}")
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
+        if fold_finished and view is not model_view:
+            raise ValueError(
+                "fold_finished=True needs the default view; pass "
+                "view=partial(model_view, fold_finished=True) or a view that folds itself"
+            )
         require_format(todos_format)
         self.tools = build_tools(limits, descriptions, check, records_blocks=False)
         self.state_schema = ClientTodoAgentState if todos_format == "langchain" else TodoAgentState
         self.policy = policy
-        self.system_prompt = system_prompt
+        added = [system_prompt, TODO_FOLD_PROMPT if fold_finished else None]
+        self.system_prompt = "\n\n".join(text for text in added if text) or None
+        self.fold_finished = fold_finished
         self.view = view
 
     @property
@@ -262,7 +272,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _viewed(self, reading: Reading, state: dict[str, Any], update: dict[str, Any]) -> list[Any]:
         if self.view is model_view or not self.view:
-            return view_of(reading, REMIND_EVERY)  # without reading the history again
+            # Without reading the history again.
+            return view_of(reading, fold_finished=self.fold_finished)
         blocks = {**blocks_in(state), **update.get("todo_blocks", {})}
         return list(self.view({**state, "todo_blocks": blocks}))
 

@@ -81,6 +81,17 @@ NO_JSON = "Error: the arguments of this call were not valid JSON, so the tool wa
 """The results that the model reads for calls that have none."""
 
 
+TODO_FOLD_PROMPT = (
+    "When an item is finished, the calls and results of its work leave this conversation. Write "
+    "what later items need beside the call that completes it. To see a result again, call its tool "
+    "again."
+)
+"""An addition to the system prompt for `fold_finished=True`; `TodoMiddleware` adds it itself."""
+
+FOLDED = "[Left out: its item is finished. Call the tool again if you need this result.]"
+"""Shown instead of a result whose item is finished, in a turn with a todo call."""
+
+
 NOTE = "[Automatic note: the todo list]"
 """The beginning of each text about the list that is appended to an existing message."""
 

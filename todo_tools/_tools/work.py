@@ -74,8 +74,9 @@ def _past(state: Any) -> Iterator[_Event]:
 
 
 def _is_work(message: AnyMessage) -> bool:
-    is_other = isinstance(message, ToolMessage) and message.name not in TOOLS
-    return is_other and message.status != "error"
+    if not isinstance(message, ToolMessage) or message.name in TOOLS:
+        return False
+    return message.status != "error"
 
 
 def _present(text: str, state: Any) -> Iterator[_Event]:

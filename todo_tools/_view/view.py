@@ -5,8 +5,8 @@ provider's prompt cache stays valid, wherever its breakpoints are. Models that b
 to the exact text before it keep working. The view is built for each call and never stored.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -16,15 +16,18 @@ from langchain_core.messages import (
     InvalidToolCall,
     ToolCall,
     ToolMessage,
+    convert_to_messages,
 )
+from langchain_core.messages.utils import count_tokens_approximately
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.formatting import format_incomplete
 from todo_tools._list.todos import TodoItem, incomplete, require_whole_number
-from todo_tools._thread.reading import Entry, Reading, Turn, read
+from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages
 from todo_tools._thread.transcript import continuation_lines
 from todo_tools._view.blocks import due_block
+from todo_tools._view.folding import Folds, folds_of, without_reasoning
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
 """A function from the state to the messages for the model."""
@@ -35,7 +38,9 @@ REMIND_EVERY = 10
 """The default number of model calls without a todo call after which a reminder is shown."""
 
 
-def model_view(state: Any, *, remind_every: int = REMIND_EVERY) -> list[AnyMessage]:
+def model_view(
+    state: Any, *, remind_every: int = REMIND_EVERY, fold_finished: bool = False
+) -> list[AnyMessage]:
     """Return the messages to send to the model.
 
     Only two kinds of messages are added: an error for each tool call that never got a result, and
@@ -47,16 +52,20 @@ def model_view(state: Any, *, remind_every: int = REMIND_EVERY) -> list[AnyMessa
     - If the results do not show the current list, the whole list is appended to the newest message.
       This happens when the list was seeded or edited, or when results were summarized away.
     - After many model calls without a todo call, the progress is appended to a tool result.
+    - With `fold_finished`, the work of finished items is left out.
 
     Args:
         state: The graph state, with `messages` and `todos`. It is not changed.
         remind_every: The progress is shown again after this number of model calls in a row without
             a todo call; at least 1.
+        fold_finished: Whether to leave out the calls and results of finished items. The state keeps
+            everything, and so do branches. Add `TODO_FOLD_PROMPT` to the system prompt.
 
     Returns:
-        The messages. They begin with all messages of earlier prompts in the same thread. Without
-        `TodoMiddleware` there is one exception: other code changed the list between two model calls
-        of one run.
+        The messages. They begin with all messages of earlier prompts in the same thread. There are
+        two exceptions. With `fold_finished`, a prompt loses the work of an item at its end when the
+        item is finished. Without `TodoMiddleware`, other code may change the list between two model
+        calls of one run.
 
     Raises:
         TypeError: `remind_every` is not a whole number.
@@ -73,15 +82,26 @@ def model_view(state: Any, *, remind_every: int = REMIND_EVERY) -> list[AnyMessa
     require_whole_number("remind_every", remind_every, minimum=1)
     reading = read(state)
     due = due_block(reading, at_newest=False)
-    return view_of(reading if due is None else reading.with_block(due), remind_every)
+    reading = reading if due is None else reading.with_block(due)
+    return view_of(reading, remind_every, fold_finished=fold_finished)
 
 
-def view_of(reading: Reading, remind_every: int) -> list[AnyMessage]:
+def view_of(
+    reading: Reading, remind_every: int = REMIND_EVERY, *, fold_finished: bool = False
+) -> list[AnyMessage]:
     """Return the messages of a reading as the model reads them."""
     turns = reading.turns
+    shown = _shown(reading, turns, remind_every)
+    if fold_finished:
+        _fold(shown, folds_of(reading))
+    return list(_answered(shown, turns))
+
+
+def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int) -> list[AnyMessage | None]:
+    """Return each message with what is said about the list; in a list that may have gaps."""
     closings = {at for turn in turns for at in _closing(turn, reading.entries)}
     reminders = set(_reminders(turns, reading.entries, remind_every))
-    shown: list[AnyMessage] = []
+    shown: list[AnyMessage | None] = []
     known: list[TodoItem] = []
     for at, entry in enumerate(reading.entries):
         message = entry.message
@@ -98,7 +118,42 @@ def view_of(reading: Reading, remind_every: int) -> list[AnyMessage]:
         elif at in reminders and incomplete(known):
             message = _extended(message, prompts.reminder(known))
         shown.append(message)
-    return list(_answered(shown, turns))
+    return shown
+
+
+def _fold(shown: list[AnyMessage | None], folds: Folds) -> None:
+    """Leave out what belongs to finished items."""
+    for at in folds.left_out:
+        shown[at] = None
+    for at in folds.cut:
+        if message := shown[at]:
+            shown[at] = message.model_copy(update={"content": prompts.FOLDED})
+    for at in folds.unbound:
+        if isinstance(answer := shown[at], AIMessage):
+            shown[at] = without_reasoning(answer)
+
+
+def count_folded_tokens(messages: Iterable[Any], *, tools: Sequence[Any] | None = None) -> int:
+    """Count the tokens of a prompt with `fold_finished=True`, approximately.
+
+    Pass it as `token_counter=` to a summarizer of LangChain or deepagents, so that a run whose
+    folded prompt fits is not summarized.
+
+    Args:
+        messages: The whole history.
+        tools: The tools of the request, which count too.
+
+    Returns:
+        The number of tokens, as LangChain's `count_tokens_approximately` counts them.
+
+    Example:
+        ```python
+        middleware = [SummarizationMiddleware(model, token_counter=count_folded_tokens)]
+        ```
+    """
+    history = cast("list[AnyMessage]", convert_to_messages(list(messages)))
+    prompt = view_of(read_messages(history), fold_finished=True)
+    return count_tokens_approximately(prompt, tools=list(tools) if tools else None)
 
 
 def _shortened(entry: Entry, known: list[TodoItem], *, closes_turn: bool) -> AnyMessage:
@@ -155,8 +210,8 @@ def _reminders(turns: Sequence[Turn], entries: Sequence[Entry], every: int) -> I
             yield from turn.results[-1:]
 
 
-def _answered(messages: Sequence[AnyMessage], turns: Sequence[Turn]) -> Iterator[AnyMessage]:
-    """Yield the messages and add an error result for each tool call without a result.
+def _answered(messages: Sequence[AnyMessage | None], turns: Sequence[Turn]) -> Iterator[AnyMessage]:
+    """Yield the messages without gaps, and add an error result for each call without a result.
 
     A call gets no result if its arguments are not valid JSON, or if the run was cancelled or failed
     while the tool ran. Providers reject a history with such a call. Only results in the same turn
@@ -165,6 +220,8 @@ def _answered(messages: Sequence[AnyMessage], turns: Sequence[Turn]) -> Iterator
     results = {turn.answer: turn.results for turn in turns}
     missing: list[ToolMessage] = []
     for at, message in enumerate(messages):
+        if message is None:
+            continue
         if not isinstance(message, ToolMessage):
             yield from missing
             missing = []
