@@ -32,6 +32,7 @@ from benchmarks.scripts import script
 from benchmarks.storage import CASES, DELTA, PLAIN_NO_LIST, VARIANTS, Stored, Variant
 from benchmarks.storage import measure as measure_storage
 from benchmarks.tables import report
+from benchmarks.trace import GRAPHS, JOURNEYS, Budget, Call, Journey, main, trace
 from benchmarks.work import STYLES, Case, Style, working_tool
 from todo_tools.testing import call, turn
 
@@ -301,6 +302,42 @@ class TestStorage:
     def test_every_figure_is_measured(self, variant: Variant) -> None:
         stored = measure_storage(CASE, variant)
         assert min(stored.size, stored.cpu, stored.peak, stored.load, stored.fork) > 0
+
+
+def walk(*rooms: str) -> Journey:
+    return Journey("graph", "journey", [Call(room, "function") for room in rooms], Budget(2, 2))
+
+
+class TestJourneys:
+    def test_a_move_is_a_change_of_room(self) -> None:
+        """Calls within a room are none."""
+        journey = walk("state", "state", "view", "state")
+        assert (journey.rooms, journey.moves) == (2, 2)
+
+    @pytest.mark.parametrize(("rooms", "within"), [("aba", True), ("abc", False), ("abab", False)])
+    def test_a_budget_limits_both_rooms_and_moves(self, rooms: str, within: bool) -> None:
+        assert walk(*rooms).within_budget is within
+
+    def test_the_table_names_each_journey_in_each_graph(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        main([])
+        printed = capsys.readouterr().out
+        starts = [f"| {graph} | {journey} |" for graph in GRAPHS for journey in JOURNEYS]
+        assert len(starts) == 6
+        assert [start for start in starts if printed.count(start) != 1] == []
+
+    def test_the_called_functions_can_be_listed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """A tool runs in a thread, and its functions are listed too."""
+        main(["--calls"])
+        printed = capsys.readouterr().out
+        assert "_view.model_view: model_view" in printed
+        assert "apply" in printed
+
+    @pytest.mark.xfail(strict=True, raises=AssertionError, reason="the core is being rewritten")
+    def test_each_journey_is_within_its_budget(self) -> None:
+        over = [journey for journey in trace() if not journey.within_budget]
+        assert [f"{journey.graph}, {journey.name}" for journey in over] == []
 
 
 class TestPlots:
