@@ -1,6 +1,6 @@
 # make demo and make test create .venv themselves and can be run again at any time. make test-fast
-# skips tests that start a process, server, database, browser or notebook, and tries fewer
-# Hypothesis examples. make coverage is test-fast, and fails below 100 % branch coverage. make
+# skips tests that start a process, server, database, browser or notebook or take long, and tries
+# fewer Hypothesis examples. make coverage is test-fast, and fails below 100 % branch coverage. make
 # test-lowest is test-fast with the lowest versions that pyproject.toml allows.
 PYTHON ?= python3
 BIN := .venv/bin
