@@ -1,6 +1,6 @@
 # make demo and make test create .venv themselves and can be run again at any time. make test-fast
-# skips tests that start a process, server, database, browser or notebook, and tries fewer
-# Hypothesis examples. make coverage is test-fast, and fails below 100 % branch coverage. make
+# skips tests that start a process, server, database, browser or notebook or take long, and tries
+# fewer Hypothesis examples. make coverage is test-fast, and fails below 100 % branch coverage. make
 # test-lowest is test-fast with the lowest versions that pyproject.toml allows.
 PYTHON ?= python3
 BIN := .venv/bin
@@ -8,7 +8,7 @@ LOWEST := .venv-lowest
 # Two processes for each core: tests that start servers and programs mostly wait for them.
 WORKERS := $(shell expr 2 \* `getconf _NPROCESSORS_ONLN`)
 
-.PHONY: demo test test-fast test-lowest coverage lint format bench campaign mutants clients picture notebooks docs release-check clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench trace campaign mutants clients picture notebooks docs release-check clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m todo_tools.demo
@@ -33,6 +33,10 @@ lint: .venv/.ready
 
 bench: .venv/.ready-bench
 	$(BIN)/python -m benchmarks
+
+# Counts the modules that a run of an agent goes through. TRACE=--calls lists every call.
+trace: .venv/.ready-demo
+	$(BIN)/python -m benchmarks.trace $(TRACE)
 
 # About 20 minutes on two cores. CAMPAIGN="--seconds 60 kills" sets options; --help lists them.
 campaign: .venv/.ready

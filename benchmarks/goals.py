@@ -22,6 +22,8 @@ MOST_UNUSED = {PACK.name: 0.50, LIGHT.name: 0.36}
 """The largest share of the cost that LangChain's list adds to a conversation without list use."""
 LEAST_TIMES_LESS = {5: 1.8, 100: 20.0}
 """Planning only: how many times cheaper than LangChain's list, by number of items."""
+MOST_OF_CONVERSION = 1 / 3
+"""The longest time of `model_view`, as a share of LangChain's conversion of the same history."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ def goals(results: Results) -> list[Goal]:
         *_planning(results),
         _never_dearer(results),
         *_stored(results),
+        *_timed(results),
     ]
 
 
@@ -107,3 +110,9 @@ def _stored(results: Results) -> Iterator[Goal]:
         share = stored[DELTA.name].size / stored[PLAIN_NO_LIST.name].size
         text = f"bytes with `DeltaTodoState`, of those without a list: {case}"
         yield _at_most(text, share, 1.0)
+
+
+def _timed(results: Results) -> Iterator[Goal]:
+    for size, speed in results.speed.items():
+        text = f"time of `model_view`, of `convert_to_openai_messages`: {size:,} messages"
+        yield _at_most(text, speed.share, MOST_OF_CONVERSION)

@@ -3,8 +3,9 @@
 import sys
 from dataclasses import dataclass
 
-from benchmarks import compare, storage
+from benchmarks import compare, speed, storage
 from benchmarks.compare import Comparison
+from benchmarks.speed import Speed
 from benchmarks.storage import VARIANTS, Stored
 from benchmarks.work import Case
 
@@ -19,6 +20,8 @@ class Results:
     in_deepagents: Comparison
     stored: dict[Case, dict[str, Stored]]
     """The measurements, by the variant's name."""
+    speed: dict[int, Speed]
+    """The times of the view, by the number of messages."""
 
     def named(self) -> list[tuple[str, Comparison]]:
         """All comparisons, each with a title."""
@@ -31,8 +34,10 @@ class Results:
 
 
 def measure() -> Results:
-    """Measure everything; the storage first and alone, because it is timed."""
+    """Measure everything; what is timed first and alone."""
     stored = _stored()
+    _say("timing the view")
+    timed = {size: speed.measure(size) for size in speed.SIZES}
     _say(f"comparing {len(compare.WORK)} cases of work")
     work = compare.compare_all(compare.WORK)
     _say("comparing plans, a conversation and deepagents")
@@ -42,6 +47,7 @@ def measure() -> Results:
         talk=compare.compare_talk(),
         in_deepagents=compare.compare_in_deepagents(),
         stored=stored,
+        speed=timed,
     )
 
 

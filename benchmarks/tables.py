@@ -26,6 +26,7 @@ def report(results: Results) -> str:
         ("Added to a conversation of 20 user messages that never uses the list", talk(results)),
         ("Nothing but planning", planning(results.planning)),
         ("Storage, time and memory", storage(results)),
+        ("Time of the view, beside LangChain's conversion of the same history", speed(results)),
         ("Added to the same work without a list: all cases", added(results.work)),
         ("All figures", details(results)),
     ]
@@ -148,6 +149,23 @@ def storage(results: Results) -> str:
             ]
             for case, variants in results.stored.items()
             for name, stored in variants.items()
+        ],
+    )
+
+
+def speed(results: Results) -> str:
+    """The time of the view, in all and for each message."""
+    return table(
+        ["messages", "`model_view`", "`convert_to_openai_messages`", "share", "view of a message"],
+        [
+            [
+                f"{size:,}",
+                f"{1e3 * timed.view:,.1f} ms",
+                f"{1e3 * timed.converted:,.1f} ms",
+                f"{timed.share:.0%}",
+                f"{timed.each:,.1f} µs",
+            ]
+            for size, timed in results.speed.items()
         ],
     )
 

@@ -6,8 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from pprint import pprint
 
 import pytest
 
@@ -265,6 +267,194 @@ def _own_imports(tree: ast.Module, trees: dict[str, ast.Module]) -> Iterator[str
             yield inner
         elif module in trees:
             yield module
+
+
+MAP = "| modules of `todo_tools` |"
+"""The beginning of the table in CONTRIBUTING.md that says where things are."""
+
+
+def mapped() -> list[str]:
+    """The names in the first column of the map, from top to bottom."""
+    _, _, table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(MAP)
+    rows = table.partition("\n\n")[0].splitlines()[2:]
+    return [name for row in rows for name in re.findall(r"`([\w.]+)`", row.split("|")[1])]
+
+
+def part_of(module: str) -> str:
+    """The part of the library that a module is in; empty for the package itself."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+class TestMap:
+    def test_it_names_each_wing_and_each_public_module_once(self) -> None:
+        """A newcomer finds every part of the library in it."""
+        wings = {part for part in map(part_of, modules()) if part.startswith("_")}
+        public = {name.removeprefix("todo_tools.") for name in PUBLIC} - {"todo_tools"}
+        assert sorted(mapped()) == sorted(wings | public)
+
+    def test_each_part_imports_only_from_those_named_before_it(self) -> None:
+        """Who reads the library from the top of the map needs nothing that comes later."""
+        trees, order = modules(), mapped()
+        arrows = {
+            (part_of(name), part_of(needed))
+            for name, tree in trees.items()
+            for needed in _own_imports(tree, trees)
+        }
+        inner = [(part, needed) for part, needed in sorted(arrows) if part and needed]
+        assert [arrow for arrow in inner if order.index(arrow[0]) < order.index(arrow[1])] == []
+
+
+WALLS = {
+    "_calls": [
+        "Answer",
+        "TOOLS",
+        "TodoTool",
+        "answer_call",
+        "call_parts",
+        "format_call",
+        "refuse_call",
+    ],
+    "_list": [
+        "Append",
+        "ClientStatus",
+        "ClientTodo",
+        "DEFAULT_LIMITS",
+        "Insert",
+        "LIST",
+        "MAX_INDEX",
+        "NOTE",
+        "Operation",
+        "Replace",
+        "STATUSES",
+        "SetStatus",
+        "TODO_LIGHT_PROMPT",
+        "TODO_SYSTEM_PROMPT",
+        "TodoDetails",
+        "TodoItem",
+        "TodoLimits",
+        "TodoStatus",
+        "TodosFormat",
+        "Token",
+        "apply",
+        "format_change",
+        "format_in_progress",
+        "format_incomplete",
+        "format_status",
+        "format_todos",
+        "from_client",
+        "in_format",
+        "incomplete",
+        "is_blank",
+        "is_list",
+        "is_mapping",
+        "is_todo",
+        "one_line",
+        "prompts.CONTINUE",
+        "prompts.CUT_OFF",
+        "prompts.EDIT_DESCRIPTION",
+        "prompts.LIST_DESCRIPTION",
+        "prompts.NO_JSON",
+        "prompts.OUTSIDE_GRAPH",
+        "prompts.OUT_OF_STEPS",
+        "prompts.PROMPT_GUIDELINES",
+        "prompts.PROMPT_SNIPPET",
+        "prompts.WRITE_DESCRIPTION",
+        "prompts.continuation",
+        "prompts.gate_refusal",
+        "prompts.list_block",
+        "prompts.progress",
+        "prompts.reminder",
+        "read_change",
+        "read_lines",
+        "read_todo",
+        "require_flag",
+        "require_format",
+        "require_rows",
+        "require_whole_number",
+        "to_client",
+        "validate_todos",
+    ],
+    "_loop": [
+        "AutoContinue",
+        "Ending",
+        "NO_ANSWER",
+        "PROGRESS",
+        "Policy",
+        "add_auto_continue",
+        "aend_answer",
+        "asks_user",
+        "at_start",
+        "end_answer",
+        "is_own_answer",
+        "last_words",
+        "may_run_tools",
+        "measured",
+        "noted_answer",
+        "require_policy",
+    ],
+    "_thread": [
+        "DeltaTodosChannel",
+        "LANGCHAIN_FORMAT",
+        "LoopState",
+        "TodoBlocks",
+        "TodosChannel",
+        "merge_blocks",
+        "merge_loop",
+        "stable_ids",
+        "valid_blocks",
+        "valid_counters",
+        "with_call_ids",
+    ],
+    "_tools": [
+        "Check",
+        "TodoStructuredTool",
+        "Turn",
+        "arun_steps",
+        "build_tools",
+        "create_todo_tools",
+        "run_steps",
+        "turn_of",
+    ],
+    "_view": [
+        "ModelView",
+        "block_update",
+        "due_block",
+        "model_view",
+        "record_block",
+        "shown_history",
+        "with_continuation",
+        "with_notice",
+    ],
+}
+"""The names that the rest of the library imports from each wing; a change widens or narrows it."""
+
+
+def imported_names(tree: ast.Module, trees: dict[str, ast.Module]) -> Iterator[tuple[str, str]]:
+    """Each name that a module imports, and from where; of a whole module, the names it uses."""
+    for module, name in imports(tree):
+        if f"{module}.{name}" in trees:
+            yield from ((module, f"{name}.{used}") for used in attributes_of(str(name), tree))
+        else:
+            yield module, str(name)
+
+
+def attributes_of(name: str, tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name:
+            yield node.attr
+
+
+def test_only_these_names_pass_the_wall_of_a_wing() -> None:
+    """What a wing shows to the rest of the library is chosen, not left to chance."""
+    trees, found = modules(), defaultdict[str, set[str]](set)
+    for importer, tree in trees.items():
+        for module, name in imported_names(tree, trees):
+            wing = part_of(module)
+            if wing.startswith("_") and wing != part_of(importer):
+                found[wing].add(name)
+    walls = {wing: sorted(names) for wing, names in sorted(found.items())}
+    pprint(walls, width=100)  # a failure shows it, to be copied
+    assert walls == WALLS
 
 
 NEW_STATUS = """    "blocked": Status(
