@@ -8,11 +8,11 @@ from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits
-from todo_tools._tools.turn import list_before
+from todo_tools._thread.transcript import place_of_call
+from todo_tools._tools.build import list_before
 
 __all__ = ["TodoGate"]
 
@@ -88,7 +88,5 @@ def _list_before(request: ToolCallRequest) -> list[TodoItem]:
     for tool in request.runtime.tools:
         if tool.name in TOOLS and tool.metadata and "limits" in tool.metadata:
             limits = TodoLimits(**tool.metadata["limits"])
-    try:
-        return list_before(request.state, request.tool_call["id"], limits)
-    except CallError:
-        return []
+    place = place_of_call(request.state, request.tool_call["id"])
+    return list_before(request.state, place, limits)

@@ -30,8 +30,7 @@ from todo_tools._thread.state import blocks_in, loop_in, value_in
 from todo_tools._thread.transcript import is_from_user
 from todo_tools._tools.build import build_tools
 from todo_tools._tools.checks import Check
-from todo_tools._view.blocks import block_update, due_block
-from todo_tools._view.view import ModelView, model_view, view_of
+from todo_tools._view.view import ModelView, block_update, due_block, model_view, view_of
 from todo_tools.gate import TodoGate
 
 try:

@@ -23,7 +23,7 @@ from todo_tools._calls.arguments import (
     read_indices,
     read_texts,
 )
-from todo_tools._calls.schemas import LenientArgs, argument, optional_argument
+from todo_tools._tools.build import LenientArgs, argument, optional_argument
 
 __all__ = [
     "CallError",

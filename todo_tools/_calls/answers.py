@@ -21,11 +21,6 @@ class Answer:
     todos: list[TodoItem]
     operation: Operation | None = None
 
-    @property
-    def failed(self) -> bool:
-        """Whether the call was refused."""
-        return "error" in self.details
-
 
 def answer_call(
     name: str, args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimits

@@ -101,11 +101,13 @@ def _brief_text(text: str) -> str:
 
 
 def _read_text(position: int, item: object) -> str:
-    text = item.get("text", item.get("content")) if is_mapping(item) else item
-    if isinstance(text, str):
-        return text
+    if isinstance(item, str):
+        return item
     given = f"got {brief(item)}"
     if is_mapping(item):
+        text = item.get("text", item.get("content"))
+        if isinstance(text, str):
+            return text
         given = f"its 'text' is {brief(text)}" if "text" in item else "it has no 'text'"
     raise CallError(
         f'todo item at index {position} must be {{"text": "..."}}, {given}', "todo without text"

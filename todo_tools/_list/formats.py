@@ -83,10 +83,14 @@ def from_client(item: Any) -> Any:
     return {"text": content, "status": _status_of(status)}
 
 
-def read_todo(item: object) -> TodoItem | None:
-    """Convert an item of either format to the library's own; return `None` for anything else."""
-    todo = item if is_todo(item) else from_client(item)
-    return todo if is_todo(todo) else None
+def read_todos(stored: object) -> list[TodoItem] | None:
+    """Convert a list of either format without its invalid items; `None` if it has only such."""
+    if not is_list(stored):
+        return None
+    if all(map(is_todo, stored)):
+        return stored
+    items = [todo for item in stored if is_todo(todo := from_client(item))]
+    return items or None
 
 
 def _status_of(client_status: str) -> TodoStatus | str:
@@ -128,3 +132,10 @@ def from_client_todos(todos: object) -> list[TodoItem]:
         ```
     """
     return validate_todos([from_client(item) for item in todos] if is_list(todos) else todos)
+
+
+def own_format(stored: object) -> list[TodoItem]:
+    """Convert the list of a channel to this library's format; do not copy it if it has it."""
+    if is_list(stored) and all(map(is_todo, stored)):
+        return stored
+    return from_client_todos(stored)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from todo_tools._list.formats import ClientTodo, from_client
+from todo_tools._list.formats import ClientTodo, own_format
 from todo_tools._list.todos import STATUSES, TodoItem, incomplete
 
 # Invisible characters: Unicode's format characters, those that a font may leave out, and two
@@ -80,8 +80,8 @@ def format_todos(todos: Sequence[TodoItem | ClientTodo]) -> str:
         assert text == "● [0] Write tests"
         ```
     """
-    own = [from_client(todo) for todo in todos]
-    return "\n".join(format_line(*entry) for entry in enumerate(own)) or "No todos"
+    lines = (format_line(*entry) for entry in enumerate(own_format(todos)))
+    return "\n".join(lines) or "No todos"
 
 
 def format_incomplete(todos: Sequence[TodoItem]) -> str:
@@ -106,7 +106,7 @@ def format_status(todos: Sequence[TodoItem | ClientTodo]) -> str:
     """
     if not todos:
         return ""
-    remaining = len(incomplete([from_client(todo) for todo in todos]))
+    remaining = len(incomplete(own_format(todos)))
     if not remaining:
         return f"✓ Done ({len(todos)} items)"
     return f"📋 {len(todos) - remaining}/{len(todos)}"

@@ -81,7 +81,7 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
     """
     match operation:
         case {"op": "replace", "texts": [*texts]} if all(map(is_valid_text, texts)):
-            return require_few(_new_items(texts))
+            return _new_items(require_few(texts))
         case {"op": "append", "texts": [*texts]} if all(map(is_valid_text, texts)):
             return [*todos, *_that_fit(texts, todos)]
         case {"op": "insert", "index": index, "texts": [*texts]} if _are_indices([index]) and (

@@ -114,7 +114,7 @@ def decide(
     todos = reading.todos or []
     if not todos:
         return Decision(loop, "no_todos")
-    if not incomplete(todos):
+    if not (open_items := incomplete(todos)):
         return Decision(loop, "finished")
     if outcome := _stopped(reading, policy, state, ended):
         return Decision(loop, outcome, notice=_notice(outcome, todos, loop))
@@ -123,7 +123,7 @@ def decide(
     if limit := _limit(loop, policy, told, ended.steps_left, worked=worked):
         return Decision(loop, limit, notice=_notice(limit, todos, loop))
     lines = format_incomplete(todos)
-    prompt = _prompt(todos, lines, policy.prompt, has_tools=ended.has_tools)
+    prompt = _prompt(open_items, lines, policy.prompt, has_tools=ended.has_tools)
     return Decision(loop, worked=worked, prompt=prompt, lines=lines)
 
 
@@ -224,9 +224,11 @@ def _continuations(number: int) -> str:
     return "1 continuation" if number == 1 else f"{number} continuations"
 
 
-def _prompt(todos: list[TodoItem], lines: str, instruction: str, *, has_tools: bool) -> str:
+def _prompt(
+    open_items: list[tuple[int, TodoItem]], lines: str, instruction: str, *, has_tools: bool
+) -> str:
     """Build the continuation message; it asks for the work of the most urgent item."""
-    index, item = min(incomplete(todos), key=lambda entry: STATUSES[entry[1]["status"]].precedence)
+    index, item = min(open_items, key=lambda entry: STATUSES[entry[1]["status"]].precedence)
     action = STATUSES[item["status"]].next_action
     following = prompts.next_step(action, index, has_tools=has_tools)
     return prompts.continuation(instruction, lines, following)

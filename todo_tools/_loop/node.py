@@ -29,7 +29,7 @@ from todo_tools._thread.events import continue_question, countdown_event
 from todo_tools._thread.reading import Reading, read
 from todo_tools._thread.state import format_in, has_channel, loop_in, messages_in
 from todo_tools._thread.transcript import continuation_message, with_notice
-from todo_tools._view.blocks import record_block
+from todo_tools._view.view import record_block
 
 # How often the grace period looks for a drain request.
 _TICKS_PER_SECOND = 10

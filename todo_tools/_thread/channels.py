@@ -5,9 +5,10 @@ Updates are applied one at a time, so the result does not depend on how checkpoi
 """
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, Self, cast
+from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages, messages_from_dict
 from langgraph.channels import BinaryOperatorAggregate
@@ -17,11 +18,10 @@ from langgraph.graph.message import add_messages
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict, override
 
-from todo_tools._list.formats import ClientTodo, from_client_todos, to_client_todos
+from todo_tools._list.formats import ClientTodo, from_client_todos, own_format, to_client_todos
 from todo_tools._list.operations import Operation, apply
 from todo_tools._list.todos import TodoItem, is_list, is_mapping, is_todo
 from todo_tools._thread.events import Outcome
-from todo_tools._thread.ids import stable_ids
 
 TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
 """The updates that the `todos` channel accepts; see `fold_todos`."""
@@ -43,16 +43,9 @@ def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
     """
     if update is None:
         return todos
-    if is_mapping(update):
+    if isinstance(update, dict):
         return apply(own_format(todos), update)
     return from_client_todos(update)
-
-
-def own_format(stored: object) -> list[TodoItem]:
-    """Convert the list of a channel to this library's format; do not copy it if it has it."""
-    if is_list(stored) and all(map(is_todo, stored)):
-        return stored
-    return from_client_todos(stored)
 
 
 def fold_client_todos(todos: list[ClientTodo], update: TodosUpdate) -> list[ClientTodo]:
@@ -133,6 +126,22 @@ LANGCHAIN_FORMAT = BinaryOperatorAggregate(_LangChain, _constant)
 """A channel that marks a state as being in LangChain's format; its value never changes."""
 
 
+def stable_ids(messages: Sequence[BaseMessage], before: str = "") -> Iterator[str]:
+    """Yield the id of each message; a message without an id gets a computed one.
+
+    LangGraph adds ids to message objects and dicts before it stores them. But a `DeltaChannel`
+    stores a tuple such as `("user", "hi")` or a bare string without an id. So the id is computed
+    from the text and from the id of the message before it, and is the same at each reading.
+
+    Args:
+        messages: Messages of a history.
+        before: The id of the message before the first of them.
+    """
+    for message in messages:
+        before = message.id or str(uuid5(NAMESPACE_OID, f"{before}/{message.type}/{message.text}"))
+        yield before
+
+
 def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
     """Apply several updates with LangGraph's `add_messages`, as `DeltaChannel` requires."""
     known = _as_messages(messages) if any(map(is_mapping, messages)) else messages
@@ -199,12 +208,12 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
     """
     if update is None:
         return loop
-    if is_mapping(update):
+    if isinstance(update, dict):
         update = cast("LoopState", {k: v for k, v in update.items() if k not in _OLD_KEYS})
     _validate("todo_loop", _LOOP_STATE, update)
     # Stored values are not checked here: only an `Overwrite`, which bypasses reducers, can store
     # invalid ones, and `valid_loop` ignores them.
-    return cast("LoopState", {**(loop if is_mapping(loop) else {}), **update})
+    return cast("LoopState", {**(loop if isinstance(loop, dict) else {}), **update})
 
 
 def valid_loop(stored: object) -> LoopState:

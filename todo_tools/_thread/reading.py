@@ -14,8 +14,7 @@ from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import one_line
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import TodoItem
-from todo_tools._thread.channels import Note, TodoBlocks
-from todo_tools._thread.ids import stable_ids
+from todo_tools._thread.channels import Note, TodoBlocks, stable_ids
 from todo_tools._thread.state import blocks_in, has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import (
     continuation_message,
@@ -112,8 +111,9 @@ def read_messages(
     entries: list[Entry] = []
     blocks = blocks or {}
     known: Todos = []
-    for message, place in zip(messages, stable_ids(messages), strict=True):
-        entry = Entry(without_notice(message), place)
+    places = list(stable_ids(messages))
+    for message, place in zip(map(without_notice, messages), places, strict=True):
+        entry = Entry(message, place)
         if isinstance(message, ToolMessage) and message.name in TOOLS:
             entry = _result(entry, message, known)
         block = blocks.get(place)
@@ -124,8 +124,8 @@ def read_messages(
         if isinstance(block, dict):
             entries.append(_note(block, place, blocks))
             known = entries[-1].shows or known
-    places = {entry.place for entry in entries} if blocks else ()
-    return Reading(entries, todos, known, [place for place in blocks if place not in places])
+    places = [entry.place for entry in entries] if blocks else []
+    return Reading(entries, todos, known, list(blocks.keys() - places))
 
 
 def _note(note: Note, place: str, blocks: TodoBlocks) -> Entry:

@@ -8,7 +8,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from todo_tools._list.formats import ClientTodo, TodosFormat
+from todo_tools._list.formats import ClientTodo, TodosFormat, own_format
 from todo_tools._list.todos import LIST, TodoItem, is_mapping
 from todo_tools._thread.channels import (
     LANGCHAIN_FORMAT,
@@ -23,7 +23,6 @@ from todo_tools._thread.channels import (
     merge_blocks,
     merge_blocks_batch,
     merge_loop,
-    own_format,
     valid_block,
     valid_loop,
 )
@@ -120,17 +119,19 @@ def format_in(state: object) -> TodosFormat:
 
 def has_channel(state: object, name: str) -> bool:
     """Whether a state has a channel."""
-    return name in state if is_mapping(state) else hasattr(state, name)
+    return name in state if isinstance(state, dict) else hasattr(state, name)
 
 
 def blocks_in(state: object) -> TodoBlocks:
     """Return the recorded blocks of a state; invalid blocks are left out."""
     older = value_in(value_in(state, "todo_loop"), "continuations")  # of version 0.2.0
-    stored = [each for each in (older, value_in(state, "todo_blocks")) if is_mapping(each)]
+    newer = value_in(state, "todo_blocks")
+    stored = [each for each in (older, newer) if each and is_mapping(each)]
     found = ((key, valid_block(block)) for blocks in stored for key, block in blocks.items())
     return {key: block for key, block in found if block is not None}
 
 
 def value_in(state: object, key: str) -> object:
     """Return one channel of a state, which may be a dict or an object with attributes."""
-    return state.get(key) if is_mapping(state) else getattr(state, key, None)
+    get = getattr(state, "get", None)
+    return get(key) if callable(get) else getattr(state, key, None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import Any, TypeGuard, TypeVar, cast
+from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -10,7 +10,7 @@ from langchain_core.messages.tool import ToolCall
 
 from todo_tools._calls.answers import Answer
 from todo_tools._calls.records import TOOLS
-from todo_tools._list.formats import read_todo
+from todo_tools._list.formats import read_todos
 from todo_tools._list.todos import (
     TodoDetails,
     TodoItem,
@@ -20,7 +20,7 @@ from todo_tools._list.todos import (
     is_valid_text,
 )
 from todo_tools._thread.events import LoopEvent
-from todo_tools._thread.state import messages_in
+from todo_tools._thread.state import messages_in, value_in
 
 Message = TypeVar("Message", bound=BaseMessage)
 
@@ -53,7 +53,7 @@ def continuation_message(text: str, lines: str = "", *, key: str = "") -> HumanM
 def continuation_lines(message: BaseMessage) -> str:
     """Return the part of a continuation that lists the items; empty for other messages."""
     data = message.additional_kwargs.get(_DATA_KEY) if is_injected(message) else None
-    lines = data.get("lines") if is_mapping(data) else None
+    lines = cast("dict[str, Any]", data).get("lines") if isinstance(data, dict) else None
     return lines if isinstance(lines, str) else ""
 
 
@@ -83,8 +83,8 @@ def details_of(message: BaseMessage) -> TodoDetails | None:
     """Return the stored details of a todo tool's result; `None` for any other message."""
     if not isinstance(message, ToolMessage) or message.name not in TOOLS:
         return None
-    artifact: object = message.artifact
-    if not is_mapping(artifact) or "action" not in artifact or "todos" not in artifact:
+    artifact: Any = message.artifact
+    if not isinstance(artifact, dict) or "action" not in artifact or "todos" not in artifact:
         return None  # a tool of another library with the same name
     return cast("TodoDetails", artifact)
 
@@ -99,8 +99,7 @@ def list_after(message: BaseMessage) -> list[TodoItem] | None:
     if details is None or "error" in details or details["action"] == TOOLS["list_todos"].action:
         return None
     stored: object = details["todos"]
-    items = [todo for item in stored if (todo := read_todo(item))] if is_list(stored) else []
-    return items if items or stored == [] else None
+    return read_todos(stored)
 
 
 def result_metadata(answer: Answer) -> dict[str, Any]:
@@ -109,7 +108,7 @@ def result_metadata(answer: Answer) -> dict[str, Any]:
     That is the length of the text, since middleware may replace it; what the call changed, without
     the texts, which the details have; and the list of a listing, which the details do not have.
     """
-    if answer.failed:
+    if "error" in answer.details:
         return {}
     note: dict[str, Any] = {"length": len(answer.content)}
     if answer.operation is None:
@@ -123,7 +122,7 @@ def result_metadata(answer: Answer) -> dict[str, Any]:
 def result_note(message: BaseMessage) -> Mapping[str, Any]:
     """Return what the tool noted with its result; empty for other messages."""
     note = message.response_metadata.get(_RESULT_KEY)
-    return note if is_mapping(note) else {}
+    return cast("dict[str, Any]", note) if isinstance(note, dict) else {}
 
 
 def listed_in(message: BaseMessage) -> list[TodoItem] | None:
@@ -132,18 +131,38 @@ def listed_in(message: BaseMessage) -> list[TodoItem] | None:
     return todos if is_list(todos) and all(map(is_todo, todos)) else None
 
 
-def find_call(messages: Sequence[BaseMessage], call_id: str | None) -> tuple[int, int] | None:
-    """Find a call: the index of its AI message, and its position in that message, from 0.
+class CallPlace(NamedTuple):
+    """Where a call is: in which AI message, and after which calls."""
 
-    Returns:
-        The two numbers; `None` if no AI message has the call.
-    """
+    turn: str | None
+    """The id of the AI message."""
+    position: int
+    """The position of the call in its message, from 0."""
+    pending: list[ToolCall]
+    """The earlier calls of the message without a result, with the changes that a person made."""
+    repeated: bool
+    """Whether another call of the message has the same id."""
+
+
+def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
+    """Find a call by its id; `None` if no AI message has it."""
+    messages = messages_in(state)
     for at in reversed(range(len(messages))):
         message = messages[at]
         if isinstance(message, AIMessage):
             ids = [call["id"] for call in message.tool_calls]
             if call_id in ids:
-                return at, ids.index(call_id)
+                position = ids.index(call_id)
+                # Some servers use the same ids in every turn: a result belongs to its own turn.
+                following = takewhile(lambda m: not isinstance(m, AIMessage), messages[at + 1 :])
+                answered = {m.tool_call_id for m in following if isinstance(m, ToolMessage)}
+                edits = _edited_calls(state)
+                pending = [
+                    cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
+                    for call in message.tool_calls[:position]
+                    if call["id"] not in answered
+                ]
+                return CallPlace(message.id, position, pending, ids.count(call_id) > 1)
     return None
 
 
@@ -162,18 +181,8 @@ def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
         The calls in order, with the changes that a person made to them; empty if no AI message has
         the call.
     """
-    messages = messages_in(state)
-    found = find_call(messages, call_id)
-    if found is None:
-        return []
-    at, position = found
-    turn = cast("AIMessage", messages[at])
-    # Some model servers use the same ids in every turn: a result belongs to the turn it follows.
-    following = takewhile(lambda m: not isinstance(m, AIMessage), messages[at + 1 :])
-    answered = {m.tool_call_id for m in following if isinstance(m, ToolMessage)}
-    edits = _edited_calls(state)
-    calls = [call for call in turn.tool_calls[:position] if call["id"] not in answered]
-    return [cast("ToolCall", {**call, **edits.get(call["id"] or "", {})}) for call in calls]
+    place = place_of_call(state, call_id)
+    return place.pending if place else []
 
 
 def _edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
@@ -182,8 +191,8 @@ def _edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
     LangChain's `HumanInTheLoopMiddleware` does not change the AI message and stores them
     separately.
     """
-    edited = state.get("hitl_edited_tool_calls") if is_mapping(state) else None
-    return edited if is_mapping(edited) else {}
+    edited = value_in(state, "hitl_edited_tool_calls")
+    return cast("dict[str, Any]", edited) if isinstance(edited, dict) else {}
 
 
 def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
@@ -231,6 +240,8 @@ def with_notice(answer: AIMessage, event: LoopEvent) -> AIMessage:
 def without_notice(message: Message) -> Message:
     """Remove the notice, so that the model reads its exact answer; keep other messages."""
     event = message.response_metadata.get(_NOTICE_KEY)
+    if event is None:
+        return message
     text = event.get("text") if is_mapping(event) else None
     if not isinstance(text, str) or not text:
         return message

@@ -8,23 +8,66 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
-from pydantic import create_model
+from pydantic import BaseModel, Field, WithJsonSchema, create_model, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
-from todo_tools._calls.answers import Answer, answer_call, refuse_call
+from todo_tools._calls.answers import Answer, after_calls, answer_call, refuse_call
 from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, TodoTool
-from todo_tools._calls.schemas import LenientArgs, argument, optional_argument
 from todo_tools._list import prompts
 from todo_tools._list.formats import in_format
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapping
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
 from todo_tools._thread.reading import read
-from todo_tools._thread.state import format_in, has_channel, messages_in, todos_in
-from todo_tools._thread.transcript import find_call, result_metadata
+from todo_tools._thread.state import format_in, has_channel, todos_in
+from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
 from todo_tools._tools.checks import Check, achecked, checked, require_check
-from todo_tools._tools.turn import list_before
-from todo_tools._view.blocks import record_block
+from todo_tools._view.view import record_block
+
+
+class LenientArgs(BaseModel):
+    """Arguments that never fail validation: every field accepts any value and may be missing.
+
+    The model sees the JSON schema of each field, but the schema is not enforced.
+    """
+
+    # A tool whose schema has no fields does not receive the runtime. The field is excluded from
+    # dumps, because langchain-core dumps the arguments of every call and it holds the whole state.
+    runtime: SkipJsonSchema[Annotated[Any, InjectedToolArg]] = Field(default=None, exclude=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _allow_missing(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        missing = {name: None for name, field in cls.model_fields.items() if field.is_required()}
+        return {**missing, **values}
+
+
+def argument(**schema: Any) -> Any:
+    """Define a required field.
+
+    Args:
+        schema: The JSON schema of the field. State limits in the `description`, because some
+            providers ignore the keywords for limits and others reject the whole schema.
+
+    Returns:
+        A field definition for `pydantic.create_model`.
+    """
+    return Annotated[Any, WithJsonSchema(schema)], ...
+
+
+def optional_argument(**schema: Any) -> Any:
+    """Define an optional field; it is `None` if the model leaves it out.
+
+    Args:
+        schema: The JSON schema of the field, as in `argument`.
+
+    Returns:
+        A field definition for `pydantic.create_model`.
+    """
+    # With a default factory, the schema has no `"default": null`, which some providers reject.
+    return Annotated[Any, WithJsonSchema(schema)], Field(default_factory=lambda: None)
+
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
 
@@ -113,22 +156,18 @@ def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
 
 def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        inside = _inside(runtime)
-        answer, todos = _answer(name, args, inside, settings.limits)
-        final = checked(name, answer, todos, settings.check, inside.state)
-        update = _update(final, todos, inside, settings)
-        if final is not answer:
-            update["todo_loop"] = {"refused": final.details.get("error")}
-        return _respond(name, final, inside, update)
+        made = _Call.receive(name, args, runtime, settings)
+        answer = made.answer
+        if settings.check:
+            answer = checked(name, answer, made.before, settings.check, made.runtime.state)
+        return made.respond(answer)
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        inside = _inside(runtime)
-        answer, todos = _answer(name, args, inside, settings.limits)
-        final = await achecked(name, answer, todos, settings.check, inside.state)
-        update = _update(final, todos, inside, settings)
-        if final is not answer:
-            update["todo_loop"] = {"refused": final.details.get("error")}
-        return _respond(name, final, inside, update)
+        made = _Call.receive(name, args, runtime, settings)
+        answer = made.answer
+        if settings.check:
+            answer = await achecked(name, answer, made.before, settings.check, made.runtime.state)
+        return made.respond(answer)
 
     return StructuredTool(
         name=name,
@@ -154,55 +193,94 @@ def _args_schema(name: str, tool: TodoTool, limits: TodoLimits) -> type[LenientA
     return create_model(name, __base__=LenientArgs, **fields)
 
 
-def _inside(runtime: ToolRuntime[Any, Any] | None) -> ToolRuntime[Any, Any]:
-    """Return the runtime of a call; refuse a call outside a graph with a todo list."""
-    if not isinstance(runtime, ToolRuntime) or not has_channel(runtime.state, "todos"):
-        # Raise instead of returning a ToolMessage: outside a graph there may be no call id.
-        raise ToolException(prompts.OUTSIDE_GRAPH)
-    return runtime
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a todo tool inside a graph."""
 
+    name: str
+    runtime: ToolRuntime[Any, Any]
+    place: CallPlace | None
+    before: list[TodoItem]
+    """The list before the call."""
+    answer: Answer
+    """The answer, unless the application's check refuses the call."""
+    records_blocks: bool
 
-def _answer(
-    name: str, args: Mapping[str, Any], runtime: ToolRuntime[Any, Any], limits: TodoLimits
-) -> tuple[Answer, list[TodoItem]]:
-    """Return the answer to a call, and the list before it."""
-    try:
-        todos = list_before(runtime.state, runtime.tool_call_id, limits)
-    except CallError as error:
-        todos = todos_in(runtime.state)
-        return refuse_call(name, error, todos), todos
-    return answer_call(name, args, todos, limits), todos
+    @classmethod
+    def receive(
+        cls,
+        name: str,
+        args: Mapping[str, Any],
+        runtime: ToolRuntime[Any, Any] | None,
+        settings: _Settings,
+    ) -> "_Call":
+        """Validate a call; refuse one outside a graph with a todo list."""
+        if not isinstance(runtime, ToolRuntime) or not has_channel(runtime.state, "todos"):
+            # Raise instead of returning a ToolMessage: outside a graph there may be no call id.
+            raise ToolException(prompts.OUTSIDE_GRAPH)
+        place = place_of_call(runtime.state, runtime.tool_call_id)
+        before = list_before(runtime.state, place, settings.limits)
+        error = _fault(runtime.tool_call_id, place)
+        if error:
+            answer = refuse_call(name, error, before)
+        else:
+            answer = answer_call(name, args, before, settings.limits)
+        return cls(name, runtime, place, before, answer, settings.records_blocks)
 
+    def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
+        """Return the result and the update, and send the event of a change."""
+        todos_format = format_in(self.runtime.state)
+        todos = in_format(answer.details["todos"], todos_format)
+        message = ToolMessage(
+            answer.content,
+            name=self.name,
+            tool_call_id=self.runtime.tool_call_id or "",
+            status="error" if "error" in answer.details else "success",
+            artifact={**answer.details, "todos": todos},
+            response_metadata=result_metadata(answer),
+        )
+        update = self._update(answer)
+        if answer.operation is not None:
+            turn, position = (self.place.turn, self.place.position) if self.place else (None, 0)
+            event = todos_event(answer.todos, position, todos_format, turn=turn)
+            self.runtime.stream_writer(event)
+        return Command(update={**update, "messages": [message]}) if update else message
 
-def _update(
-    answer: Answer, before: list[TodoItem], runtime: ToolRuntime[Any, Any], settings: _Settings
-) -> dict[str, Any]:
-    """Return the state update of a call, and send the event of a change."""
-    messages = messages_in(runtime.state)
-    at, position = find_call(messages, runtime.tool_call_id) or (None, 0)
-    update: dict[str, Any] = {}
-    if settings.records_blocks and has_channel(runtime.state, "todo_blocks"):
-        update |= record_block(read(runtime.state))  # the block of the prompt before this call
-    if answer.operation is None:
+    def _update(self, answer: Answer) -> dict[str, Any]:
+        update: dict[str, Any] = {}
+        if self.place and self.records_blocks and has_channel(self.runtime.state, "todo_blocks"):
+            # The block of the prompt before this call.
+            update |= record_block(read(self.runtime.state))
+        if answer.operation is not None:
+            update["todos"] = answer.operation
+            if answer.todos != self.before:  # a list that is written again is no progress
+                update["todo_loop"] = PROGRESS
+        if answer is not self.answer:  # the check refused it
+            update["todo_loop"] = {"refused": answer.details.get("error")}
         return update
-    turn = None if at is None else messages[at].id
-    event = todos_event(answer.todos, position, format_in(runtime.state), turn=turn)
-    runtime.stream_writer(event)
-    # A list that is written again unchanged is no progress.
-    progress = {"todo_loop": PROGRESS} if answer.todos != before else {}
-    return {**update, "todos": answer.operation, **progress}
 
 
-def _respond(
-    name: str, answer: Answer, runtime: ToolRuntime[Any, Any], update: dict[str, Any]
-) -> Command[Any] | ToolMessage:
-    todos = in_format(answer.details["todos"], format_in(runtime.state))
-    message = ToolMessage(
-        answer.content,
-        name=name,
-        tool_call_id=runtime.tool_call_id or "",
-        status="error" if answer.failed else "success",
-        artifact={**answer.details, "todos": todos},
-        response_metadata=result_metadata(answer),
-    )
-    return Command(update={**update, "messages": [message]}) if update else message
+def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> list[TodoItem]:
+    """Return the list before a call: after the earlier calls of its AI message.
+
+    Every call receives the state from before the message; the channel applies the operations of all
+    calls in the same order. Whether a check or another middleware refuses an earlier call is not
+    known here. The operation of this call then changes nothing, or the same items as here.
+    """
+    pending = place.pending if place else []
+    ids = [call["id"] for call in pending]
+    # Calls without an id of their own are refused.
+    earlier = [(call["name"], call["args"]) for call in pending if ids.count(call["id"]) == 1]
+    return after_calls(earlier, todos_in(state), limits)
+
+
+def _fault(call_id: str | None, place: CallPlace | None) -> CallError | None:
+    """Return the error for a call that no result could name."""
+    if not call_id:
+        return CallError("this call has no id, so it was not run; call again", "no call id")
+    if place and place.repeated:
+        return CallError(
+            "another call of this turn has the same id, so this one was not run; call again",
+            "repeated call id",
+        )
+    return None

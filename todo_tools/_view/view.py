@@ -24,9 +24,8 @@ from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.formatting import format_incomplete
 from todo_tools._list.todos import TodoItem, incomplete, require_whole_number
-from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages
-from todo_tools._thread.transcript import continuation_lines
-from todo_tools._view.blocks import due_block
+from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages, same_list
+from todo_tools._thread.transcript import continuation_lines, is_from_user
 from todo_tools._view.folding import Folds, folds_of, without_reasoning
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
@@ -241,3 +240,68 @@ def _failed(
         call_id = call["id"]
         if call_id and call_id not in answered:  # no result can name a call without an id
             yield ToolMessage(reason, name=call["name"] or "", tool_call_id=call_id, status="error")
+
+
+def due_block(reading: Reading, *, at_newest: bool) -> int | None:
+    """Return the index of the message that needs a block; `None` if no block is needed or possible.
+
+    Args:
+        reading: The history.
+        at_newest: Append the block to the newest message. Use this only if every model call is
+            intercepted and the block is recorded at once. Otherwise every call must compute the
+            same place: the user's newest message, or the last tool result of the newest turn that
+            showed the list. The later of the two is used.
+    """
+    if reading.todos is None or same_list(reading.known, reading.todos) or _is_over(reading):
+        return None
+    return reading.last(_takes_block) if at_newest else _stable_place(reading)
+
+
+def _takes_block(message: AnyMessage) -> bool:
+    return isinstance(message, HumanMessage | ToolMessage)
+
+
+def _is_over(reading: Reading) -> bool:
+    """Whether the list was finished before the user's last message, so no prompt needs it."""
+    if not reading.todos or incomplete(reading.todos):
+        return False
+    since = reading.entries[reading.last(is_from_user) or 0 :]
+    return not any(entry.changed for entry in since)
+
+
+def _stable_place(reading: Reading) -> int | None:
+    places = [
+        turn.results[-1]
+        for turn in reading.turns
+        if any(reading.entries[at].shows is not None for at in turn.results)
+    ]
+    spoken = reading.last(is_from_user)
+    if spoken is not None:
+        places.append(spoken)
+    return max(places) if places else reading.last(_takes_block)
+
+
+def block_update(reading: Reading, at: int | None) -> dict[str, Any]:
+    """Build the state update that records the list at a place; empty for no place.
+
+    It also removes the blocks of messages that are no longer in the history. Otherwise a run whose
+    history is summarized again and again would store more and more blocks.
+    """
+    if at is None or reading.todos is None:
+        return {}
+    removed: dict[str, Any] = dict.fromkeys(reading.stale)
+    return {"todo_blocks": {**removed, reading.entries[at].place: reading.todos}}
+
+
+def record_block(reading: Reading) -> dict[str, Any]:
+    """Build the state update that records the block of the last prompt for later ones.
+
+    `model_view` cannot write to the state. In a graph without `TodoMiddleware`, the tools and the
+    loop record the block when they run next.
+
+    Args:
+        reading: The whole history; the prompt of its last answer is meant.
+    """
+    answer = reading.last(lambda message: isinstance(message, AIMessage))
+    prompt = reading.until(len(reading.entries) if answer is None else answer)
+    return block_update(prompt, due_block(prompt, at_newest=False))
