@@ -15,6 +15,7 @@ from todo_tools._list.todos import (
     ClientStatus,
     TodoItem,
     TodoStatus,
+    are_todos,
     is_list,
     is_mapping,
     is_todo,
@@ -85,10 +86,10 @@ def from_client(item: Any) -> Any:
 
 def read_todos(stored: object) -> list[TodoItem] | None:
     """Convert a list of either format without its invalid items; `None` if it has only such."""
+    if are_todos(stored):
+        return stored
     if not is_list(stored):
         return None
-    if all(map(is_todo, stored)):
-        return stored
     items = [todo for item in stored if is_todo(todo := from_client(item))]
     return items or None
 
@@ -136,6 +137,6 @@ def from_client_todos(todos: object) -> list[TodoItem]:
 
 def own_format(stored: object) -> list[TodoItem]:
     """Convert the list of a channel to this library's format; do not copy it if it has it."""
-    if is_list(stored) and all(map(is_todo, stored)):
+    if are_todos(stored):
         return stored
     return from_client_todos(stored)

@@ -6,7 +6,8 @@ This module does not import LangChain. To add a status, add its name to `TodoSta
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NotRequired, TypeGuard, TypeVar, cast, get_args
+from operator import itemgetter
+from typing import Annotated, Any, Literal, NotRequired, TypeGuard, TypeVar, get_args
 
 from pydantic import ConfigDict, Field, with_config
 from pydantic.dataclasses import dataclass as settings
@@ -240,13 +241,33 @@ def is_status(value: object) -> TypeGuard[TodoStatus]:
 
 def is_todo(item: object) -> TypeGuard[TodoItem]:
     """Whether a value is a todo item without extra keys."""
-    # Keep this fast: every model call checks each item of each result in the history.
-    return (
-        isinstance(item, dict)
-        and len(item := cast("dict[str, object]", item)) == len(TodoItem.__annotations__)
-        and isinstance(item.get("text"), str)
-        and is_status(item.get("status"))
-    )
+    return are_todos([item])
+
+
+def are_todos(value: object) -> TypeGuard[list[TodoItem]]:
+    """Whether a value is a list of todo items without extra keys."""
+    if not is_list(value):
+        return False
+    # Every model call checks each item of each result in the history, so no Python code runs for a
+    # single item.
+    try:
+        return (
+            {*map(type, value)} <= _DICT
+            and {*map(len, value)} <= _TWO
+            and {*map(type, map(_text_of, value))} <= _STR
+            and STATUSES.keys() >= {*map(_status_of, value)}
+        )
+    except (KeyError, TypeError):  # a key is missing, or a status cannot be hashed
+        return False
+
+
+_DICT, _TWO, _STR = {dict}, {len(TodoItem.__annotations__)}, {str}
+_text_of, _status_of = itemgetter("text"), itemgetter("status")
+
+
+def texts_of(todos: Sequence[TodoItem]) -> list[str]:
+    """Return the texts of a list."""
+    return [*map(_text_of, todos)]
 
 
 def validate_todos(value: object) -> list[TodoItem]:

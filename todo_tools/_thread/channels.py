@@ -20,7 +20,7 @@ from typing_extensions import TypedDict, override
 
 from todo_tools._list.formats import ClientTodo, from_client_todos, own_format, to_client_todos
 from todo_tools._list.operations import Operation, apply
-from todo_tools._list.todos import TodoItem, is_list, is_mapping, is_todo
+from todo_tools._list.todos import TodoItem, are_todos, is_list, is_mapping
 from todo_tools._thread.events import Outcome
 
 TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
@@ -266,7 +266,7 @@ def merge_blocks_batch(blocks: TodoBlocks, updates: Sequence[Any]) -> TodoBlocks
 def valid_block(block: object) -> list[TodoItem] | Note | None:
     """Return a stored block if it is valid, otherwise `None`; see `merge_loop`."""
     if is_list(block):
-        return block if all(map(is_todo, block)) else None
+        return block if are_todos(block) else None
     if not is_mapping(block):
         return None
     text, lines = block.get("text"), block.get("lines")

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import one_line
 from todo_tools._list.operations import apply
-from todo_tools._list.todos import TodoItem
+from todo_tools._list.todos import TodoItem, texts_of
 from todo_tools._thread.channels import Note, TodoBlocks, stable_ids
 from todo_tools._thread.state import blocks_in, has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import (
@@ -157,7 +157,7 @@ def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
 
 def _after(known: Todos, todos: Todos, operation: Any) -> Todos | None:
     """Return what a reader infers from the first line of a result; `None` for nothing."""
-    if [todo["text"] for todo in known] != [todo["text"] for todo in todos]:
+    if texts_of(known) != texts_of(todos):
         return None
     match operation:
         case {"op": "set_status"}:

@@ -14,9 +14,8 @@ from todo_tools._list.formats import read_todos
 from todo_tools._list.todos import (
     TodoDetails,
     TodoItem,
-    is_list,
+    are_todos,
     is_mapping,
-    is_todo,
     is_valid_text,
 )
 from todo_tools._thread.events import LoopEvent
@@ -98,8 +97,7 @@ def list_after(message: BaseMessage) -> list[TodoItem] | None:
     details = details_of(message)
     if details is None or "error" in details or details["action"] == TOOLS["list_todos"].action:
         return None
-    stored: object = details["todos"]
-    return read_todos(stored)
+    return read_todos(details["todos"])
 
 
 def result_metadata(answer: Answer) -> dict[str, Any]:
@@ -128,7 +126,7 @@ def result_note(message: BaseMessage) -> Mapping[str, Any]:
 def listed_in(message: BaseMessage) -> list[TodoItem] | None:
     """Return the list in a `list_todos` result; `None` for other messages."""
     todos = result_note(message).get("todos")
-    return todos if is_list(todos) and all(map(is_todo, todos)) else None
+    return todos if are_todos(todos) else None
 
 
 class CallPlace(NamedTuple):
