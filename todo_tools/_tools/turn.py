@@ -28,17 +28,17 @@ def list_before(state: object, call_id: str | None, limits: TodoLimits) -> list[
     """
     if not call_id:
         raise CallError("this call has no id, so it was not run; call again", "no call id")
-    messages = messages_in(state)
+    messages, todos = messages_in(state), todos_in(state)
     found = find_call(messages, call_id)
-    if found is not None:
-        ids = [call["id"] for call in cast("AIMessage", messages[found[0]]).tool_calls]
-        if ids.count(call_id) > 1:
-            raise CallError(
-                "another call of this turn has the same id, so this one was not run; call again",
-                "repeated call id",
-            )
+    if found is None:
+        return todos
+    ids = [call["id"] for call in cast("AIMessage", messages[found[0]]).tool_calls]
+    if ids.count(call_id) > 1:
+        raise CallError(
+            "another call of this turn has the same id, so this one was not run; call again",
+            "repeated call id",
+        )
     pending = pending_calls(state, call_id)
-    ids = [call["id"] for call in pending]
     # Calls without an id of their own are refused.
-    earlier = [(call["name"], call["args"]) for call in pending if ids.count(call["id"]) == 1]
-    return after_calls(earlier, todos_in(state), limits)
+    own = [call for call in pending if call["id"] and ids.count(call["id"]) == 1]
+    return after_calls(((call["name"], call["args"]) for call in own), todos, limits)
