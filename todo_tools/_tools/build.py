@@ -267,18 +267,19 @@ def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> l
     calls in the same order. Whether a check or another middleware refuses an earlier call is not
     known here. The operation of this call then changes nothing, or the same items as here.
     """
-    pending = place.pending if place else []
-    ids = [call["id"] for call in pending]
+    todos = todos_in(state)
+    if place is None:
+        return todos
     # Calls without an id of their own are refused.
-    earlier = [(call["name"], call["args"]) for call in pending if ids.count(call["id"]) == 1]
-    return after_calls(earlier, todos_in(state), limits)
+    own = (call for call in place.pending if call["id"] and call["id"] not in place.repeated)
+    return after_calls(((call["name"], call["args"]) for call in own), todos, limits)
 
 
 def _fault(call_id: str | None, place: CallPlace | None) -> CallError | None:
     """Return the error for a call that no result could name."""
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")
-    if place and place.repeated:
+    if place and call_id in place.repeated:
         return CallError(
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",
