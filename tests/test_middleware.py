@@ -384,6 +384,26 @@ class TestStructuredResponse:
         assert sum(map(is_injected, final["messages"])) == len(early)
 
 
+    def test_a_response_to_the_user_is_no_work(self, config: RunnableConfig) -> None:
+        """LangChain stores it as the result of a tool, but it is the agent's answer."""
+        model = scripted(turn("", call("Report", summary="I stop.")))
+        graph = agent(model, TodoMiddleware(), response_format=ToolStrategy(Report))
+        graph.invoke({"messages": [("user", "Stop.")], "todos": items("a")}, config)
+        assert loop_of(graph, config)["outcome"] == "answered"
+
+    def test_a_result_that_goes_to_the_user_is_no_work(self, config: RunnableConfig) -> None:
+
+        @tool(return_direct=True)
+        def look() -> str:
+            """Look around, for the user."""
+            return "Nothing."
+
+        graph = agent(scripted(turn("", call("look"))), TodoMiddleware(), tools=[look])
+        final = graph.invoke({"messages": [("user", "Look.")], "todos": items("a")}, config)
+        assert final["messages"][-1].text == "Nothing."
+        assert loop_of(graph, config)["outcome"] == "answered"
+
+
 def both_orders(other: AgentMiddleware[Any, Any, Any]) -> Any:
     """The other middleware before this one and after it."""
     return [(other, TodoMiddleware()), (TodoMiddleware(), other)]
