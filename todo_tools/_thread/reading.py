@@ -6,13 +6,12 @@ list changes and additions are computed nowhere else, and a model call costs one
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
-from todo_tools._list.formatting import one_line
-from todo_tools._list.operations import apply
+from todo_tools._list.formatting import format_todos, one_line
 from todo_tools._list.todos import TodoItem, is_list, is_mapping
 from todo_tools._thread.channels import Note, TodoBlocks
 from todo_tools._thread.ids import stable_ids
@@ -139,35 +138,42 @@ def _note(note: Note, place: str, blocks: TodoBlocks) -> Entry:
 
 def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
     """Read the result of a todo tool."""
-    note = result_note(message)
-    # Middleware may replace the text, for example to save tokens; then it shows no list.
-    if not isinstance(message.content, str) or note.get("length", len(message.content)) != len(
-        message.content
-    ):
-        return entry
     todos = list_after(message)
-    if todos is not None:
-        told = _after(known, todos, note.get("operation")) == todos
+    if todos is not None and not _is_replaced(message, todos):
+        told = _is_told(message, known, todos)
         return entry._replace(shows=todos, changed=True, told=told)
-    if (listed := listed_in(message)) is not None:
+    listed = listed_in(message)
+    if listed is not None and not _is_replaced(message, listed):
         # A listing shows marks instead of control characters, so keep the exact texts if known.
         return entry._replace(shows=known if same_list(known, listed) else listed)
     return entry
 
 
-def _after(known: Todos, todos: Todos, operation: Any) -> Todos | None:
-    """Return what a reader infers from the first line of a result; `None` for nothing."""
+def _is_replaced(message: ToolMessage, todos: Todos) -> bool:
+    """Whether middleware replaced the text, for example to save tokens; then it shows no list."""
+    text = message.content
+    if not isinstance(text, str):
+        return True
+    length: object = result_note(message).get("length")
+    if length is None:  # a result of version 0.2.0, or one that was imported without its metadata
+        return not text.endswith(format_todos(todos))
+    return length != len(text)
+
+
+def _is_told(message: ToolMessage, known: Todos, todos: Todos) -> bool:
+    """Whether a reader who knows the list before can infer the new one from the first line."""
     if [todo["text"] for todo in known] != [todo["text"] for todo in todos]:
-        return None
-    match operation:
-        case {"op": "set_status"}:
-            return apply(known, operation)
+        return False
+    changed = [at for at, todo in enumerate(todos) if todo != known[at]]
+    match result_note(message).get("operation"):
         case {"op": "replace"}:
-            return [{"text": todo["text"], "status": "not_started"} for todo in known]
-        case None:  # version 0.2.0 stored no operation
-            return todos
+            return True
+        case {"op": "set_status", "indices": [*indices]}:
+            return all(at in indices for at in changed)
+        case None:  # the first line of a result without metadata may end with the same indices
+            return message.text.partition("\n")[0].endswith(f" {changed}")
         case _:
-            return known
+            return not changed
 
 
 def same_list(known: Todos, todos: Todos) -> bool:
