@@ -4,16 +4,16 @@ The view, the decision of the loop, the list blocks and time travel all take thi
 list changes and additions are computed nowhere else, and a model call costs one pass.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import format_todos, one_line
-from todo_tools._list.todos import TodoItem, is_list, is_mapping
-from todo_tools._thread.channels import Note, TodoBlocks
+from todo_tools._list.todos import TodoItem, is_list
+from todo_tools._thread.channels import TodoBlocks
 from todo_tools._thread.ids import stable_ids
 from todo_tools._thread.state import blocks_in, has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import (
@@ -111,7 +111,7 @@ def read_messages(
     entries: list[Entry] = []
     blocks = blocks or {}
     known: Todos = []
-    for message, place in zip(messages, stable_ids(messages), strict=True):
+    for message, place in _with_continuations(messages, blocks):
         entry = Entry(without_notice(message), place)
         if isinstance(message, ToolMessage) and message.name in TOOLS:
             entry = _result(entry, message, known)
@@ -120,20 +120,25 @@ def read_messages(
             entry = entry._replace(block=block, shows=block)
         entries.append(entry)
         known = known if entry.shows is None else entry.shows
-        if is_mapping(block):
-            entries.append(_note(block, place, blocks))
-            known = entries[-1].shows or known
     places = {entry.place for entry in entries} if blocks else ()
     return Reading(entries, todos, known, [place for place in blocks if place not in places])
 
 
-def _note(note: Note, place: str, blocks: TodoBlocks) -> Entry:
-    """Return a continuation that is not in the history; a list may be appended to it, too."""
-    message = continuation_message(note["text"], note["lines"], key=place)
-    own_place = message.id or ""
-    block = blocks.get(own_place)
-    shows = block if is_list(block) else None
-    return Entry(message, own_place, shows=shows, block=shows)
+def _with_continuations(
+    messages: Sequence[AnyMessage], blocks: TodoBlocks
+) -> Iterator[tuple[AnyMessage, str]]:
+    """Yield each message with its id, and the continuations that are not in the history."""
+    told: list[HumanMessage] = []
+    for message, place in zip(messages, stable_ids(messages), strict=True):
+        # LangChain adds results to a request for calls with broken JSON; nothing may precede them.
+        if not isinstance(message, ToolMessage):
+            yield from ((note, note.id or "") for note in told)
+            told = []
+        yield message, place
+        note = blocks.get(place)
+        if isinstance(note, dict):
+            told.append(continuation_message(note["text"], note["lines"], key=place))
+    yield from ((note, note.id or "") for note in told)
 
 
 def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
