@@ -41,10 +41,8 @@ PASSED_VARIABLES = frozenset(
 """The variables that commands always get, besides those of the locale (`LC_*`)."""
 
 _SECONDS_BETWEEN_LOOKS = 0.1
-_OUTPUT_LOST = (
-    "[The command ended before the program that ran it was killed. It is not run again, and its "
-    "output is lost.]"
-)
+_SECONDS_TO_HEAR = 0.05
+_INTERRUPTED = ("[Interrupted]", INTERRUPTED)
 
 Command = Annotated[str, Field(description="The command, for bash (sh where there is no bash).")]
 """The `command` argument of a tool."""
@@ -130,10 +128,13 @@ class LocalShell(LocalShellBackend):
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a command and wait for it."""
         ending = ending_of(command)
-        if ending and (code := ending.take()) is not None:
-            return ExecuteResponse(_OUTPUT_LOST, code)
-        with self.run(ending.command if ending else command) as run:
-            return self._finish(run, command, timeout)
+        if ending and (kept := ending.take()):
+            return kept
+        with self.run(command) as run:
+            response = self._finish(run, timeout)
+        if ending and run.finished:
+            ending.keep(response)
+        return response
 
     async def aexecute(
         self,
@@ -143,18 +144,21 @@ class LocalShell(LocalShellBackend):
     ) -> ExecuteResponse:
         """Run a command; when cancelled, end it."""
         ending = ending_of(command)
-        if ending and (code := ending.take()) is not None:
-            return ExecuteResponse(_OUTPUT_LOST, code)
-        with self.run(ending.command if ending else command) as run:
-            return await asyncio.to_thread(self._finish, run, command, timeout)
+        if ending and (kept := ending.take()):
+            return kept
+        with self.run(command) as run:
+            response = await asyncio.to_thread(self._finish, run, timeout)
+        if ending and run.finished:  # a call that was cancelled does not come here
+            ending.keep(response)
+        return response
 
-    def _finish(self, run: ShellRun, command: str, timeout: int | None) -> ExecuteResponse:
+    def _finish(self, run: ShellRun, timeout: int | None) -> ExecuteResponse:
         seconds = self.timeout if timeout is None else timeout
         if seconds <= 0:
             raise ValueError(f"timeout must be positive, got {seconds}")
         try:
             run.start()
-            stopped = _why_unfinished(run, seconds, _output_writer(command))
+            stopped = _why_unfinished(run, seconds, _output_writer(run.command))
         except (OSError, ValueError) as error:  # no directory, or a null byte
             return ExecuteResponse(f"Error: the command cannot be started: {error}", NOT_STARTED)
         if not stopped:
@@ -201,7 +205,10 @@ def _why_unfinished(
         if time.monotonic() >= deadline:
             return f"[Timed out after {seconds}s]", TIMED_OUT
         if run.ended or _interrupt() not in (None, before):
-            return "[Interrupted]", INTERRUPTED
+            return _INTERRUPTED
+    # A signal to all processes may reach the command first. Then its end means nothing.
+    if run.is_ended_within(_SECONDS_TO_HEAR) or _interrupt() not in (None, before):
+        return _INTERRUPTED
     if is_shown and (text := run.take_new()):  # otherwise the end of the output would be missing
         write(text)
     return None
