@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Annotated, Any, cast
 
 from deepagents.backends import LocalShellBackend
-from deepagents.backends.protocol import ExecuteResponse
+from deepagents.backends.protocol import ExecuteArtifact, ExecuteResponse
 from langchain_core.tools import StructuredTool
 from langgraph.config import get_stream_writer
 from langgraph.pregel import Pregel
@@ -53,6 +53,15 @@ _DESCRIPTION = (
 )
 
 
+class ShellArtifact(ExecuteArtifact):
+    """How a command ended, as programs read it: what deepagents reports, and the command itself.
+
+    The call in the history is not always the command that ran, because a person may edit it.
+    """
+
+    command: str
+
+
 def shell_tool(
     workdir: Path, *, timeout: int = 120, env: Mapping[str, str] | None = None
 ) -> StructuredTool:
@@ -67,18 +76,23 @@ def shell_tool(
         env: Variables for commands, added to the few of `PASSED_VARIABLES`.
 
     Returns:
-        A tool that takes `command`.
+        A tool that takes `command`. The artifact of its result is a `ShellArtifact`.
     """
     backend = LocalShell(workdir, timeout=timeout, env=env)
 
-    def shell(command: Command) -> str:
-        return shell_answer(backend.execute(command))
+    def shell(command: Command) -> tuple[str, ShellArtifact]:
+        return _with_artifact(command, backend.execute(command))
 
-    async def ashell(command: Command) -> str:
-        return shell_answer(await backend.aexecute(command))
+    async def ashell(command: Command) -> tuple[str, ShellArtifact]:
+        return _with_artifact(command, await backend.aexecute(command))
 
     return StructuredTool.from_function(
-        shell, ashell, name="shell", description=_DESCRIPTION, metadata={"label": "Shell"}
+        shell,
+        ashell,
+        name="shell",
+        description=_DESCRIPTION,
+        metadata={"label": "Shell"},
+        response_format="content_and_artifact",
     )
 
 
@@ -172,6 +186,13 @@ class LocalShell(LocalShellBackend):
 def shell_answer(response: ExecuteResponse) -> str:
     """A command's output for the model, with the exit code on the last line."""
     return f"{response.output}\nexit code {response.exit_code}"
+
+
+def _with_artifact(command: str, response: ExecuteResponse) -> tuple[str, ShellArtifact]:
+    artifact = ShellArtifact(command=command, truncated=response.truncated)
+    if response.exit_code is not None:
+        artifact["exit_code"] = response.exit_code
+    return shell_answer(response), artifact
 
 
 def command_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
