@@ -20,6 +20,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
 from graphs.terminal.tools.background import BackgroundTasks
+from graphs.terminal.tools.ran import RecordCommand
 from graphs.terminal.tools.refusal import RefuseImpossible, is_open
 from graphs.terminal.tools.shell import MAX_OUTPUT_BYTES
 from graphs.terminal.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
@@ -144,6 +145,7 @@ def build_coding_agent(
         todos,
         files,
         *_approval(ask, workspace, ask_plan=ask_plan),
+        RecordCommand(),
     ]
     return agents.create_agent(
         model,
