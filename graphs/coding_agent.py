@@ -6,11 +6,7 @@ from typing import Any
 
 from deepagents.middleware.filesystem import FilesystemMiddleware, FsToolName
 from langchain import agents
-from langchain.agents.middleware import (
-    AgentMiddleware,
-    HumanInTheLoopMiddleware,
-    InterruptOnConfig,
-)
+from langchain.agents.middleware import AgentMiddleware, InterruptOnConfig
 from langchain.agents.middleware.human_in_the_loop import DecisionType
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import ToolCall
@@ -19,6 +15,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
+from graphs.terminal.tools.ask_first import AskFirst
 from graphs.terminal.tools.background import BackgroundTasks
 from graphs.terminal.tools.ran import RecordCommand
 from graphs.terminal.tools.refusal import RefuseImpossible, is_open
@@ -173,7 +170,7 @@ def _approval(
         asked[PLANNING] = InterruptOnConfig(allowed_decisions=_DECISIONS, description=proposed_plan)
     middleware: list[AgentMiddleware[Any, Any, Any]] = []
     if asked:
-        middleware.append(HumanInTheLoopMiddleware[Any, Any, Any](asked))
+        middleware.append(AskFirst(asked))
     if ask is not False:
         middleware.append(RefuseImpossible(workspace))
     return middleware
