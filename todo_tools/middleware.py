@@ -352,7 +352,7 @@ def _noted(
 def _answered(state: Any, runtime: Any) -> Answered:
     """Return the end of an answer; only `before_agent` asks whether the user has spoken."""
     reading = read(state)
-    newest = reading.last(lambda message: isinstance(message, AIMessage))
+    newest = reading.last_answer()
     older = {"id": value_in(value_in(state, "todo_loop"), "answer")}  # of version 0.2.0
     note = state.get("todo_answer", older)
     place = None if newest is None else reading.entries[newest].place

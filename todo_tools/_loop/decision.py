@@ -179,7 +179,7 @@ def _has_worked(reading: Reading, told: _Told) -> bool:
     """
     # The results of the last answer are that answer: a structured response, or a tool's own result
     # (`return_direct`). Only a todo call beside them is work.
-    answer = reading.last(lambda message: isinstance(message, AIMessage)) or 0
+    answer = reading.last_answer() or 0
     before = set[_Result]()
     for at, result in _results(reading.entries, told.by_user + 1):
         if at <= told.at:

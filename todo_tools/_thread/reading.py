@@ -4,9 +4,9 @@ The view, the decision of the loop, the list blocks and time travel all take thi
 list changes and additions are computed nowhere else, and a model call costs one pass.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
@@ -83,6 +83,10 @@ class Reading:
         entries = self.entries
         return next((at for at in reversed(range(len(entries))) if wanted(entries[at][0])), None)
 
+    def last_answer(self) -> int | None:
+        """Return the index of the model's last answer; `None` if there is none."""
+        return self.last(lambda message: isinstance(message, AIMessage))
+
     def until(self, at: int) -> "Reading":
         """Return the reading of the entries before an index."""
         entries = self.entries[:at]
@@ -150,40 +154,41 @@ def _noted(
 
 def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
     """Read the result of a todo tool."""
-    todos = list_after(message)
-    if todos is not None and not _is_replaced(message, todos):
-        told = _is_told(message, known, todos)
+    note, todos = result_note(message), list_after(message)
+    if todos is not None and not _is_replaced(message, note, todos):
+        told = _is_told(message, note, known, todos)
         return entry._replace(shows=todos, changed=True, told=told)
     listed = listed_in(message)
-    if listed is not None and not _is_replaced(message, listed):
+    if listed is not None and not _is_replaced(message, note, listed):
         # A listing shows marks instead of control characters, so keep the exact texts if known.
         return entry._replace(shows=known if same_list(known, listed) else listed)
     return entry
 
 
-def _is_replaced(message: ToolMessage, todos: Todos) -> bool:
+def _is_replaced(message: ToolMessage, note: Mapping[str, Any], todos: Todos) -> bool:
     """Whether middleware replaced the text, for example to save tokens; then it shows no list."""
     text = message.content
     if not isinstance(text, str):
         return True
-    length: object = result_note(message).get("length")
+    length = note.get("length")
     if length is None:  # a result of version 0.2.0, or one that was imported without its metadata
         return not text.endswith(format_todos(todos))
     return length != len(text)
 
 
-def _is_told(message: ToolMessage, known: Todos, todos: Todos) -> bool:
+def _is_told(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos: Todos) -> bool:
     """Whether a reader who knows the list before can infer the new one from the first line."""
     if texts_of(known) != texts_of(todos):
         return False
     changed = [at for at, todo in enumerate(todos) if todo != known[at]]
-    match result_note(message).get("operation"):
+    match note.get("operation"):
         case {"op": "replace"}:
             return True
         case {"op": "set_status", "indices": [*indices]}:
             return all(at in indices for at in changed)
         case None:  # the first line of a result without metadata may end with the same indices
-            return message.text.partition("\n")[0].endswith(f" {changed}")
+            first = str(message.text).partition("\n")[0]
+            return first.endswith(f" {changed}")
         case _:
             return not changed
 
