@@ -186,9 +186,11 @@ def _is_told(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos:
             return True
         case {"op": "set_status", "indices": [*indices]}:
             return all(at in indices for at in changed)
-        case None:  # the first line of a result without metadata may end with the same indices
-            first = str(message.text).partition("\n")[0]
-            return first.endswith(f" {changed}")
+        case None:  # a result of version 0.2.0, or one that was imported without its metadata
+            # No action sets this status, so the list was written again.
+            written = all(todo["status"] == "not_started" for todo in todos)
+            first: str = message.text.partition("\n")[0]
+            return written or not changed or first.endswith(f" {changed}")
         case _:
             return not changed
 
