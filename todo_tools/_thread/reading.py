@@ -173,7 +173,7 @@ def _is_replaced(message: ToolMessage, note: Mapping[str, Any], todos: Todos) ->
     length = note.get("length")
     if length is None:  # a result of version 0.2.0, or one that was imported without its metadata
         return not text.endswith(format_todos(todos))
-    return length != len(text)
+    return bool(length != len(text))
 
 
 def _is_told(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos: Todos) -> bool:
