@@ -330,7 +330,10 @@ def test_without_langchain_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 class TestGate:
-    def test_other_tools_wait_for_an_item_in_progress(self, config: RunnableConfig) -> None:
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_other_tools_wait_for_an_item_in_progress(
+        self, config: RunnableConfig, form: str
+    ) -> None:
 
         @tool
         def dig() -> str:
@@ -340,7 +343,9 @@ class TestGate:
         start = call("edit_todos", action="start", indices=[0])
         script = (turn("", call("dig")), PLAN, turn("", start, call("dig")), FINISH, "Done.")
         graph = agent(scripted(*script), TodoGateMiddleware(), TodoMiddleware(), tools=[dig])
-        final = graph.invoke(BEGIN, config)
+        final = (
+            graph.invoke(BEGIN, config) if form == "sync" else await graph.ainvoke(BEGIN, config)
+        )
         dug = [m.text for m in final["messages"] if isinstance(m, ToolMessage) and m.name == "dig"]
         assert dug[0].startswith("Error: no todo is in progress")
         assert dug[1] == "A hole."
