@@ -103,6 +103,19 @@ class TestRouting:
         final = builder.compile().invoke({"messages": [HumanMessage("Hello.")]}, config)
         assert final["messages"][-1].text == "Reported."
 
+    def test_a_state_of_the_library_may_be_an_output_schema(self) -> None:
+        """LangGraph does not allow managed values there, so the states have none."""
+
+        class State(TodoState):
+            extra: str
+
+        builder = StateGraph(State, input_schema=TodoState, output_schema=TodoState)
+        builder.add_node("agent", lambda _: {"messages": [AIMessage("Hi.")]})
+        builder.add_node("tools", ToolNode(create_todo_tools()))
+        builder.add_edge(START, "agent")
+        graph: Graph = add_auto_continue(builder).compile()
+        assert graph.invoke(BEGIN)["todo_loop"]["outcome"] == "no_todos"
+
     async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
         policy = AutoContinue(max_idle=None, max_in_a_row=2)
         final = await compiled(policy=policy).ainvoke(begin("a"), config)
