@@ -30,6 +30,7 @@ from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededErr
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import (
     AIMessage,
+    BaseMessage,
     HumanMessage,
     RemoveMessage,
     SystemMessage,
@@ -38,12 +39,14 @@ from langchain_core.messages import (
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphRecursionError
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
+from tests.prompt_reader import read_list
 from tests.support import BEGIN, MIXED, Graph, edit, items, loop_of, plan
 from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits, TodoState
 from todo_tools.clients import TodosFormat
@@ -330,7 +333,10 @@ def test_without_langchain_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 class TestGate:
-    def test_other_tools_wait_for_an_item_in_progress(self, config: RunnableConfig) -> None:
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_other_tools_wait_for_an_item_in_progress(
+        self, config: RunnableConfig, form: str
+    ) -> None:
 
         @tool
         def dig() -> str:
@@ -340,7 +346,9 @@ class TestGate:
         start = call("edit_todos", action="start", indices=[0])
         script = (turn("", call("dig")), PLAN, turn("", start, call("dig")), FINISH, "Done.")
         graph = agent(scripted(*script), TodoGateMiddleware(), TodoMiddleware(), tools=[dig])
-        final = graph.invoke(BEGIN, config)
+        final = (
+            graph.invoke(BEGIN, config) if form == "sync" else await graph.ainvoke(BEGIN, config)
+        )
         dug = [m.text for m in final["messages"] if isinstance(m, ToolMessage) and m.name == "dig"]
         assert dug[0].startswith("Error: no todo is in progress")
         assert dug[1] == "A hole."
@@ -449,6 +457,51 @@ class TestLimitsOfOthers:
         model = scripted(PLAN, PLAN)
         with pytest.raises(ToolCallLimitExceededError):
             agent(model, *both_orders(limit)[order]).invoke(BEGIN, config)
+
+
+def worker(rest_after: int) -> ScriptedChatModel:
+    """A model that completes an item with each call, and stops after every `rest_after` calls."""
+    asked = itertools.count(1)
+
+    def answer(prompt: list[BaseMessage]) -> AIMessage | str:
+        if next(asked) % (rest_after + 1) == 0:
+            return "So far, so good."
+        statuses = [status for _, status in read_list(prompt)]
+        if "not_started" not in statuses:
+            return "Done."
+        return edit("complete", statuses.index("not_started"))
+
+    return ScriptedChatModel(script=answer)
+
+
+class TestRecursionLimit:
+    """A run near LangGraph's recursion limit is not continued."""
+
+    LIST = items(*"abcdefghijklmnopqrstuvwxyz")
+    CALLS = ModelCallLimitMiddleware[Any, Any](thread_limit=1_000)
+    APPROVAL = HumanInTheLoopMiddleware[Any, Any, Any]({"execute": True})
+
+    @pytest.mark.parametrize("others", [[], [CALLS], [CALLS, APPROVAL]])
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_it_ends_with_an_outcome_and_a_notice(
+        self, config: RunnableConfig, others: list[Any], form: str
+    ) -> None:
+        """Each node of other middleware takes a step too; the next message continues the work."""
+        graph = agent(worker(3), *others, TodoMiddleware())
+        seeded: Any = {**BEGIN, "todos": self.LIST}
+        near: RunnableConfig = {**config, "recursion_limit": 60}
+        final = graph.invoke(seeded, near) if form == "sync" else await graph.ainvoke(seeded, near)
+        assert "⚠ Stopped before the recursion limit of this run" in final["messages"][-1].text
+        assert loop_of(graph, config)["outcome"] == "out_of_steps"
+        graph.invoke(BEGIN, {**config, "recursion_limit": 500})
+        assert loop_of(graph, config)["outcome"] == "finished"
+
+    def test_a_model_that_only_calls_tools_reaches_it(self, config: RunnableConfig) -> None:
+        """The loop decides at the end of an answer, so LangGraph raises its own error."""
+        model = ScriptedChatModel(script=lambda _: turn("", call("list_todos")))
+        graph = agent(model, TodoMiddleware())
+        with pytest.raises(GraphRecursionError):
+            graph.invoke({**BEGIN, "todos": self.LIST}, {**config, "recursion_limit": 60})
 
 
 class TestOrder:
