@@ -80,6 +80,14 @@ class TestGate:
         state: dict[str, Any] = {"messages": [turn("", call("list_todos"))]}
         assert answers(gated(TodoGate()).invoke(state)) == [("success", "No todos")]
 
+    def test_a_call_with_a_repeated_id_is_refused(self) -> None:
+        """It is not known which calls come before it, so no item is taken as in progress."""
+        start = {**call("edit_todos", action="start", indices=[0]), "id": DIG["id"]}
+        state: dict[str, Any] = {"messages": [turn("", start, DIG)], "todos": items("Dig")}  # type: ignore[arg-type]
+        ((_, started), (_, dug)) = answers(gated(TodoGate()).invoke(state))
+        assert "another call of this turn has the same id" in started
+        assert dug.startswith("Error: no todo is in progress")
+
     def test_exempt_tools_always_run(self) -> None:
         state: dict[str, Any] = {"messages": [turn("", call("look", place="It"), DIG)]}
         statuses = [status for status, _ in answers(gated(TodoGate(exempt={"look"})).invoke(state))]

@@ -115,7 +115,7 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
         inside = _inside(runtime)
         answer, todos = _answer(name, args, inside, settings.limits)
-        final = checked(name, answer, todos, settings.check, inside.state)
+        final = checked(name, answer, todos, settings.check, inside)
         update = _update(final, todos, inside, settings)
         if final is not answer:
             update["todo_loop"] = {"refused": final.details.get("error")}
@@ -124,7 +124,7 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
         inside = _inside(runtime)
         answer, todos = _answer(name, args, inside, settings.limits)
-        final = await achecked(name, answer, todos, settings.check, inside.state)
+        final = await achecked(name, answer, todos, settings.check, inside)
         update = _update(final, todos, inside, settings)
         if final is not answer:
             update["todo_loop"] = {"refused": final.details.get("error")}

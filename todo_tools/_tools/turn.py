@@ -6,6 +6,7 @@ from langchain_core.messages import AIMessage
 
 from todo_tools._calls.answers import after_calls
 from todo_tools._calls.arguments import CallError
+from todo_tools._calls.records import TOOLS
 from todo_tools._list.todos import TodoItem, TodoLimits
 from todo_tools._thread.state import messages_in, todos_in
 from todo_tools._thread.transcript import find_call, pending_calls
@@ -42,3 +43,8 @@ def list_before(state: object, call_id: str | None, limits: TodoLimits) -> list[
     # Calls without an id of their own are refused.
     own = [call for call in pending if call["id"] and ids.count(call["id"]) == 1]
     return after_calls(((call["name"], call["args"]) for call in own), todos, limits)
+
+
+def follows_todo_call(state: object, call_id: str | None) -> bool:
+    """Whether the AI message has an earlier todo call whose result is not known yet."""
+    return any(call["name"] in TOOLS for call in pending_calls(state, call_id))
