@@ -22,7 +22,7 @@ from todo_tools._thread.events import todos_event
 from todo_tools._thread.reading import read
 from todo_tools._thread.state import format_in, has_channel, todos_in
 from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
-from todo_tools._tools.checks import Check, achecked, checked, require_check
+from todo_tools._tools.checks import Check, Completion, achecked, checked, require_check
 from todo_tools._view.view import record_block
 
 
@@ -159,14 +159,14 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
         made = _Call.receive(name, args, runtime, settings)
         answer = made.answer
         if settings.check:
-            answer = checked(name, answer, made.before, settings.check, made.runtime.state)
+            answer = checked(made.completion, settings.check, made.runtime.state)
         return made.respond(answer)
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
         made = _Call.receive(name, args, runtime, settings)
         answer = made.answer
         if settings.check:
-            answer = await achecked(name, answer, made.before, settings.check, made.runtime.state)
+            answer = await achecked(made.completion, settings.check, made.runtime.state)
         return made.respond(answer)
 
     return StructuredTool(
@@ -226,6 +226,13 @@ class _Call:
         else:
             answer = answer_call(name, args, before, settings.limits)
         return cls(name, runtime, place, before, answer, settings.records_blocks)
+
+    @property
+    def completion(self) -> Completion:
+        """What a check needs to know of the call."""
+        pending = self.place.pending if self.place else []
+        is_first = not any(call["name"] in TOOLS for call in pending)
+        return Completion(self.name, self.answer, self.before, is_first)
 
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
         """Return the result and the update, and send the event of a change."""
