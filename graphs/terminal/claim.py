@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 
 from graphs.terminal.options import UnusableInputError
+from graphs.terminal.typed import drop_typed
 
 
 @contextmanager
@@ -48,6 +49,7 @@ def _hold(file: int, thread: str) -> bool:
 
 def _ask(thread: str) -> None:
     if sys.stdin.isatty():
+        drop_typed(sys.stdin.fileno())
         answer = input(
             f"Thread {thread!r} is open in another program. Use it here too? yes or no: "
         )

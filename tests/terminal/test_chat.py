@@ -442,6 +442,21 @@ class TestAnswering:
         assert said == ["Begin.", "yes"]
         assert not (tmp_path / "one").exists()
 
+    async def test_a_line_sent_before_the_question_but_read_after_it_is_not_an_answer(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """It is kept as a message."""
+        waiting: list[str] = []
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        await chat._take("yes")  # as if it had been sent with the line before
+        assert waiting == ["yes"]
+        assert not (tmp_path / "one").exists()
+        typed.send_text("/quit\r")
+        await talk
+
     async def test_ctrl_c_at_a_question_returns_the_kept_messages_to_the_input(
         self, thread: SlowThread, typed: PipeInput
     ) -> None:
@@ -494,7 +509,8 @@ class Terminal(Emulator):
 
     def __init__(self, *argv: str) -> None:
         chat = ("-m", "graphs", "chat", "--workdir", "work", "--create")
-        super().__init__(*chat, *argv, rows=40, columns=80)
+        program = argv if argv[:1] == ("-c",) else (*chat, *argv)
+        super().__init__(*program, rows=40, columns=80)
 
     @override
     def see(self, *expected: str, within: float = LONG) -> None:
@@ -855,6 +871,85 @@ class TestTerminal:
         again.press("/quit\r")
         again.see("resume with: python -m graphs chat --db todo-threads.sqlite --thread t")
         assert again.end() == 0
+
+
+TWO_CALLS = """
+import sys
+from graphs.terminal import agents, chat
+from todo_tools.testing import ScriptedChatModel, call, turn
+def rule(prompt):
+    calls = [call("execute", command=command) for command in sys.argv[1:3]]
+    return "Done." if prompt[-1].type == "tool" else turn("", *calls)
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=rule)
+argv = ["--workdir", "work", "--create", "--agent", "coding", "--thread", "c", "--grace", "0"]
+sys.exit(chat.main(argv))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+class TestTypedBefore:
+    """What was typed before a question is shown is not an answer to it."""
+
+    def open(self, terminals: list[Terminal], *commands: str) -> Terminal:
+        """A chat whose agent calls two commands in one turn."""
+        terminal = Terminal("-c", TWO_CALLS, *commands)
+        terminals.append(terminal)
+        return terminal
+
+    def done(self, folder: Path) -> list[str]:
+        return sorted(path.name for path in (folder / "work").iterdir())
+
+    def test_before_the_program_has_started(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The thread waits for an answer since the last program."""
+        terminal = self.open(terminals, "touch one", "touch two")
+        terminal.see("your turn")
+        terminal.say("Begin.")
+        terminal.see("command: touch one", "· yes, no, always, or why not")
+        terminal.press("/quit\r")
+        terminal.end()
+        again = self.open(terminals, "touch one", "touch two")
+        again.press("yes\ryes\r")
+        again.see("command: touch one", "· yes, no, always, or why not")
+        again.press("no\r")
+        again.see("command: touch two", "· yes, no, always, or why not")
+        again.press("no\r")
+        again.see("Done.", "your turn")
+        assert self.done(tmp_path) == []
+
+    def test_together_with_the_answer_to_the_question_before(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        terminal = self.open(terminals, "touch one", "touch two")
+        terminal.see("your turn")
+        terminal.say("Begin.")
+        terminal.see("command: touch one", "· yes, no, always, or why not")
+        terminal.press("yes\ryes\r")
+        terminal.see("command: touch two", "· yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("Done.", "your turn")
+        assert self.done(tmp_path) == ["one"]
+
+    def test_and_not_sent_before(self, terminals: list[Terminal], tmp_path: Path) -> None:
+        """It is put aside; the Up key brings it back."""
+        terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
+        terminal.say(checklist(f"One: {HELD}", "Two: `touch two`"))
+        terminal.see("command: until test -e go", "· yes, no, always, or why not")
+        terminal.press("yes\r")
+        terminal.see("the agent is working")
+        terminal.press("yes")
+        terminal.see("> yes")
+        (tmp_path / "work" / "go").touch()
+        terminal.see("Up brings it back", "command: touch two", "· yes, no, always, or why not")
+        terminal.press("\r")
+        terminal.press("\x1b[A")
+        terminal.see("> yes")
+        assert self.done(tmp_path) == ["go"]
+        terminal.press("\r")
+        terminal.see("✓ Done (2 items)", "your turn")
+        assert self.done(tmp_path) == ["go", "two"]
 
 
 class TestApproval:

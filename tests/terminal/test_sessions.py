@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pexpect  # type: ignore[import-untyped]
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -17,6 +18,7 @@ from graphs.terminal.checklist import main
 from graphs.terminal.options import Parser
 from graphs.terminal.session import choose_session
 from tests.support import ROOT, edit, items, write_checklist
+from tests.waiting import LONG
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 LAZY = ["Hm."] * 99
@@ -224,6 +226,14 @@ class TestTwoPrograms:
             yield process
             process.kill()
 
+    @pytest.fixture
+    def terminals(self) -> Iterator[list[Any]]:
+        """The terminals that a test opens; they are closed afterwards."""
+        opened = list[Any]()
+        yield opened
+        for terminal in opened:
+            terminal.close(force=True)
+
     def test_the_second_program_on_a_thread_stops(
         self, holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -234,23 +244,18 @@ class TestTwoPrograms:
 
     @pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 2)])
     def test_a_person_decides(
-        self,
-        answer: str,
-        code: int,
-        holder: subprocess.Popen[str],
-        monkeypatch: pytest.MonkeyPatch,
+        self, answer: str, code: int, holder: subprocess.Popen[str], terminals: list[Any]
     ) -> None:
-        asked: list[str] = []
-        monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-
-        def ask(text: str) -> str:
-            asked.append(text)
-            return answer
-
-        monkeypatch.setattr("builtins.input", ask)
-        assert main([write_checklist("a"), "--thread", "t"]) == code
-        assert len(asked) == 1
-        assert "Thread 't' is open in another program" in asked[0]
+        """What was typed before the question is not the answer."""
+        argv, environment = program(write_checklist("a"), "--thread", "t", "--grace", "0")
+        terminal = pexpect.spawn(argv[0], argv[1:], env=environment, encoding="utf-8", timeout=LONG)
+        terminals.append(terminal)
+        terminal.send("no\n" if answer == "yes" else "yes\n")
+        terminal.expect_exact("Thread 't' is open in another program. Use it here too? yes or no: ")
+        terminal.send(f"{answer}\n")
+        terminal.expect(pexpect.EOF)
+        terminal.wait()
+        assert terminal.exitstatus == code
 
     def test_a_thread_is_free_after_the_program_was_killed(
         self, holder: subprocess.Popen[str]
