@@ -17,12 +17,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Interrupt, StateSnapshot
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from typing_extensions import override
 
+from graphs import notes
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal.approval import Answer, Approval
 from graphs.terminal.chat import main
@@ -563,6 +565,33 @@ HELD = "`until test -e go; do sleep 0.1; done`"
 FIVE = checklist(*(f"Step {n}: `echo {n} >> log`" for n in range(5)))
 
 
+class KilledError(Exception):
+    """Ends a run just before a checkpoint is stored."""
+
+
+class MortalSaver(AsyncSqliteSaver):
+    """A store whose program is killed between the result of a tool and the next checkpoint."""
+
+    @override
+    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        if any(
+            isinstance(m, ToolMessage) for m in checkpoint["channel_values"].get("messages", [])
+        ):
+            raise KilledError
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
+async def store_a_note() -> None:
+    """Run the notes agent in the thread `n`, until it is killed."""
+    made = turn("", call("notes", action="add", text="buy wood"))
+    builder = notes.build_graph(ScriptedChatModel(script=[made]))
+    request: Any = {"messages": [("user", "note: buy wood")]}
+    async with MortalSaver.from_conn_string("todo-threads.sqlite") as saver:
+        graph = builder.compile(checkpointer=saver)
+        config: RunnableConfig = {"configurable": {"thread_id": "n"}}
+        await graph.ainvoke(request, config, durability="sync")
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 class TestTerminal:
@@ -755,6 +784,16 @@ class TestTerminal:
         terminals.append(refused)
         refused.see("error: thread 'n' belongs to --agent notes")
         assert refused.end() == 2
+
+    async def test_a_thread_of_another_agent_causes_no_warning(
+        self, terminals: list[Terminal]
+    ) -> None:
+        """Its program was killed while it stored a note, in a channel that only its graph has."""
+        with pytest.raises(KilledError):
+            await store_a_note()
+        terminal = begin(terminals, "--agent", "until_done")
+        assert "  n  No todos note: buy wood" in terminal.everything
+        assert "unknown channel" not in terminal.everything
 
     def test_the_coding_agent_asks_and_is_answered(
         self, terminals: list[Terminal], tmp_path: Path

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import stat
 import subprocess
 import sys
 import tempfile
@@ -15,8 +16,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graphs.terminal.checklist import main
+from graphs.terminal.claim import claimed
 from graphs.terminal.options import Parser
-from graphs.terminal.session import choose_session
+from graphs.terminal.session import choose_session, open_saver
 from tests.support import ROOT, edit, items, write_checklist
 from tests.waiting import LONG
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -197,6 +199,33 @@ class TestSteps:
         answering(monkeypatch, plan, edit("complete", 0), "Done.")
         assert main([write_checklist("a", "b"), "--thread", "t", "--model", "some:model"]) == 0
         assert stored_todos("t") == items("c", status="completed")
+
+
+def modes(*paths: Path) -> dict[str, int]:
+    """Who may do what with files."""
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in paths}
+
+
+class TestFiles:
+    async def test_only_the_user_can_read_a_new_database(self, tmp_path: Path) -> None:
+        """The same holds for the files that SQLite puts next to it."""
+        async with open_saver("new.sqlite") as saver, saver.conn.execute("create table a (b)"):
+            names = [f"new.sqlite{end}" for end in ("", "-shm", "-wal")]
+            found = modes(*map(tmp_path.joinpath, names))
+        assert found == dict.fromkeys(names, 0o600)
+
+    async def test_a_database_that_exists_keeps_its_mode(self, tmp_path: Path) -> None:
+        """Its owner may share it."""
+        shared = tmp_path / "shared.sqlite"
+        os.close(os.open(shared, os.O_CREAT | os.O_WRONLY, 0o640))
+        async with open_saver("shared.sqlite"):
+            assert modes(shared) == {"shared.sqlite": 0o640}
+
+    def test_only_the_user_can_read_the_locks(self) -> None:
+        with claimed("new.sqlite", "t"):
+            folder = Path("new.sqlite-locks")
+            (lock,) = folder.iterdir()
+            assert modes(folder, lock) == {folder.name: 0o700, lock.name: 0o600}
 
 
 HOLD = """
