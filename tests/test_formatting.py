@@ -89,13 +89,16 @@ class TestOneLine:
             ("a\U000e0062\U000e007f", "a<U+E0062><U+E007F>"),
             ("a\u200bb\ufeff\u00ad", "a<U+200B>b<U+FEFF><U+00AD>"),
             ("\u2800\u3164\uffa0", "<U+2800><U+3164><U+FFA0>"),
+            ("a\u00a0b\u3000c\u202f", "a<U+00A0>b<U+3000>c<U+202F>"),
+            ("\U00016fe4\U0001d159", "<U+16FE4><U+1D159>"),
+            ("\U00013440\U00013441\U00013442", "<U+13440><U+13441><U+13442>"),
             ("a\u200db\ufe0f", "a<U+200D>b<U+FE0F>"),
             ("🚀\ufe0f\ufe0f\u200d", "🚀\ufe0f<U+FE0F><U+200D>"),
             ("x\ufe0f\u200d🚀", "x<U+FE0F><U+200D>🚀"),
         ],
     )
     def test_harmful_characters_are_made_visible(self, hostile: str, visible: str) -> None:
-        """These are line breaks, control characters, overrides, and invisible characters."""
+        """These are line breaks, control characters, overrides, invisible characters and blanks."""
         assert one_line(hostile) == visible
 
     def test_ordinary_text_of_any_script_is_left_alone(self) -> None:
@@ -105,14 +108,15 @@ class TestOneLine:
         text += " 1\ufe0f\u20e3 ❤\ufe0f 🏳\ufe0f\u200d🌈 👩🏽\u200d💻"
         assert one_line(text) == text
 
-    def test_no_format_character_is_shown_as_nothing(self) -> None:
+    def test_no_format_character_and_no_other_blank_looks_like_a_space_or_nothing(self) -> None:
         """Otherwise a model would read characters that a person does not see."""
         hidden = [
             character
             for character in map(chr, range(sys.maxunicode + 1))
-            if category(character) == "Cf" and one_line(f"a{character}b") == f"a{character}b"
+            if category(character) in {"Cf", "Zl", "Zp", "Zs"}
+            and one_line(f"a{character}b") == f"a{character}b"
         ]
-        assert hidden == []
+        assert hidden == [" "]
 
     @given(st.text() | st.text("a🚀می\u200c\u200d\ufe0e\ufe0f\u20e31\u2800\U000e0062"))
     def test_the_result_is_always_one_encodable_line(self, text: str) -> None:

@@ -112,11 +112,13 @@ class Session:
 
 @asynccontextmanager
 async def open_saver(db: str) -> AsyncGenerator[AsyncSqliteSaver, None]:
-    """Open the database of the threads.
+    """Open the database of the threads; if it is new, only the user can read it.
 
     Raises:
         UnusableInputError: The database cannot be used, now or during the block.
     """
+    with suppress(OSError):  # SQLite says what is wrong. It gives its other files the same mode.
+        os.close(os.open(db, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
         # This fails at once if the file is not a database; the connection's thread would fail
         # later.
