@@ -62,7 +62,7 @@ class TestDue:
 
     def test_with_the_middleware_it_is_placed_at_the_newest_message(self) -> None:
         """The middleware records it at once, so its place need not be found again."""
-        history = [USER, SAID, WORKED, SAID]
+        history: list[AnyMessage] = [USER, SAID, WORKED, SAID]
         assert due(*history, todos=items("a"), at_newest=True) == "worked"
 
     def test_a_list_that_was_finished_before_the_users_message_needs_none(self) -> None:
