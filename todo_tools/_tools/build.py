@@ -205,4 +205,6 @@ def _respond(
         artifact={**answer.details, "todos": todos},
         response_metadata=result_metadata(answer),
     )
-    return Command(update={**update, "messages": [message]}) if update else message
+    if not update or runtime.tool_call_id is None:  # a Command needs a result with the call's id
+        return message
+    return Command(update={**update, "messages": [message]})
