@@ -67,8 +67,7 @@ def result_of(
         name=name,
         status="error" if answer.failed else "success",
         artifact=answer.details,
-        response_metadata=result_metadata(answer),
-        **{"tool_call_id": "1", **fields},
+        **{"tool_call_id": "1", "response_metadata": result_metadata(answer), **fields},
     )
 
 

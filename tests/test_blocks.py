@@ -3,11 +3,11 @@
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from todo_tools._view.blocks import block_update, due_block, record_block
 
 from tests.support import items, result_of
 from todo_tools import TodoItem
 from todo_tools._thread.reading import read
-from todo_tools._view.blocks import block_update, due_block, record_block
 
 USER = HumanMessage("Begin.", id="user")
 LATER = HumanMessage("Something else.", id="later")
@@ -62,7 +62,7 @@ class TestDue:
 
     def test_with_the_middleware_it_is_placed_at_the_newest_message(self) -> None:
         """The middleware records it at once, so its place need not be found again."""
-        history = [USER, SAID, WORKED, SAID]
+        history: list[AnyMessage] = [USER, SAID, WORKED, SAID]
         assert due(*history, todos=items("a"), at_newest=True) == "worked"
 
     def test_a_list_that_was_finished_before_the_users_message_needs_none(self) -> None:

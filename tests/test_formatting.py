@@ -8,17 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.prompt_reader import read_lines
 from tests.strategies import todo_lists
 from tests.support import MIXED
 from todo_tools import TodoItem, format_status, format_todos
 from todo_tools._calls.answers import call_parts, format_call
-from todo_tools._list.formatting import (
-    format_change,
-    format_in_progress,
-    one_line,
-    read_change,
-    read_lines,
-)
+from todo_tools._list.formatting import format_in_progress, format_incomplete, one_line
 
 
 class TestLists:
@@ -34,6 +29,11 @@ class TestLists:
     def test_an_empty_list_says_so(self) -> None:
         assert format_todos([]) == "No todos"
 
+    def test_the_incomplete_items_keep_their_indices(self) -> None:
+        """Finished items are left out."""
+        assert format_incomplete(MIXED[1:]) == "● [0] Implement migration script"
+        assert format_incomplete(MIXED[::-1]).endswith("– [3] Write database schema")  # noqa: RUF001
+
     def test_items_in_progress_have_an_index_and_no_icon(self) -> None:
         assert format_in_progress(MIXED) == ["[1] Implement migration script"]
 
@@ -45,19 +45,8 @@ class TestLists:
     @given(todo_lists)
     def test_the_lines_of_a_list_are_read_back(self, todos: list[TodoItem]) -> None:
         """Each text as it was shown; any other line is no item."""
-        shown = [{**todo, "text": one_line(todo["text"])} for todo in todos]
-        lines = f"My list:\n{format_todos(todos)}\n? [0] a" if todos else "No todos"
-        read = list(read_lines(lines))
-        assert read == ([None, *enumerate(shown), None] if todos else [None])
-
-
-class TestChanges:
-    def test_the_line_of_a_change_is_read_back(self) -> None:
-        assert read_change(format_change("Started", [2, 0])) == ("in_progress", {0, 2})
-
-    @pytest.mark.parametrize("line", ["Paused [0]", "Started", "Started []", "Started [0] again"])
-    def test_any_other_line_is_no_change(self, line: str) -> None:
-        assert read_change(line) is None
+        lines = f"My list:\n{format_todos(todos)}\n? [0] a"
+        assert read_lines(lines) == [(one_line(todo["text"]), todo["status"]) for todo in todos]
 
 
 class TestStatus:

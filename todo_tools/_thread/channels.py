@@ -226,7 +226,7 @@ def valid_loop(stored: object) -> LoopState:
         return cast("LoopState", {key: value for key, value in items if (key,) not in invalid})
 
 
-@with_config(ConfigDict(extra="forbid", strict=True))
+@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
 class Note(TypedDict):
     """A continuation that is not stored in the history."""
 

@@ -251,7 +251,9 @@ class _Call:
             turn, position = (self.place.turn, self.place.position) if self.place else (None, 0)
             event = todos_event(answer.todos, position, todos_format, turn=turn)
             self.runtime.stream_writer(event)
-        return Command(update={**update, "messages": [message]}) if update else message
+        if not update or self.runtime.tool_call_id is None:  # a Command needs a result with an id
+            return message
+        return Command(update={**update, "messages": [message]})
 
     def _update(self, answer: Answer) -> dict[str, Any]:
         update: dict[str, Any] = {}

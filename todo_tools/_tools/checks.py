@@ -1,7 +1,7 @@
 """Run the application's check before an item is completed, in sync and async code."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import run_in_executor
@@ -43,8 +43,8 @@ class Completion(NamedTuple):
 
     def to_check(self) -> list[int]:
         """Return the indices of the items that the call newly completes."""
-        done: Mapping[str, Any] = self.answer.operation or {}
-        if done.get("status") != "completed":
+        done = self.answer.operation
+        if done is None or done["op"] != "set_status" or done["status"] != "completed":
             return []
         indices = dict.fromkeys(done["indices"])
         # The call that completed an item before this one in the same message may be refused.
