@@ -65,7 +65,7 @@ def result_of(
     return ToolMessage(
         answer.content,
         name=name,
-        status="error" if answer.failed else "success",
+        status="error" if ("error" in answer.details) else "success",
         artifact=answer.details,
         **{"tool_call_id": "1", "response_metadata": result_metadata(answer), **fields},
     )

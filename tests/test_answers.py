@@ -325,7 +325,7 @@ class TestLeniency:
     def test_a_long_argument_is_never_echoed(self, args: dict[str, Any]) -> None:
         """An error stays short whatever was sent."""
         result = answer("write_todos", args)
-        assert result.failed
+        assert "error" in result.details
         assert len(result.content) < 200
 
     @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_any_arguments_get_an_answer(
 ) -> None:
     """No call raises; a refusal is short and changes nothing, a success is a valid list."""
     result = answer_call(name, args, todos, TodoLimits())
-    if result.failed:
+    if "error" in result.details:
         assert result.todos == todos
         assert len(result.content) < 300
     else:

@@ -3,11 +3,11 @@
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from todo_tools._view.blocks import block_update, due_block, record_block
 
 from tests.support import items, result_of
 from todo_tools import TodoItem
 from todo_tools._thread.reading import read
+from todo_tools._view.view import block_update, due_block, record_block
 
 USER = HumanMessage("Begin.", id="user")
 LATER = HumanMessage("Something else.", id="later")

@@ -24,7 +24,7 @@ from todo_tools import (
     format_todos,
     todos_from_messages,
 )
-from todo_tools._list.formats import in_format, read_todo
+from todo_tools._list.formats import in_format, read_todos
 from todo_tools._list.operations import Operation, apply
 from todo_tools._thread.channels import fold_client_todos
 from todo_tools._thread.state import format_in
@@ -93,12 +93,12 @@ def test_a_format_that_does_not_exist_is_refused(wrong: Any, error: type[Excepti
 
 @pytest.mark.parametrize("item", [*OURS, *THEIRS])
 def test_an_item_of_either_format_is_read(item: Any) -> None:
-    assert read_todo(item) in OURS
+    assert (read_todos([item]) or [])[0] in OURS
 
 
 @pytest.mark.parametrize("item", [5, {"content": "a"}, {"content": "a", "status": "paused"}])
 def test_anything_else_is_no_item(item: Any) -> None:
-    assert read_todo(item) is None
+    assert read_todos([item]) is None
 
 
 class TestChannel:

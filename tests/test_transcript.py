@@ -20,8 +20,8 @@ from todo_tools._thread.channels import fold_todos
 from todo_tools._thread.transcript import (
     continuation_lines,
     continuation_message,
-    find_call,
     listed_in,
+    place_of_call,
     result_note,
     with_notice,
     without_notice,
@@ -244,9 +244,12 @@ class TestPendingCalls:
         """Some model servers use the same ids in every turn."""
         first, second = call("list_todos"), call("list_todos")
         history = [turn("", first, second), HumanMessage("a"), turn("", second), HumanMessage("b")]
-        assert find_call(history, second["id"]) == (2, 0)
-        assert find_call(history, first["id"]) == (0, 0)
-        assert find_call(history, "unknown") is None
+        history[0].id, history[2].id = "1", "2"
+        state = {"messages": history}
+        again, once = place_of_call(state, second["id"]), place_of_call(state, first["id"])
+        assert again is not None and (again.turn, again.position) == ("2", 0)
+        assert once is not None and (once.turn, once.position) == ("1", 0)
+        assert place_of_call(state, "unknown") is None
 
 
 @pytest.mark.parametrize("build", [hand_built, with_middleware])
