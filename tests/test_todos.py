@@ -41,11 +41,11 @@ class TestLimits:
     @pytest.mark.parametrize("value", ["10", 1.5, True, None])
     def test_a_limit_that_is_not_a_whole_number_is_refused(self, value: Any) -> None:
         """Booleans are refused too, although Python treats them as numbers."""
-        with pytest.raises(ValueError, match="max_todos\n.*valid integer"):
+        with pytest.raises(ValueError, match=r"max_todos\n.*valid integer"):
             TodoLimits(max_todos=value)
 
     def test_whether_open_items_are_kept_is_true_or_false(self) -> None:
-        with pytest.raises(ValueError, match="keep_open\n.*valid boolean"):
+        with pytest.raises(ValueError, match=r"keep_open\n.*valid boolean"):
             TodoLimits(keep_open="no")  # type: ignore[arg-type]  # the mistake under test
 
 

@@ -247,8 +247,10 @@ class TestPendingCalls:
         history[0].id, history[2].id = "1", "2"
         state = {"messages": history}
         again, once = place_of_call(state, second["id"]), place_of_call(state, first["id"])
-        assert again is not None and (again.turn, again.position) == ("2", 0)
-        assert once is not None and (once.turn, once.position) == ("1", 0)
+        assert again is not None
+        assert (again.turn, again.position) == ("2", 0)
+        assert once is not None
+        assert (once.turn, once.position) == ("1", 0)
         assert place_of_call(state, "unknown") is None
 
 
