@@ -171,6 +171,20 @@ class TestTwoLists:
         graph.update_state(CONFIG, {"todos": append_items("b")}, as_node="last")
         assert stored(graph) == items("a", "b")
 
+    def test_a_new_input_goes_on_too_and_a_resumed_run_does_not(self, state: type[Any]) -> None:
+        """The updates of the refused step are still stored; only new input discards them."""
+        working = [True]
+        nodes = [writer(items(name)) for name in "xy"]
+        graph = side_by_side(
+            state, [lambda given, node=node: node(given) if working else {} for node in nodes]
+        )
+        for request in ({"messages": [], "todos": items("a")}, None):
+            with pytest.raises(InvalidUpdateError):
+                graph.invoke(request, CONFIG)
+        working.clear()
+        graph.invoke({"messages": [("user", "Go on.")]}, CONFIG)
+        assert stored(graph) == items("a", "last")
+
     def test_nodes_that_return_operations_may_run_the_same_agents(self, state: type[Any]) -> None:
         """A function around each agent turns its result into an operation."""
 
