@@ -63,7 +63,7 @@ class TestDeepAgent:
             "system_prompt": "Help.",
             "model": child,
             "tools": [],
-            "middleware": [TodoMiddleware(policy=AutoContinue(max_in_a_row=2))],
+            "middleware": [TodoMiddleware(policy=AutoContinue(max_idle=None, max_in_a_row=2))],
         }
         graph = deep_agent(parent, subagents=[helper])
         final = (
@@ -155,13 +155,14 @@ class TestFork:
         assert final["todos"] == items("a", "b", status="completed")
 
     def test_its_list_is_its_own(self, config: RunnableConfig) -> None:
-        """It is sent back to its own items, and its parent's items are unchanged."""
+        """Both are sent back once, each to its own items; the parent's items are unchanged."""
         child = ScriptedChatModel(
             script=[edit("complete", 1), plan("child"), "Early.", edit("complete", 0), "Finished."]
         )
-        parent = ScriptedChatModel(script=[plan("a", "b"), delegate("fork"), *["I stop."] * 4])
+        parent = ScriptedChatModel(script=[plan("a", "b"), delegate("fork"), "I stop.", "I stop."])
         graph = deep_agent(parent, subagents=[fork(child)])
         final = graph.invoke(BEGIN, config)
+        assert (len(parent.prompts), len(child.prompts)) == (4, 5)
         assert "no todos" in child.prompts[1][-1].text
         assert read_list(child.prompts[-1]) == [("child", "completed")]
         assert final["todos"] == items("a", "b")

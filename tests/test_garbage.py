@@ -39,8 +39,8 @@ def agent() -> Graph:
 GRAPHS = pytest.mark.parametrize("build", [plain, delta, agent])
 HAND_BUILT = pytest.mark.parametrize("build", [plain, delta])
 GARBAGE: list[Any] = [
-    *("x", 5, [1], {"in_turn": "9"}, {"in_turn": -1}, {"heard": "x"}, {"new": 1}),
-    {"continuations": {"1": {}}},
+    *("x", 5, [1], {"in_turn": "9"}, {"in_turn": -1}, {"user_message": 5}, {"new": 1}),
+    *({"idle": None}, {"outcome": "bored"}, {"continuations": {"1": {}}}),
 ]
 
 refused = pytest.raises(ValueError, match=r"todo_loop.* is invalid: .*, got .*; leave it out")
@@ -118,9 +118,15 @@ class TestOverwritten:
         self, build: Callable[[], Graph], config: RunnableConfig
     ) -> None:
         graph = build()
-        for number, garbage in enumerate(["x", 5, {"1": "x"}, {"1": [{"text": "a"}]}]):
+        for number, garbage in enumerate(["x", 5, {"1": "x"}, {"1": [{"text": "a"}]}, {"1": {}}]):
             graph.update_state(config, {"todo_blocks": {"__overwrite__": garbage}})
             assert blocks_in(graph.get_state(config).values) == {}
+            work(graph, config, f"a{number}", f"b{number}")
+
+    def test_the_middlewares_own_note_is_written_by_each_run(self, config: RunnableConfig) -> None:
+        graph = agent()
+        for number, garbage in enumerate(["x", 5, {"id": [1]}]):
+            graph.update_state(config, {"todo_answer": garbage})
             work(graph, config, f"a{number}", f"b{number}")
 
     def test_the_valid_part_of_a_record_is_kept(self) -> None:

@@ -6,25 +6,34 @@ import signal
 import threading
 import time
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphDrained
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import RunControl
 from langgraph.types import Command
+from pydantic import BaseModel
 
 from graphs.until_done import build_graph
 from tests.strategies import edit_calls, write_calls
 from tests.support import BEGIN, Graph, edit, items, plan
 from tests.waiting import LONG, wait_for
 from todo_tools import AutoContinue, TodoItem, TodoState, add_auto_continue, create_todo_tools
+from todo_tools._thread.channels import (
+    LoopState,
+    TodoBlocks,
+    fold_todos,
+    merge_blocks,
+    merge_loop,
+)
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
 
@@ -37,6 +46,22 @@ def compiled(model: ScriptedChatModel = IDLE, policy: AutoContinue = AutoContinu
 
 async def async_policy(_: Any) -> AutoContinue:
     return AutoContinue()
+
+
+class WithoutBlocks(MessagesState):
+    """A state for the tools alone."""
+
+    todos: Annotated[list[TodoItem], fold_todos]
+    todo_loop: Annotated[LoopState, merge_loop]
+
+
+class ModelState(BaseModel):
+    """A state that is not a `TypedDict`."""
+
+    messages: Annotated[list[AnyMessage], add_messages] = []
+    todos: Annotated[list[TodoItem], fold_todos] = []
+    todo_loop: Annotated[LoopState, merge_loop] = {}
+    todo_blocks: Annotated[TodoBlocks, merge_blocks] = {}
 
 
 def begin(*texts: str) -> dict[str, Any]:
@@ -121,10 +146,16 @@ class TestRouting:
         final = await compiled(policy=policy).ainvoke(begin("a"), config)
         assert final["todo_loop"]["outcome"] == "limit_in_a_row"
 
-    def test_a_state_without_the_channels_is_refused_at_build_time(self) -> None:
+    @pytest.mark.parametrize(
+        ("state", "missing"),
+        [(MessagesState, "todo_blocks, todo_loop, todos"), (WithoutBlocks, "todo_blocks")],
+    )
+    def test_a_state_without_the_channels_is_refused_at_build_time(
+        self, state: type[Any], missing: str
+    ) -> None:
         """The error says what is missing and what to do."""
-        with pytest.raises(ValueError, match=r"lacks todo_loop, todos; .* StateGraph\(TodoState\)"):
-            add_auto_continue(StateGraph(MessagesState))
+        with pytest.raises(ValueError, match=rf"lacks {missing}; .* StateGraph\(TodoState\)"):
+            add_auto_continue(StateGraph(state))
 
     def test_a_channel_without_a_reducer_is_refused_at_build_time(self) -> None:
         """Such a channel could not fold the tools' operations."""
@@ -132,9 +163,18 @@ class TestRouting:
         class Plain(MessagesState):
             todos: list[TodoItem]
             todo_loop: dict[str, Any]
+            todo_blocks: dict[str, Any]
 
-        with pytest.raises(ValueError, match="no reducer for todos and todo_loop"):
+        with pytest.raises(ValueError, match="no reducer for todos and todo_loop and todo_blocks"):
             add_auto_continue(StateGraph(Plain))
+
+    def test_a_state_may_be_a_model(self, config: RunnableConfig) -> None:
+        """Its channels are the same."""
+        model = ScriptedChatModel(script=[plan("a"), "Planned.", edit("complete", 0), "Done."])
+        graph = build_graph(model, state_schema=ModelState).compile(checkpointer=InMemorySaver())
+        final = graph.invoke(BEGIN, config)
+        assert final["todo_loop"]["outcome"] == "finished"
+        assert sum(map(is_injected, final["messages"])) == 1
 
     @pytest.mark.parametrize("wrong", [AutoContinue, None, True, async_policy])
     def test_a_policy_of_another_type_is_refused_at_build_time(self, wrong: Any) -> None:

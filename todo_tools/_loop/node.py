@@ -27,7 +27,7 @@ from todo_tools._loop.replies import read_reply
 from todo_tools._thread.channels import LoopState
 from todo_tools._thread.events import continue_question, countdown_event
 from todo_tools._thread.reading import Reading, read
-from todo_tools._thread.state import format_in, has_channel, loop_in, messages_in
+from todo_tools._thread.state import format_in, loop_in, messages_in
 from todo_tools._thread.transcript import continuation_message, with_notice
 from todo_tools._view.view import record_block
 
@@ -237,13 +237,13 @@ def add_auto_continue(
     for parameter, name in {"agent": agent, "tools": tools, "node": node, "end": end}.items():
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
-    missing = sorted({"messages", "todos", "todo_loop"} - builder.channels.keys())
+    missing = sorted({"messages", "todos", "todo_loop", "todo_blocks"} - builder.channels.keys())
     if missing:
         raise ValueError(
             f"the state of this graph lacks {', '.join(missing)}; build it with "
             "StateGraph(TodoState) or with a state derived from TodoState"
         )
-    folded = ("todos", "todo_loop")
+    folded = ("todos", "todo_loop", "todo_blocks")
     plain = [name for name in folded if isinstance(builder.channels[name], LastValue)]
     if plain:
         raise ValueError(
@@ -280,8 +280,6 @@ def _answered(state: Any) -> Answered:
 
 def _update(answered: Answered, ending: Ending) -> dict[str, Any]:
     """Return the update of the node; it also records the block of the last prompt."""
-    if not has_channel(answered.state, "todo_blocks"):
-        return ending.update
     recorded = record_block(answered.reading).get("todo_blocks", {})
     blocks = {**recorded, **ending.update.get("todo_blocks", {})}
     return {**ending.update, **({"todo_blocks": blocks} if blocks else {})}
