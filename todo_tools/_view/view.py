@@ -52,8 +52,8 @@ def model_view(state: Any, *, remind_every: int = REMIND_EVERY) -> list[AnyMessa
 
     Returns:
         The messages. They begin with all messages of earlier prompts in the same thread. Without
-        `TodoMiddleware` there is one exception: other code changed the list between two model calls
-        of one run.
+        `TodoMiddleware` there are two exceptions: other code changed the list between two model
+        calls of one run, or a run with a seeded list ended before a todo tool or the loop ran.
 
     Raises:
         TypeError: `remind_every` is not a whole number.
