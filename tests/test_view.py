@@ -35,11 +35,13 @@ from todo_tools import (
     DeltaTodoState,
     TodoItem,
     TodoState,
+    TodoStatus,
     add_auto_continue,
     create_todo_tools,
     format_todos,
     model_view,
 )
+from todo_tools._list.todos import STATUSES
 from todo_tools._thread.transcript import continuation_message, list_after
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import one_line
@@ -456,11 +458,14 @@ AGENTS: dict[str, Build] = {
 }
 
 
+BUILDS = HAND_BUILT | AGENTS
+
+
 def new_thread() -> RunnableConfig:
     return {"configurable": {"thread_id": str(uuid4())}}
 
 
-@pytest.mark.parametrize("build", [*HAND_BUILT.values(), *AGENTS.values()])
+@pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 def test_a_refused_insertion_does_not_move_a_status_to_another_item(build: Build) -> None:
     """The call beside it meant the new item, so nothing changes, and later prompts show that."""
     refused = {**call("write_todos", mode="insert", index=0, todos=["new"]), "id": f"{REFUSED}1"}
@@ -474,6 +479,19 @@ def test_a_refused_insertion_does_not_move_a_status_to_another_item(build: Build
     assert [read_list(prompt) for prompt in model.prompts] == [
         [("a", "not_started"), ("b", "not_started")]
     ] * len(model.prompts)
+
+
+@pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
+def test_a_status_that_a_person_sets_during_a_pause_is_told(build: Build) -> None:
+    """The call that did not wait runs again and finds it, so its first line is not enough."""
+    together = turn("", call("ask_first"), call("edit_todos", action="start", indices=[1]))
+    model = ScriptedChatModel(script=[together, *["Over."] * 4])
+    graph, config = build(model, lambda _: None), new_thread()
+    graph.invoke({"messages": [USER], "todos": items("a", "b")}, config)
+    edited = [*items("a", status="completed"), *items("b")]
+    graph.update_state(config, {"todos": edited})
+    graph.invoke(Command(resume="Yes."), config)
+    assert read_list(model.prompts[1]) == [("a", "completed"), ("b", "in_progress")]
 
 
 one_call = st.one_of(
@@ -517,26 +535,31 @@ answers = st.one_of(
 )
 
 
+Edit = list[TodoItem] | TodoStatus | None
+"""A whole list, a status for all items of the list, or no edit."""
+
+
 class Run(NamedTuple):
     """One run of a thread."""
 
-    seed: list[TodoItem] | None
-    """The list that the application writes before it."""
+    seed: Edit
+    """What the application writes before it."""
     script: list[AIMessage]
     """The model's answers."""
-    edited: list[TodoItem] | None
-    """The list that a person writes while the run is paused."""
+    edit: Edit
+    """What a person writes while the run is paused."""
     begins: str
     """At the `end` of the thread, or with a `message` at a checkpoint, or a `replay` from it."""
     checkpoint: int
 
 
+edits: st.SearchStrategy[Edit] = st.none() | todo_lists | st.sampled_from(list(STATUSES))
 runs = st.lists(
     st.builds(
         Run,
-        seed=st.none() | todo_lists,
+        seed=edits,
         script=st.lists(answers, min_size=1, max_size=6),
-        edited=st.none() | todo_lists,
+        edit=edits,
         begins=st.sampled_from(["end", "end", "message", "replay"]),
         checkpoint=st.integers(0, 30),
     ),
@@ -578,18 +601,22 @@ class Watched:
     def run(self, run: Run, *, pauses: bool, ends: bool) -> None:
         """Carry out a run; with `ends`, a message forks the thread only where a run had ended."""
         self.script = list(run.script)
-        request: Any = {"messages": [HumanMessage("Begin.")]}
-        if run.seed is not None:
-            request["todos"] = run.seed
-        given = None if run.begins == "replay" and self.calls else request
-        self.graph.invoke(given, self._place(run, ends=ends))
-        edited = run.edited if pauses else None
+        place = self._place(run, ends=ends)
+        request = {"messages": [HumanMessage("Begin.")], "todos": self._edited(run.seed, place)}
+        self.graph.invoke(None if run.begins == "replay" and self.calls else request, place)
+        edit = run.edit if pauses else None
         while waiting := self.graph.get_state(self.config).interrupts:
-            if edited is not None:
-                self.graph.update_state(self.config, {"todos": edited})
-                edited = None
+            if edit is not None:
+                self.graph.update_state(self.config, {"todos": self._edited(edit, self.config)})
+                edit = None
             answers = {each.id: "Yes." for each in waiting}
             self.graph.invoke(Command(resume=answers), self.config)
+
+    def _edited(self, edit: Edit, place: RunnableConfig) -> list[TodoItem] | None:
+        if not isinstance(edit, str):
+            return edit
+        todos = todos_in(self.graph.get_state(place).values)
+        return items(*(todo["text"] for todo in todos), status=edit)
 
     def _place(self, run: Run, *, ends: bool) -> RunnableConfig:
         if run.begins == "end" or not self.calls:
