@@ -281,7 +281,7 @@ class TestLoop:
         """The notice says which limit it was."""
         shown = book("2_the_loop").shown
         assert "⚠ Stopped after 3 continuations without progress; 2 todo(s) rem" in shown["idle"]
-        assert "⚠ Stopped after 5 continuations for one message; 2 todo(s) rem" in shown["busy"]
+        assert "⚠ Stopped after 5 continuations for one message; 8 todo(s) rem" in shown["busy"]
 
 
 FIRST = ("✓ [0] Rent a room", "✓ [1] Bake a cake", "✓ [2] Invite the guests")
