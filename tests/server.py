@@ -63,11 +63,18 @@ def statuses(todos: list[dict[str, str]]) -> list[str]:
 
 
 @contextmanager
-def serving(directory: Path, *, token: str | None = None, **environment: str) -> Iterator[Server]:
+def serving(
+    directory: Path,
+    *,
+    config: str = "langgraph.json",
+    token: str | None = None,
+    **environment: str,
+) -> Iterator[Server]:
     """Serve a copy of the checkout, because the server leaves files in its directory.
 
     Args:
-        directory: Where `langgraph.json` is.
+        directory: Where the configuration is.
+        config: The name of its file.
         token: What the client sends; by default the `TODO_TOKEN` of the environment.
         environment: Environment variables of the server.
     """
@@ -79,7 +86,7 @@ def serving(directory: Path, *, token: str | None = None, **environment: str) ->
             [
                 *(Path(sys.executable).with_name("langgraph"), "dev", "--no-browser"),
                 *("--no-reload", "--host", "127.0.0.1", "--port", str(port)),
-                *("--n-jobs-per-worker", "10"),
+                *("--n-jobs-per-worker", "10", "--config", config),
             ],
             cwd=directory,
             env={**offline(), "PYTHONPATH": str(directory), **environment},

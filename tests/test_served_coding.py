@@ -28,11 +28,12 @@ pytestmark = pytest.mark.slow
 APPROVE: Any = {"resume": {"decisions": [{"type": "approve"}]}}
 REJECT: Any = {"resume": {"decisions": [{"type": "reject"}]}}
 TOKEN = "open sesame"
+CONFIG = "langgraph-coding.json"
 
 
 def copy_configuration(directory: Path) -> Path:
     """Copy what serves the coding agent, and make a directory for its threads."""
-    shutil.copy(ROOT / "langgraph-coding.json", directory / "langgraph.json")
+    shutil.copy(ROOT / CONFIG, directory)
     (directory / "work").mkdir()
     return directory / "work"
 
@@ -42,7 +43,7 @@ def coding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with the coding agent; it must report no blocking call."""
     directory = tmp_path_factory.mktemp("coding")
     work = copy_configuration(directory)
-    with serving(directory, TODO_TOKEN=TOKEN, TODO_WORKDIR=str(work)) as server:
+    with serving(directory, config=CONFIG, TODO_TOKEN=TOKEN, TODO_WORKDIR=str(work)) as server:
         yield server
     assert server.blocking_calls == set()
 
@@ -54,7 +55,10 @@ def serving_model(
     """A server with the coding agent, whose model runs these commands."""
     work = copy_configuration(directory)
     variables = {"TODO_TOKEN": TOKEN, "TODO_WORKDIR": str(work), "TODO_MODEL": "openai:local"}
-    with model_server(commands, tool) as model, serving(directory, **variables, **model) as server:
+    with (
+        model_server(commands, tool) as model,
+        serving(directory, config=CONFIG, **variables, **model) as server,
+    ):
         yield server
 
 
@@ -298,5 +302,8 @@ def test_what_is_missing_is_an_error_at_start(
     variables: dict[str, str], reason: str, tmp_path: Path
 ) -> None:
     copy_configuration(tmp_path)
-    with pytest.raises(AssertionError, match=re.escape(reason)), serving(tmp_path, **variables):
+    with (
+        pytest.raises(AssertionError, match=re.escape(reason)),
+        serving(tmp_path, config=CONFIG, **variables),
+    ):
         pass

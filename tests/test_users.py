@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -37,7 +36,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     for language, block in blocks[:2]:
         (directory / files[language]).write_text(block, "utf-8")
     (directory / "agent.py").write_text("from graphs.served import until_done as agent\n", "utf-8")
-    shutil.copy(ROOT / "graphs" / "access.py", directory)
     with serving(directory, token="ada's secret", AGENT_TOKENS=json.dumps(TOKENS)) as server:
         yield server
 

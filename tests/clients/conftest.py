@@ -64,12 +64,11 @@ def _wait_until_answering(address: str, process: subprocess.Popen[bytes]) -> Non
 def server(origins: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """This repository's own `langgraph.json`, with the interfaces' origins and further graphs."""
     directory = tmp_path_factory.mktemp("served")
-    (directory / "work").mkdir()
     config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
     config["http"]["cors"]["allow_origins"] = list(origins.values())
     config["graphs"] |= {name: f"./tests/clients/served.py:{name}" for name in served.GRAPHS}
     (directory / "langgraph.json").write_text(json.dumps(config), encoding="utf-8")
-    with serving(directory, TODO_WORKDIR=str(directory / "work")) as running:
+    with serving(directory) as running:
         yield running
 
 

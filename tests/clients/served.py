@@ -1,9 +1,11 @@
 """Agents for the interfaces: every way in which a run stops, in `create_agent` and deepagents.
 
-No command really runs, so that a test can approve one.
+No command really runs, so that a test can approve one; but for those of the coding agent.
 """
 
 import asyncio
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from deepagents import create_deep_agent
@@ -16,6 +18,7 @@ from langchain_core.tools import tool
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
+from graphs.coding_agent import build_coding_agent
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
@@ -49,9 +52,9 @@ def shell(command: str) -> str:
     return f"$ {command}\nexit code 0"
 
 
-def _works() -> PacedModel:
+def _works(shell: str = "shell") -> PacedModel:
     """It works through the user's checklist and stops early after each item."""
-    return PacedModel(script=checklist_model(rest_after=1).script)
+    return PacedModel(script=checklist_model(rest_after=1, shell=shell).script)
 
 
 def _talks() -> PacedModel:
@@ -76,6 +79,12 @@ def _deep_agent(model: PacedModel, policy: AutoContinue) -> Graph:
     return create_deep_agent(model, [shell], middleware=[todos], interrupt_on={"shell": True})
 
 
+def _coding_agent(policy: AutoContinue) -> Graph:
+    workdir = Path(tempfile.mkdtemp())
+    (workdir / "README.md").touch()
+    return build_coding_agent(_works("execute"), workdir, policy=policy, todos_format="langchain")
+
+
 UNSTORED = AutoContinue(store=False)  # for interfaces that show every message
 ASK = AutoContinue(ask=True, store=False)
 LIMITED = AutoContinue(max_idle=1, store=False)
@@ -84,6 +93,8 @@ agent = _agent(_works(), AutoContinue())
 agent_unstored = _agent(_works(), UNSTORED)
 agent_asking = _agent(_works(), ASK)
 agent_limited = _agent(_talks(), LIMITED)
+coding = _coding_agent(AutoContinue())
+coding_unstored = _coding_agent(UNSTORED)
 deepagents = _deep_agent(_works(), AutoContinue())
 deepagents_unstored = _deep_agent(_works(), UNSTORED)
 deepagents_asking = _deep_agent(_works(), ASK)

@@ -76,7 +76,7 @@ def test_what_is_stored_for_the_model_is_shown_only_where_nothing_is_hidden(
     assert len(chat.bubbles) == (1 if chat.hides_notes else 3)
 
 
-@AGENTS
+@pytest.mark.parametrize("agent", ["agent", "deepagents", "coding"])
 class TestCommand:
     """A command that waits for a person."""
 
@@ -197,7 +197,7 @@ def test_a_list_too_long_for_one_run_ends_with_a_notice(chat: ChatPage, agent: s
     assert chat.bubbles == [checklist, "Go on."]
 
 
-@pytest.mark.parametrize("graph", ["coding_agent", "until_done"])
+@pytest.mark.parametrize("graph", ["coding", "until_done"])
 def test_the_graphs_of_this_repository_show_their_lists(chat: ChatPage, graph: str) -> None:
     """So few items need no continuation, so there is nothing to hide."""
     chat.open(graph)

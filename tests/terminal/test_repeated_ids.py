@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def start() -> Iterator[Callable[..., Emulator]]:
     """Start a program with a model that runs two commands."""
     with ExitStack() as stack:
-        model = stack.enter_context(model_server(["echo one >> log", "echo two >> log"]))
+        model: Any = stack.enter_context(model_server(["echo one >> log", "echo two >> log"]))
 
         def start(*argv: str) -> Emulator:
             terminal = Emulator("-m", "graphs", *argv, *SETTINGS, rows=50, **model)

@@ -6,19 +6,18 @@ edit of the message, by `goto`, or by `update_state(as_node=...)`.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any, NamedTuple, cast
 
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import ExecutionInfo, Runtime, get_runtime
 from langgraph.types import Command
 from typing_extensions import override
-
-from graphs.terminal.tools.refusal import answered
 
 Result = ToolMessage | Command[Any]
 Edits = Mapping[str, Any]
@@ -129,6 +128,15 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
             raise
         rejections: list[ToolMessage] = update.get("messages", [])[1:]
         return rejections[0] if rejections else _edits_in(update)
+
+
+def answered(messages: Sequence[AnyMessage]) -> set[str]:
+    """The ids of the calls of the last AI message that have a result.
+
+    Results before that message do not count, because some model servers use the same ids again.
+    """
+    after = takewhile(lambda each: not isinstance(each, AIMessage), reversed(messages))
+    return {each.tool_call_id for each in after if isinstance(each, ToolMessage)}
 
 
 def _distinct_calls(message: AIMessage) -> Iterator[ToolCall]:
