@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain.agents.middleware import TodoListMiddleware
 
-from benchmarks.scripts import TodoCalls, langchain_calls, no_calls, pack_calls
+from benchmarks.scripts import TodoCalls, langchain_calls, light_calls, no_calls, pack_calls
 from todo_tools import TODO_LIGHT_PROMPT
 from todo_tools.middleware import TodoMiddleware
 
@@ -24,8 +24,14 @@ NO_LIST = ListKind("no list", no_calls, list)
 LANGCHAIN = ListKind("LangChain", langchain_calls, lambda: [TodoListMiddleware()])
 PACK = ListKind("this pack", pack_calls, lambda: [TodoMiddleware()])
 LIGHT = ListKind(
-    "this pack, light", pack_calls, lambda: [TodoMiddleware(system_prompt=TODO_LIGHT_PROMPT)]
+    "this pack, light", light_calls, lambda: [TodoMiddleware(system_prompt=TODO_LIGHT_PROMPT)]
+)
+FOLDED = ListKind("this pack, folded", pack_calls, lambda: [TodoMiddleware(fold_finished=True)])
+LIGHT_FOLDED = ListKind(
+    "this pack, light, folded",
+    light_calls,
+    lambda: [TodoMiddleware(system_prompt=TODO_LIGHT_PROMPT, fold_finished=True)],
 )
 
-LISTS = (LANGCHAIN, PACK, LIGHT)
-PACKS = (PACK, LIGHT)
+LISTS = (LANGCHAIN, PACK, LIGHT, FOLDED, LIGHT_FOLDED)
+PACKS = (PACK, LIGHT, FOLDED, LIGHT_FOLDED)

@@ -1,6 +1,7 @@
 """The answers of the scripted model, turn by turn, for each list."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 
 from langchain_core.messages import AIMessage
@@ -42,6 +43,11 @@ def pack_calls(step: Step) -> list[ToolCall]:
     if step.starts is not None:
         calls.append(call("edit_todos", action="start", indices=[step.starts]))
     return calls
+
+
+def light_calls(step: Step) -> list[ToolCall]:
+    """Items are completed and never started: the light prompt does not ask for it."""
+    return pack_calls(replace(step, starts=None))
 
 
 def script(case: Case, style: Style, todo_calls: TodoCalls) -> list[AIMessage]:

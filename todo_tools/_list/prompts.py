@@ -82,13 +82,13 @@ NO_JSON = "Error: the arguments of this call were not valid JSON, so the tool wa
 
 
 TODO_FOLD_PROMPT = (
-    "When an item is finished, the calls and results of its work leave this conversation. Write "
-    "what later items need beside the call that completes it. To see a result again, call its tool "
-    "again."
+    "The calls and results of finished items leave this conversation; call a tool again to see its "
+    "result again. With the call that completes an item, write what later items and your answer "
+    "need."
 )
 """An addition to the system prompt for `fold_finished=True`; `TodoMiddleware` adds it itself."""
 
-FOLDED = "[Left out: its item is finished. Call the tool again if you need this result.]"
+FOLDED = "[Left out: the item is finished. Call again if needed.]"
 """Shown instead of a result whose item is finished, in a turn with a todo call."""
 
 

@@ -1,4 +1,4 @@
-"""Decide what of a prompt is left out because the items that it worked on are finished.
+"""Leave out of a prompt the work of items that are finished.
 
 The work of an item is at the end of the prompt when the item is finished. Leaving it out there
 keeps the provider's cache of everything before it, and makes every later call cheaper. The rules
@@ -6,20 +6,19 @@ depend on the messages alone, so forks, replays and restarts need nothing stored
 """
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import count, pairwise
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
-from todo_tools._list.prompts import FOLDED
-from todo_tools._list.todos import STATUSES, TodoItem, is_mapping
-from todo_tools._thread.reading import Entry, Reading, Turn
+from todo_tools._list.prompts import EMPTY_ANSWER, FOLDED
+from todo_tools._list.todos import STATUSES, is_mapping, texts_of
+from todo_tools._thread.reading import Entry, Turn
 from todo_tools._thread.transcript import result_note
-
-_Key = tuple[int, str, int]
-"""An item: the number of its list, its text, and its place among items of this text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,152 +31,264 @@ class Folds:
     """Results that become one fixed line."""
     unbound: set[int] = field(default_factory=set[int])
     """Answers whose reasoning is bound to a text that is no longer before them."""
+    saved: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """For each fold, the turn after which it was made, and the characters that it leaves out."""
 
 
-def folds_of(reading: Reading) -> Folds:
+def folded(shown: Sequence[AnyMessage], folds: Folds) -> list[AnyMessage | None]:
+    """Return the messages of a prompt; `None` for a message that is left out."""
+    messages = [None if at in folds.left_out else message for at, message in enumerate(shown)]
+    for at in folds.cut:
+        if message := messages[at]:
+            messages[at] = message.model_copy(update={"content": FOLDED})
+    for at in folds.unbound:
+        if isinstance(answer := messages[at], AIMessage):
+            messages[at] = _without_reasoning(answer)
+    return messages
+
+
+def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[AnyMessage]) -> Folds:
     """Return what the next prompt leaves out.
 
-    A turn belongs to the items in progress after its own todo calls; if there are none, to the
-    items that are finished next. It is folded for good as soon as all of them are finished, but
-    never while it is the newest turn.
-    """
-    turns = reading.turns[1:]
-    folded_at = _Work(reading.entries).folded_at(len(turns))
-    folds = Folds()
-    last_fold = -1
-    for number, turn in enumerate(turns[:-1]):
-        if number <= last_fold and turn.answer is not None:
-            folds.unbound.add(turn.answer)
-        since = folded_at.get(number)
-        if since is not None and _fold(turn, reading.entries, folds):
-            last_fold = max(last_fold, since)
-    if turns and turns[-1].answer is not None and len(turns) - 1 <= last_fold:
-        folds.unbound.add(turns[-1].answer)
-    return folds
-
-
-def _fold(turn: Turn, entries: list[Entry], folds: Folds) -> bool:
-    """Add a turn to the folds; return whether anything of it is left out."""
-    results = turn.results
-    answer = None if turn.answer is None else entries[turn.answer].message
-    if not isinstance(answer, AIMessage) or not answer.tool_calls or not results:
-        return False
-    if any(entries[at].block is not None for at in results):
-        return False
-    if not any(call["name"] in TOOLS for call in answer.tool_calls):
-        following = entries[results[-1] + 1 : results[-1] + 2]
-        if following and isinstance(following[0].message, HumanMessage):
-            return False  # or two human messages might follow each other
-        folds.left_out.update([turn.answer or 0, *results])
-        return True
-    cut = [at for at in results if _is_long_work(entries[at].message)]
-    folds.cut.update(cut)
-    return bool(cut)
-
-
-def _is_long_work(message: AnyMessage) -> bool:
-    is_work = isinstance(message, ToolMessage) and message.name not in TOOLS
-    return is_work and (not isinstance(message.content, str) or len(message.text) > len(FOLDED))
-
-
-class _Work:
-    """Which turns worked on which items, and when these items were finished.
+    A turn belongs to the items in progress after it; if there are none, to the items that are
+    finished next. When the last of its items is finished, it is folded for good if that pays. A
+    turn without a todo call is left out. In a turn with one, the other results are cut.
 
     Args:
         entries: The history.
+        turns: Its turns.
+        shown: Its messages as a prompt without folding shows them.
+    """
+    items, prompt = _Items(), _Prompt(entries, turns, shown)
+    for turn, span in enumerate(prompt.spans):
+        finished = [each for at in span for each in items.take(entries[at])]
+        prompt.grow(turn, finished, later_calls=items.open + 1)
+        items.work(turn)
+    return prompt.folds
+
+
+class _Items:
+    """The items of the list, and the turns that belong to them."""
+
+    def __init__(self) -> None:
+        self.open = 0
+        """The number of items that are not finished."""
+        self._texts: list[str] = []
+        self._keys: list[int] = []
+        self._new_keys = count()
+        self._finished: set[int] = set()
+        self._in_progress: list[int] = []
+        self._turns: defaultdict[int, list[int]] = defaultdict(list)
+        self._unfinished: dict[int, int] = {}  # the number of unfinished items of a turn
+
+    def work(self, turn: int) -> None:
+        """Note which items a turn belongs to; if all are finished, it belongs to none."""
+        items = self._in_progress or ([_NEXT] if self.open else [])
+        self._unfinished[turn] = len(items)
+        for item in items:
+            self._turns[item].append(turn)
+
+    def take(self, entry: Entry) -> Iterator[int]:
+        """Take in the list that an entry shows, and yield the turns whose last item it finishes."""
+        if entry.shows is None:
+            return
+        self._keys = self._keys_after(entry)
+        self._texts = texts_of(entry.shows)
+        finished = {k for k, todo in self._keyed(entry) if STATUSES[todo["status"]].finished}
+        newly, self._finished = finished - self._finished, finished
+        self._in_progress = [k for k, todo in self._keyed(entry) if todo["status"] == "in_progress"]
+        self.open = len(self._keys) - len(finished)
+        for item in [*sorted(newly), _NEXT] if newly else []:
+            for turn in self._turns.pop(item, ()):
+                self._unfinished[turn] -= 1
+                if not self._unfinished[turn]:
+                    yield turn
+
+    def _keys_after(self, entry: Entry) -> list[int]:
+        """Return a key for each item; items keep their keys until the list is replaced."""
+        texts = texts_of(entry.shows or [])
+        added = len(texts) - len(self._texts)
+        match result_note(entry.message).get("operation"):
+            case {"op": "insert", "index": int(index)}:
+                at = index
+            case _:
+                at = len(self._texts)
+        if added >= 0 and [*texts[:at], *texts[at + added :]] == self._texts:
+            new = [next(self._new_keys) for _ in range(added)]
+            return [*self._keys[:at], *new, *self._keys[at:]]
+        self._turns.clear()
+        return [next(self._new_keys) for _ in texts]
+
+    def _keyed(self, entry: Entry) -> Iterator[tuple[int, Any]]:
+        return zip(self._keys, entry.shows or [], strict=True)
+
+
+_NEXT = -1
+"""Stands for the items that are finished next."""
+
+
+class _Fold(NamedTuple):
+    """What a prompt could leave out of a turn."""
+
+    turn: int
+    left_out: Sequence[int]
+    cut: Sequence[int]
+    size: int
+    """The characters that this saves."""
+    blocks: int
+    """The blocks that this saves."""
+
+
+class _Prompt:
+    """A prompt that grows turn by turn, and what it leaves out.
+
+    Args:
+        entries: The history.
+        turns: Its turns.
+        shown: Its messages as a prompt without folding shows them.
     """
 
-    def __init__(self, entries: list[Entry]) -> None:
-        self._list_number = 0
-        self._items: dict[_Key, TodoItem] = {}
-        # The turns in which an item was finished, and the items that a turn finished.
-        self._finishes: defaultdict[_Key, list[int]] = defaultdict(list)
-        self._finished_in: dict[int, tuple[int, set[_Key]]] = {}
-        # The items in progress after each turn, and the number of its list.
-        self._owners: list[tuple[int, list[_Key]]] = []
-        turn = -1
-        for entry in entries:
-            if isinstance(entry.message, AIMessage):
-                self._close(turn)
-                turn += 1
-            if entry.shows is not None:
-                self._take(entry, turn)
-        self._close(turn)
+    def __init__(
+        self, entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[AnyMessage]
+    ) -> None:
+        self.folds = Folds()
+        starts = [turn.answer or 0 for turn in turns]
+        self.spans = [range(start, end) for start, end in pairwise([*starts, len(entries)])]
+        """The entries of each turn, with the messages before the next one."""
+        self._entries = entries
+        self._sizes = [*map(_size, shown)]
+        self._turn_sizes = [sum(self._sizes[at] for at in span) for span in self.spans]
+        self._turn_blocks = [sum(_blocks(shown[at]) for at in span) for span in self.spans]
+        # The turns before which a prompt ended that the next prompt begins with: a cache has it.
+        self._cached: list[int] = []
+        self._first_of_run = 0
 
-    def _close(self, turn: int) -> None:
-        if turn >= 0:
-            started = [k for k, todo in self._items.items() if todo["status"] == "in_progress"]
-            self._owners.append((self._list_number if self._items else -1, started))
+    def grow(self, turn: int, finished: Sequence[int], later_calls: int) -> None:
+        """Add a turn, and fold the turns whose last items it finishes, if that pays.
 
-    def _take(self, entry: Entry, turn: int) -> None:
-        """Take in a list that an entry shows."""
-        todos = entry.shows or []
-        operation: Any = result_note(entry.message).get("operation", {})
-        replaced = entry.changed and operation.get("op") == "replace"
-        if replaced and [t["text"] for t in todos] != [t["text"] for t in self._items.values()]:
-            self._list_number += 1
-        items = self._keyed(todos)
-        for key, todo in items.items():
-            before = self._items.get(key)
-            was_finished = before is not None and STATUSES[before["status"]].finished
-            if STATUSES[todo["status"]].finished and not was_finished:
-                self._finishes[key].append(turn)
-                self._finished_in.setdefault(turn, (self._list_number, set()))[1].add(key)
-        self._items = items
+        Args:
+            turn: The number of the turn.
+            finished: The numbers of these earlier turns.
+            later_calls: The least number of model calls that follow.
+        """
+        self._cached.append(turn)
+        possible = [self._fold_of(each) for each in sorted(finished, reverse=True)]
+        chosen = self._that_pay([each for each in possible if each.size > 0], turn, later_calls)
+        for each in chosen:
+            self.folds.left_out.update(each.left_out)
+            self.folds.cut.update(each.cut)
+            self.folds.saved.append((turn, each.size))
+            self._turn_sizes[each.turn] -= each.size
+            self._turn_blocks[each.turn] -= each.blocks
+        if chosen:
+            first = chosen[-1].turn
+            del self._cached[bisect_right(self._cached, first) :]
+            self.folds.unbound.update(self.spans[each][0] for each in range(first + 1, turn + 1))
+        if any(isinstance(self._entries[at].message, HumanMessage) for at in self.spans[turn]):
+            self._first_of_run = turn + 1
 
-    def _keyed(self, todos: list[TodoItem]) -> dict[_Key, TodoItem]:
-        seen = Counter[str]()
-        items: dict[_Key, TodoItem] = {}
-        for todo in todos:
-            items[self._list_number, todo["text"], seen[todo["text"]]] = todo
-            seen[todo["text"]] += 1
-        return items
+    def _that_pay(self, possible: Sequence[_Fold], turn: int, later_calls: int) -> Sequence[_Fold]:
+        """Return those of the folds, newest first, that save most together.
 
-    def folded_at(self, turns: int) -> dict[int, int]:
-        """Return the turn whose results finish the last item of a turn, by turn."""
-        found: dict[int, int] = {}
-        for turn in range(turns):
-            list_number, owners = self._owners[turn]
-            ends = [self._next_finish(key, turn) for key in owners]
-            if not owners and list_number >= 0:
-                ends = [self._next_turn_that_finishes(turn, list_number)]
-            if ends and None not in ends:
-                found[turn] = max(end for end in ends if end is not None)
-        return found
+        What is left out is saved in each later call. What stays behind it is sent again once, from
+        the last place that a cache has; a cache also looks back only so far.
+        """
+        size = blocks = most = best = 0
+        for number, each in enumerate(possible, start=1):
+            size, blocks = size + each.size, blocks + each.blocks
+            start = self._cached[bisect_right(self._cached, each.turn) - 1]
+            if sum(self._turn_blocks[start : turn + 1]) - blocks >= _LOOK_BACK:
+                break
+            again = sum(self._turn_sizes[start:turn]) - size
+            gain = size * later_calls - again * _TIMES_DEARER
+            if gain > most:
+                most, best = gain, number
+        return possible[:best]
 
-    def _next_finish(self, key: _Key, turn: int) -> int | None:
-        finishes = self._finishes[key]
-        at = bisect_right(finishes, turn)
-        return finishes[at] if at < len(finishes) else None
+    def _fold_of(self, turn: int) -> _Fold:
+        """Return what could be left out of a turn; the size is 0 for nothing."""
+        at, *results = self.spans[turn]
+        answer = self._entries[at].message
+        kept = self._kept_turn()
+        if turn < kept or not isinstance(answer, AIMessage) or not self._are_plain(results):
+            return _Fold(turn, (), (), 0, 0)
+        names = {call["name"] for call in [*answer.tool_calls, *answer.invalid_tool_calls]}
+        if turn > kept and names.isdisjoint(TOOLS):
+            size, blocks = self._turn_sizes[turn], self._turn_blocks[turn]
+            return _Fold(turn, self.spans[turn], (), size, blocks)
+        line = _MESSAGE + len(FOLDED)
+        cut = [
+            at
+            for at in results
+            if self._entries[at].message.name not in TOOLS and self._sizes[at] > line
+        ]
+        return _Fold(turn, (), cut, sum(self._sizes[at] - line for at in cut), 0)
 
-    def _next_turn_that_finishes(self, turn: int, list_number: int) -> int | None:
-        later = (each for each in self._finished_in if each > turn)
-        following = next(later, None)
-        if following is None or self._finished_in[following][0] != list_number:
-            return None
-        return following
+    def _kept_turn(self) -> int:
+        """Return the first turn of the run if its answer has to keep its reasoning, else -1.
+
+        Some Claude models refuse a run that began with thinking and no longer begins with it.
+        """
+        first = self._first_of_run
+        answer = self._entries[self.spans[first][0]].message if first else None
+        return first if answer and any(map(_is_bound, answer.content)) else -1
+
+    def _are_plain(self, results: Sequence[int]) -> bool:
+        """Whether a turn has results without a list block, and no messages of others after them.
+
+        Otherwise two messages of people could follow each other.
+        """
+        entries = [self._entries[at] for at in results]
+        return bool(results) and all(
+            isinstance(entry.message, ToolMessage) and entry.block is None for entry in entries
+        )
 
 
-def without_reasoning(answer: AIMessage) -> AIMessage:
-    """Return an answer without the reasoning that is bound to the exact text before it."""
-    kwargs = {k: v for k, v in answer.additional_kwargs.items() if k not in _REASONING_KEYS}
-    content = answer.content
-    if not isinstance(content, str):
-        kept = (block for block in content if not _is_reasoning(block))
-        # OpenAI refuses a call by its id if the reasoning before it is missing.
-        content = [_without_id(block) for block in kept]
-    return answer.model_copy(update={"content": content, "additional_kwargs": kwargs})
+def _size(message: AnyMessage) -> int:
+    """Return roughly the characters that a message takes in a prompt."""
+    size = _MESSAGE + len(message.text)
+    if isinstance(message, AIMessage):
+        return size + sum(len(str(call)) for call in message.tool_calls)
+    content = () if isinstance(message.content, str) else message.content
+    pictures = [part for part in content if is_mapping(part) and part.get("type") != "text"]
+    return size + _PICTURE * len(pictures)
 
 
-_REASONING_BLOCKS = ("thinking", "redacted_thinking", "reasoning", "reasoning_content")
-_REASONING_KEYS = ("reasoning", "reasoning_content", "__openai_function_call_ids__")
+def _blocks(message: AnyMessage) -> int:
+    """Return the number of blocks in which a provider caches a message."""
+    if isinstance(message, AIMessage):
+        return len(message.tool_calls) + bool(message.text)
+    return 1
 
 
-def _is_reasoning(block: Any) -> bool:
-    return is_mapping(block) and block.get("type") in _REASONING_BLOCKS
+_TIMES_DEARER = 12
+"""How many times dearer it is to send a text again (1.25) than to read it from a cache (0.1)."""
+_LOOK_BACK = 20
+"""The number of blocks at the end of a prompt among which Anthropic's cache looks for an entry."""
+_MESSAGE = 30
+"""The characters of a message's role and ids."""
+_PICTURE = 4_000
+"""A picture, in characters."""
 
 
-def _without_id(block: Any) -> Any:
-    if not is_mapping(block) or block.get("type") not in ("text", "function_call"):
-        return block
-    return {key: value for key, value in block.items() if key != "id"}
+def _without_reasoning(answer: AIMessage) -> AIMessage:
+    """Return an answer without the reasoning that is bound to the text before it."""
+    if not any(map(_is_bound, answer.content)):
+        return answer
+    content: Any = [block for block in answer.content if not _is_bound(block)]
+    if not content and not answer.tool_calls:
+        content = EMPTY_ANSWER
+    return answer.model_copy(update={"content": content})
+
+
+def _is_bound(block: Any) -> bool:
+    """Whether a part of an answer is reasoning that is bound to the exact text before it.
+
+    Anthropic's is. OpenAI's is not, and OpenAI refuses calls without the reasoning before them.
+    """
+    if not is_mapping(block) or block.get("type") not in _REASONING:
+        return False
+    return not str(block.get("id")).startswith("rs_")
+
+
+_REASONING = ("thinking", "redacted_thinking", "reasoning", "reasoning_content")

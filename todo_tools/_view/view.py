@@ -26,7 +26,7 @@ from todo_tools._list.formatting import format_incomplete
 from todo_tools._list.todos import TodoItem, incomplete, require_whole_number
 from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages, same_list
 from todo_tools._thread.transcript import continuation_lines, is_from_user
-from todo_tools._view.folding import Folds, folds_of, without_reasoning
+from todo_tools._view.folding import folded, folds_of
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
 """A function from the state to the messages for the model."""
@@ -91,16 +91,15 @@ def view_of(
     """Return the messages of a reading as the model reads them."""
     turns = reading.turns
     shown = _shown(reading, turns, remind_every)
-    if fold_finished:
-        _fold(shown, folds_of(reading))
-    return list(_answered(shown, turns))
+    kept = folded(shown, folds_of(reading.entries, turns, shown)) if fold_finished else shown
+    return list(_answered(kept, turns))
 
 
-def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int) -> list[AnyMessage | None]:
-    """Return each message with what is said about the list; in a list that may have gaps."""
+def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int) -> list[AnyMessage]:
+    """Return each message with what is said about the list."""
     closings = {at for turn in turns for at in _closing(turn, reading.entries)}
     reminders = set(_reminders(turns, reading.entries, remind_every))
-    shown: list[AnyMessage | None] = []
+    shown: list[AnyMessage] = []
     known: list[TodoItem] = []
     for at, entry in enumerate(reading.entries):
         message = entry.message
@@ -118,18 +117,6 @@ def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int) -> list[A
             message = _extended(message, prompts.reminder(known))
         shown.append(message)
     return shown
-
-
-def _fold(shown: list[AnyMessage | None], folds: Folds) -> None:
-    """Leave out what belongs to finished items."""
-    for at in folds.left_out:
-        shown[at] = None
-    for at in folds.cut:
-        if message := shown[at]:
-            shown[at] = message.model_copy(update={"content": prompts.FOLDED})
-    for at in folds.unbound:
-        if isinstance(answer := shown[at], AIMessage):
-            shown[at] = without_reasoning(answer)
 
 
 def count_folded_tokens(messages: Iterable[Any], *, tools: Sequence[Any] | None = None) -> int:
