@@ -18,8 +18,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from graphs.until_done import build_graph
 from tests.support import Graph, checklist
 from todo_tools import AutoContinue, TodoLimits, TodoState, todos_from_messages
+from todo_tools.clients import ClientTodoState, TodosFormat
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import ClientTodoState, DeltaTodoState, loop_in, messages_in, todos_in
+from todo_tools.state import DeltaTodoState, loop_in, messages_in, todos_in
 from todo_tools.testing import checklist_model
 
 Saver = BaseCheckpointSaver[Any]
@@ -30,7 +31,10 @@ STATES: dict[str, Any] = {
     "ClientTodoState": ClientTodoState,
     "DeltaTodoState": DeltaTodoState,
 }
-MIDDLEWARE = {"TodoMiddleware": "todo_tools", "TodoMiddleware, langchain": "langchain"}
+MIDDLEWARE: dict[str, TodosFormat] = {
+    "TodoMiddleware": "todo_tools",
+    "TodoMiddleware, langchain": "langchain",
+}
 VARIANTS = [*STATES, *MIDDLEWARE]
 DURABILITIES: list[Durability] = ["sync", "async", "exit"]
 

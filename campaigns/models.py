@@ -1,7 +1,7 @@
 """Models: random models, and people who interrupt, edit, fork and cancel."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -13,6 +13,7 @@ from langchain_core.messages import (
     BaseMessage,
     HumanMessage,
     RemoveMessage,
+    ToolMessage,
 )
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
@@ -266,6 +267,21 @@ def check_thread(values: dict[str, Any], policy: AutoContinue, said: list[str]) 
         assert in_turn <= policy.max_in_turn, f"{in_turn} continuations in a turn, {policy}"
         assert in_a_row <= policy.max_in_a_row, f"{in_a_row} continuations in a row, {policy}"
     assert loop_in(values).get("in_turn", 0) <= policy.max_in_turn
+    check_work(messages, policy)
+
+
+def check_work(messages: Sequence[AnyMessage], policy: AutoContinue) -> None:
+    """Check how often the agent was sent back without a tool result since it was told anything."""
+    idle = results = 0
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            results += 1
+        elif is_from_user(message):
+            idle = results = 0
+        elif is_injected(message):
+            idle, results = (0 if results else idle + 1), 0
+            allowed = policy.max_idle is None or idle <= policy.max_idle
+            assert allowed, f"sent back {idle} times in a row without work, {policy}"
 
 
 def _is_note(message: BaseMessage) -> bool:

@@ -21,7 +21,7 @@ from tests.prompt_reader import ICONS, Read, read_list
 from tests.support import BEGIN, plan, results_in
 from tests.test_rendering_notebook import TestHostileTexts
 from tests.test_rendering_terminal import HOSTILE
-from todo_tools import AutoContinue, TodoItem, format_todos
+from todo_tools import AutoContinue, TodoItem, TodoStatus, format_todos
 from todo_tools._list.formatting import one_line
 from todo_tools._list.todos import STATUSES
 from todo_tools.events import todos_event
@@ -101,7 +101,7 @@ def check_model(todos: list[TodoItem]) -> None:
     result = results_in(graph.invoke(BEGIN, config))[0].text
     graph.update_state(config, {"todos": edited})
     graph.invoke({"messages": [("user", "Look.")]}, config)
-    written = [(text, "not_started") for text, _ in expected(todos)]
+    written: list[tuple[str, TodoStatus]] = [(text, "not_started") for text, _ in expected(todos)]
     _equal(_items(result.partition("\n\n")[2].split("\n")), written)
     _equal(read_list(script.prompts[1]), written)
     _equal(read_list(script.prompts[2]), expected(edited))

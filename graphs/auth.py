@@ -1,92 +1,85 @@
-"""Who may use the server: no page of another origin, and only clients with `TODO_TOKEN` if set.
+"""What the clients of the server may ask for; `graphs/access.py` has decided who they are.
 
-CORS alone is not enough. A browser asks the server before it sends JSON to another origin. But it
-sends plain text and opens WebSockets without asking, and the server accepts both as requests.
-
-A run with an invalid context is refused here too, because the server silently drops unknown keys.
+Requests that are invalid are refused before anything runs: a run with an unknown context, because
+the server silently drops unknown keys, and a run that would jump to a node or skip a check.
 """
 
-import json
-import os
 from collections.abc import Mapping
-from hmac import compare_digest
 from typing import Any
 
 from langgraph_sdk import Auth
 
-from graphs.context import RunContext, fault_in
+from graphs.access import CALLER
+from graphs.context import fault_in, fault_in_config
+from graphs.writes import fault_in_command, fault_in_values
+
+STATELESS = "todo_stateless"
+"""The key in a run's `configurable` that says whether its thread is deleted when it ends."""
 
 auth = Auth()
 
 
 @auth.authenticate
-async def authenticate(headers: dict[bytes, bytes]) -> str:
-    """Accept or refuse a request.
+async def authenticate(scope: dict[str, Any]) -> str:
+    """Name the caller of a request.
 
     Args:
-        headers: Its headers. A browser always names the page in `Origin`; other clients do not.
+        scope: The request, as `graphs/access.py` has accepted it.
 
     Returns:
-        The identity of the caller, the same for all: there is one token.
+        The identity of the caller.
 
     Raises:
-        Auth.exceptions.HTTPException: The request is refused.
+        Auth.exceptions.HTTPException: The server does not use that app.
     """
-    origin = _text(headers, b"origin")
-    if origin and origin not in _allowed_origins():
+    if not scope.get(CALLER):
         raise Auth.exceptions.HTTPException(
-            status_code=403, detail=f"{origin} is not in http.cors.allow_origins of langgraph.json"
+            status_code=403, detail="http.app of langgraph.json must be graphs/app.py:app"
         )
-    token = os.environ.get("TODO_TOKEN", "")
-    if token and not compare_digest(_given_token(headers).encode(), token.encode()):
-        raise Auth.exceptions.HTTPException(
-            status_code=401, detail="send the token as 'Authorization: Bearer ...' or 'X-Api-Key'"
-        )
-    return "owner"
+    return str(scope[CALLER])
 
 
 @auth.on.threads.create_run
 async def check_run(ctx: Auth.types.AuthContext, value: Auth.types.RunsCreate) -> None:  # noqa: ARG001  the server passes both
-    """Refuse a run with a context that the graphs do not know.
+    """Refuse a run that is not allowed.
 
     Args:
         ctx: The caller.
         value: The run.
 
     Raises:
-        Auth.exceptions.HTTPException: A key is unknown, or a value is invalid.
+        Auth.exceptions.HTTPException: The context is invalid, or the input, or the command.
     """
     run: dict[str, Any] = value.get("kwargs", {})
-    context: dict[str, Any] = run.get("context") or {}
+    configurable: dict[str, Any] = run.get("config", {}).get("configurable", {})
     # If the client sent no context, this is a copy of `configurable`, which may also have keys for
     # LangGraph or the client itself.
-    if not run.get("config", {}).get("configurable", {}).get("__context_provided__"):
-        context = {key: context[key] for key in RunContext.model_fields.keys() & context.keys()}
-    _check(context)
+    is_given = configurable.get("__context_provided__")
+    _check_run({**run, "context": run.get("context") if is_given else None})
+    configurable[STATELESS] = bool(run.get("temporary"))
+
+
+@auth.on(resources="crons", actions=["create", "update"])
+async def check_cron(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> None:  # noqa: ARG001
+    """Refuse a cron whose runs would not be allowed."""
+    _check_run(value.get("payload") or {})
 
 
 @auth.on(resources="assistants", actions=["create", "update"])
 async def check_assistant(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> None:  # noqa: ARG001
-    """Refuse an assistant with an invalid context, because all its runs would have it."""
-    _check(value.get("context") or {})
+    """Refuse an assistant with invalid settings, because all its runs would have them."""
+    _refuse(fault_in(value.get("context") or {}) or fault_in_config(value.get("config") or {}))
 
 
-def _check(context: Mapping[str, Any]) -> None:
-    if fault := fault_in(context):
+def _check_run(run: Mapping[str, Any]) -> None:
+    _refuse(
+        fault_in(run.get("context") or {})
+        or fault_in_config(run.get("config") or {})
+        or fault_in_values(run.get("input"))
+        or fault_in_command(run.get("command") or {})
+    )
+
+
+def _refuse(fault: str | None) -> None:
+    if fault:
         raise Auth.exceptions.HTTPException(status_code=422, detail=fault)
-
-
-def _allowed_origins() -> list[str]:
-    """The origins that `langgraph.json` allows; the server passes them on in this variable."""
-    settings = json.loads(os.environ.get("LANGGRAPH_HTTP") or "{}")
-    return list(settings.get("cors", {}).get("allow_origins", []))
-
-
-def _given_token(headers: Mapping[bytes, bytes]) -> str:
-    """The token of a request; LangGraph's clients send their `api_key` in `X-Api-Key`."""
-    bearer = _text(headers, b"authorization").removeprefix("Bearer ")
-    return bearer or _text(headers, b"x-api-key")
-
-
-def _text(headers: Mapping[bytes, bytes], name: bytes) -> str:
-    return headers.get(name, b"").decode("latin-1")

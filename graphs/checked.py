@@ -1,56 +1,76 @@
 """A check for `create_todo_tools(check=...)`: the command of a step must have succeeded.
 
-This file needs only the library, so it can be copied alone.
+This file needs only the library, so it can be copied alone. It believes nothing but the artifact
+of a tool's result, which no model can write. So your tool for commands must return one with the
+command that ran and its exit code: `{"command": "make", "exit_code": 0}`.
 """
 
-import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 
 from todo_tools import TodoItem
-from todo_tools.checklist import command_in
-from todo_tools.state import messages_in
-
-_EXIT_CODE = re.compile(r"exit code (-?\d+)")
+from todo_tools.checklist import command_in, read_checklist
+from todo_tools.state import messages_in, todos_in
+from todo_tools.transcript import is_from_user
 
 
 def command_passed(item: TodoItem, state: Any) -> str | None:
     """Say why a step is not done, from the results of the commands in the history.
+
+    The model can rewrite the list, but not the checklist in the user's newest message that has
+    one. The command of a step that is no longer in the list must have succeeded too, before any
+    item is completed.
 
     Args:
         item: The step; its command is in backticks.
         state: The graph state.
 
     Returns:
-        `None` if the step has no command, or if the command's last run ended with exit code 0;
-        otherwise the reason.
+        `None` if the step has no command, or if the last run of the command since the checklist
+        ended with exit code 0; otherwise the reason.
     """
-    command = command_in(item["text"])
-    if command is None:
-        return None
-    result = _last_result(command, state)
-    if result is None:
-        return "its command was not run"
-    codes = _EXIT_CODE.findall(result)
-    if not codes:
-        return "its command did not end"
-    return None if codes[-1] == "0" else f"its command ended with exit code {codes[-1]}"
+    messages = messages_in(state)
+    asked = (at for at in reversed(range(len(messages))) if _steps(messages[at]))
+    since = messages[next(asked, 0) :]
+    own = command_in(item["text"])
+    if own and (fault := _fault(own, since)):
+        return f"its command {fault}"
+    for command in _left_out(since, state):
+        if fault := _fault(command, since):
+            return f"the command {command!r} of the checklist {fault}"
+    return None
 
 
-def _last_result(command: str, state: Any) -> str | None:
-    """What a tool answered last to a call with this command."""
-    asked: set[str | None] = set()
-    result: str | None = None
-    for message in messages_in(state):
-        if isinstance(message, AIMessage):
-            # Some model servers use the same ids in every turn.
-            asked = {call["id"] for call in message.tool_calls if _runs(call["args"], command)}
-        elif isinstance(message, ToolMessage) and message.tool_call_id in asked:
-            result = message.text
-    return result
+def _steps(message: AnyMessage) -> list[str]:
+    """The steps of a checklist that the user wrote; empty for any other message."""
+    return read_checklist(message.text) if is_from_user(message) else []
 
 
-def _runs(args: dict[str, Any], command: str) -> bool:
-    given = args.get("command")
-    return isinstance(given, str) and given.strip() == command
+def _left_out(since: Sequence[AnyMessage], state: Any) -> Iterator[str]:
+    """The commands of the checklist that no item has."""
+    listed = {command_in(todo["text"]) for todo in todos_in(state)}
+    newest = next((each for each in reversed(since) if isinstance(each, AIMessage)), None)
+    if newest and any(map(_may_replace, newest.tool_calls)):
+        listed.clear()  # the model replaces the list and completes an item in one turn
+    commands = map(command_in, _steps(since[0]) if since else [])
+    return (command for command in commands if command and command not in listed)
+
+
+def _may_replace(call: ToolCall) -> bool:
+    return call["name"] == "write_todos" and call["args"].get("mode") not in ("append", "insert")
+
+
+def _fault(command: str, messages: Sequence[AnyMessage]) -> str | None:
+    """What is wrong with the last run of a command; `None` if it succeeded."""
+    for message in reversed(messages):
+        match message:
+            case ToolMessage(
+                status="success", artifact={"command": str(ran), "exit_code": int(code)}
+            ) if ran.strip() == command:
+                return f"ended with exit code {code}" if code else None
+            case _:
+                pass
+    return "was not run to its end"

@@ -6,11 +6,7 @@ from typing import Any
 
 from deepagents.middleware.filesystem import FilesystemMiddleware, FsToolName
 from langchain import agents
-from langchain.agents.middleware import (
-    AgentMiddleware,
-    HumanInTheLoopMiddleware,
-    InterruptOnConfig,
-)
+from langchain.agents.middleware import AgentMiddleware, InterruptOnConfig
 from langchain.agents.middleware.human_in_the_loop import DecisionType
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import ToolCall
@@ -19,7 +15,9 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
+from graphs.terminal.tools.ask_first import AskFirst
 from graphs.terminal.tools.background import BackgroundTasks
+from graphs.terminal.tools.ran import RecordCommand
 from graphs.terminal.tools.refusal import RefuseImpossible, is_open
 from graphs.terminal.tools.shell import MAX_OUTPUT_BYTES
 from graphs.terminal.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
@@ -144,6 +142,7 @@ def build_coding_agent(
         todos,
         files,
         *_approval(ask, workspace, ask_plan=ask_plan),
+        RecordCommand(),
     ]
     return agents.create_agent(
         model,
@@ -171,7 +170,7 @@ def _approval(
         asked[PLANNING] = InterruptOnConfig(allowed_decisions=_DECISIONS, description=proposed_plan)
     middleware: list[AgentMiddleware[Any, Any, Any]] = []
     if asked:
-        middleware.append(HumanInTheLoopMiddleware[Any, Any, Any](asked))
+        middleware.append(AskFirst(asked))
     if ask is not False:
         middleware.append(RefuseImpossible(workspace))
     return middleware

@@ -7,6 +7,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from graphs.terminal.tools.endings import FOLDER
 from todo_tools import AutoContinue
 
 _MOST = AutoContinue().max_in_turn
@@ -46,3 +47,16 @@ def fault_in(context: Mapping[str, Any]) -> str | None:
             f"{reprlib.repr(fault['input'])}; change it or leave it out. Allowed: {allowed}"
         )
     return None
+
+
+def fault_in_config(config: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with a config that a client sent; `None` if nothing is.
+
+    It is the config of a run or an assistant. Its `configurable` may have keys for LangGraph or the
+    client itself.
+    """
+    configurable: Mapping[str, Any] = config.get("configurable") or {}
+    if FOLDER in configurable:  # the shell would write there
+        return f"config['configurable'][{FOLDER!r}] is only for the programs of this repository"
+    fields = RunContext.model_fields
+    return fault_in({key: configurable[key] for key in fields if key in configurable})

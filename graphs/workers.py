@@ -210,12 +210,19 @@ def _gather(state: WorkersState) -> dict[str, Any]:
     """Send the planner the reports that it has not read, followed by the list."""
     read = sum(message.additional_kwargs.get(_REPORTS, 0) for message in state["messages"])
     new = sorted(state["reports"][read:], key=itemgetter("index"))
-    text = "\n\n".join(f"Report on [{report['index']}]: {report['text']}" for report in new)
+    text = "\n\n".join(
+        f"Report on [{report['index']}]: {_indented(report['text'])}" for report in new
+    )
     # LangChain marks messages that no person wrote with `lc_source`.
     marks = {"lc_source": "workers", _REPORTS: len(new)}
     message = HumanMessage(text, additional_kwargs=marks, id=str(uuid4()))
     # No tool result shows what the workers did, so this makes the prompt show the list here.
     return {"messages": [message], "todo_blocks": {message.id: todos_in(state)}}
+
+
+def _indented(text: str) -> str:
+    """Indent the further lines of a report, so that none can be the heading of another report."""
+    return "\n    ".join(text.splitlines())
 
 
 _REPORTS = "reports"

@@ -39,7 +39,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 # Their tests share things that are slow to make: servers, executed notebooks, a wheel.
-_ON_ONE_WORKER = ("test_notebooks.py", "test_package.py", "test_server.py")
+_ON_ONE_WORKER = (
+    "test_access.py",
+    "test_notebooks.py",
+    "test_package.py",
+    "test_served_coding.py",
+    "test_server.py",
+    "test_users.py",
+)
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types

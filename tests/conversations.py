@@ -48,7 +48,7 @@ def cut_off() -> str:
 
 
 TOOLS = [look, describe, cut_off]
-POLICY = AutoContinue(max_in_a_row=2)
+POLICY = AutoContinue(max_in_a_row=2, max_idle=None)
 
 
 def hand_built(model: ScriptedChatModel, policy: AutoContinue = POLICY) -> Agent:

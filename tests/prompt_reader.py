@@ -5,11 +5,22 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-NOTE = "[Automatic note: the todo list]\n"
-ICONS = {"–": "not_started", "●": "in_progress", "✓": "completed", "✗": "abandoned"}  # noqa: RUF001
-CHANGES = {"Started": "in_progress", "Completed": "completed", "Abandoned": "abandoned"}
+from todo_tools import TodoStatus
 
-Read = list[tuple[str, str]]
+NOTE = "[Automatic note: the todo list]\n"
+ICONS: dict[str, TodoStatus] = {
+    "–": "not_started",  # noqa: RUF001  the specified icon
+    "●": "in_progress",
+    "✓": "completed",
+    "✗": "abandoned",
+}
+CHANGES: dict[str, TodoStatus] = {
+    "Started": "in_progress",
+    "Completed": "completed",
+    "Abandoned": "abandoned",
+}
+
+Read = list[tuple[str, TodoStatus]]
 """Each item of a list, in order: its text on one line, and its status."""
 
 
@@ -21,18 +32,18 @@ def read_list(prompt: Sequence[BaseMessage]) -> Read:
         if isinstance(message, ToolMessage) and message.status != "error":
             known = _after_result(known, message.name, text)
         if note:
-            known = _listed(noted)
+            known = read_lines(noted)
     return known
 
 
 def _after_result(known: Read, name: str | None, text: str) -> Read:
     first, _, rest = text.partition("\n")
     if name == "list_todos":
-        return _listed(text)
+        return read_lines(text)
     if name not in ("write_todos", "edit_todos"):
         return known
     if rest.startswith("\n"):  # an empty line, then the whole list
-        return _listed(rest)
+        return read_lines(rest)
     change = re.fullmatch(r"(\w+) \[([\d, ]+)\]", first)
     if change:
         indices = {int(index) for index in change[2].split(",")}
@@ -45,7 +56,8 @@ def _after_result(known: Read, name: str | None, text: str) -> Read:
     return known  # nothing was added, or middleware cleared the result
 
 
-def _listed(text: str) -> Read:
+def read_lines(text: str) -> Read:
+    """The items in the list lines of a text; each line has the index of its item."""
     items: Read = []
     for line in text.split("\n"):
         found = re.fullmatch(r"(\S) \[(\d+)\] (.+)", line)

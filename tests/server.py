@@ -17,6 +17,7 @@ from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
 from tests.waiting import wait_for
+from todo_tools.clients import from_client_todos
 
 ROOT = Path(__file__).parent.parent
 
@@ -51,11 +52,24 @@ class Server(NamedTuple):
         return str(self.client.threads.get(thread)["status"])
 
 
+def user(text: str, **channels: object) -> Any:
+    """The input of a run: the user's message, and values for other channels."""
+    return {"messages": [{"role": "user", "content": text}], **channels}
+
+
+def statuses(todos: list[dict[str, str]]) -> list[str]:
+    """The statuses of a list in the format of LangChain's clients."""
+    return [todo["status"] for todo in from_client_todos(todos)]
+
+
 @contextmanager
-def serving(directory: Path, **environment: str) -> Iterator[Server]:
+def serving(directory: Path, *, token: str | None = None, **environment: str) -> Iterator[Server]:
     """Serve a copy of the checkout, because the server leaves files in its directory.
 
-    The client sends the token of the server, if `environment` has one.
+    Args:
+        directory: Where `langgraph.json` is.
+        token: What the client sends; by default the `TODO_TOKEN` of the environment.
+        environment: Environment variables of the server.
     """
     for name in ("graphs", "tests", "todo_tools"):
         ignored = shutil.ignore_patterns("__pycache__")
@@ -75,8 +89,9 @@ def serving(directory: Path, **environment: str) -> Iterator[Server]:
         )
         try:
             url = f"http://127.0.0.1:{port}"
-            wait_until_ready(url, process, directory / "log")
-            with get_sync_client(url=url, api_key=environment.get("TODO_TOKEN")) as client:
+            token = token or environment.get("TODO_TOKEN")
+            wait_until_ready(url, token, process, directory / "log")
+            with get_sync_client(url=url, api_key=token) as client:
                 yield Server(client, directory, url)
         finally:
             with suppress(ProcessLookupError):  # the server may have failed to start
@@ -112,11 +127,14 @@ def reserved_port() -> Iterator[int]:
         yield int(holder.getsockname()[1])
 
 
-def wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until_ready(
+    url: str, token: str | None, process: subprocess.Popen[bytes], log: Path
+) -> None:
     def is_ready() -> bool:
         assert process.poll() is None, log.read_text(encoding="utf-8")
+        headers = {"X-Api-Key": token} if token else {}
         with suppress(httpx.TransportError):
-            return httpx.get(f"{url}/ok", trust_env=False).is_success
+            return httpx.get(f"{url}/ok", headers=headers, trust_env=False).is_success
         return False
 
     wait_for(is_ready, f"the server; its log is {log}")

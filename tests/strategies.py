@@ -25,9 +25,9 @@ operations: st.SearchStrategy[Operation] = st.one_of(
             "op": st.just("set_status"),
             "status": st.sampled_from(list(STATUSES)),
             "indices": st.lists(indices, max_size=4),
-        }
+        },
+        optional={"texts": st.lists(texts, max_size=4)},
     ),
-    st.fixed_dictionaries({"op": st.just("merge"), "base": todo_lists, "todos": todo_lists}),
 )
 
 # LangGraph's serializer cannot store AI messages with larger numbers.

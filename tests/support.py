@@ -3,9 +3,10 @@
 import gzip
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 
 from todo_tools import TodoItem, TodoState, TodoStatus
+from todo_tools._calls.answers import answer_call
+from todo_tools._list.todos import DEFAULT_LIMITS
+from todo_tools._thread.transcript import result_metadata
 from todo_tools.testing import call, turn
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -51,6 +55,36 @@ def plan(*texts: str) -> AIMessage:
 def edit(action: str, *indices: int) -> AIMessage:
     """A model's answer that starts, completes or abandons items."""
     return turn("", call("edit_todos", action=action, indices=list(indices)))
+
+
+def result_of(
+    name: str, args: Mapping[str, Any], todos: Sequence[TodoItem] = (), **fields: Any
+) -> ToolMessage:
+    """The result of a todo tool's call on a list, with the other fields of the message."""
+    answer = answer_call(name, args, list(todos), DEFAULT_LIMITS)
+    return ToolMessage(
+        answer.content,
+        name=name,
+        status="error" if ("error" in answer.details) else "success",
+        artifact=answer.details,
+        **{"tool_call_id": "1", "response_metadata": result_metadata(answer), **fields},
+    )
+
+
+def calls_in_the_library(function: Callable[[], object]) -> int:
+    """How often a function makes Python enter a function of the library; a measure of its work."""
+    library, calls = str(ROOT / "todo_tools"), 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_filename.startswith(library)
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return calls
 
 
 def checklist(*steps: str) -> str:

@@ -61,7 +61,7 @@ class TestWrite:
 
     def test_an_index_in_another_mode_is_ignored(self) -> None:
         """Strict schemas make models send an index with every call."""
-        assert not write("append", ["x"], index="none").failed
+        assert "error" not in write("append", ["x"], index="none").details
 
     def test_a_list_may_be_filled_to_its_limit(self) -> None:
         assert len(write("append", ["x"] * 97).todos) == 100
@@ -174,7 +174,7 @@ class TestWrite:
 
     def test_a_text_of_exactly_the_limit_is_accepted(self) -> None:
         """Characters are counted, not bytes."""
-        assert not write("replace", [{"text": "🚀" * 1000}]).failed
+        assert "error" not in write("replace", [{"text": "🚀" * 1000}]).details
 
     def test_lengths_are_checked_before_everything_else(self) -> None:
         """The specification checks the lengths, then the index, then the room."""
@@ -325,7 +325,7 @@ class TestLeniency:
     def test_a_long_argument_is_never_echoed(self, args: dict[str, Any]) -> None:
         """An error stays short whatever was sent."""
         result = answer("write_todos", args)
-        assert result.failed
+        assert "error" in result.details
         assert len(result.content) < 200
 
     @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_any_arguments_get_an_answer(
 ) -> None:
     """No call raises; a refusal is short and changes nothing, a success is a valid list."""
     result = answer_call(name, args, todos, TodoLimits())
-    if result.failed:
+    if "error" in result.details:
         assert result.todos == todos
         assert len(result.content) < 300
     else:

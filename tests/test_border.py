@@ -38,18 +38,10 @@ PUBLIC = {
         "model_view",
         "todos_from_messages",
     ],
-    "todo_tools.arguments": [
-        "CallError",
-        "brief",
-        "read_choice",
-        "read_index",
-        "read_indices",
-        "read_texts",
-    ],
     "todo_tools.checklist": ["command_in", "read_checklist"],
     "todo_tools.clients": [
-        "ClientStatus",
         "ClientTodo",
+        "ClientTodoState",
         "TodosFormat",
         "from_client_todos",
         "to_client_todos",
@@ -61,16 +53,14 @@ PUBLIC = {
         "LoopEvent",
         "Outcome",
         "TodosEvent",
-        "continue_question",
-        "countdown_event",
         "todos_event",
     ],
     "todo_tools.gate": ["TodoGate"],
     "todo_tools.ledger": ["Cost", "ItemCost", "Ledger", "ledger"],
     "todo_tools.middleware": [
         "ClientTodoAgentState",
-        "ModelView",
         "TodoAgentState",
+        "TodoGateMiddleware",
         "TodoMiddleware",
     ],
     "todo_tools.operations": [
@@ -106,49 +96,49 @@ PUBLIC = {
         "show_todos",
         "status_lines",
     ],
-    "todo_tools.schemas": ["LenientArgs", "argument", "optional_argument"],
+    "todo_tools.schemas": [
+        "CallError",
+        "LenientArgs",
+        "argument",
+        "brief",
+        "optional_argument",
+        "read_choice",
+        "read_index",
+        "read_indices",
+        "read_texts",
+    ],
     "todo_tools.state": [
         "ClientTodoState",
         "DeltaTodoState",
         "LoopState",
-        "TodoBlocks",
         "TodoState",
         "TodosUpdate",
         "add_messages_batch",
-        "blocks_in",
-        "fold_client_todos",
-        "fold_todos",
-        "fold_todos_batch",
-        "format_in",
-        "has_blocks",
-        "has_todos",
         "loop_in",
-        "merge_blocks",
-        "merge_loop",
         "messages_in",
-        "run_in",
         "todos_in",
         "validate_todos",
     ],
     "todo_tools.testing": ["Rule", "ScriptedChatModel", "call", "checklist_model", "turn"],
     "todo_tools.transcript": [
-        "continuation_lines",
-        "continuation_message",
         "details_of",
-        "find_call",
         "is_from_user",
         "is_injected",
         "last_user_message",
-        "list_after",
         "pending_calls",
         "todos_from_messages",
-        "turn_calls",
     ],
 }
 """Every name that a user may import. A change here affects every user."""
 
-PURE = ("todo_tools._list.", "todo_tools._calls.", "todo_tools.arguments", "todo_tools.operations")
+PURE = ("todo_tools._list.", "todo_tools._calls.", "todo_tools.operations")
 """The modules whose names begin like this do not import LangChain or LangGraph."""
+
+NOT_PURE = "todo_tools._calls.schemas"
+"""Except this one: it makes the argument schemas of LangChain's tools."""
+
+FOLDERS = ["_list", "_calls", "_thread", "_view", "_loop", "_tools"]
+"""The private folders; each imports only itself and those before it."""
 
 
 def modules() -> dict[str, ast.Module]:
@@ -247,8 +237,18 @@ class TestDirection:
     def test_the_core_knows_nothing_of_langchain(self) -> None:
         """The rules are plain functions on plain data."""
         for name, tree in modules().items():
-            if name.startswith(PURE):
+            if name.startswith(PURE) and name != NOT_PURE:
                 assert not [module for module, _ in imports(tree) if module.startswith("lang")]
+
+    @pytest.mark.parametrize("folder", FOLDERS)
+    def test_a_private_folder_imports_only_those_before_it(self, folder: str) -> None:
+        """So no private module imports a public one either."""
+        before = FOLDERS[: FOLDERS.index(folder) + 1]
+        trees = modules()
+        for name, tree in trees.items():
+            if name.startswith(f"todo_tools.{folder}."):
+                wanted = {module.split(".")[1] for module in _own_imports(tree, trees)}
+                assert wanted <= set(before), name
 
     def test_there_is_no_import_cycle(self) -> None:
         """The modules have an order in which each comes after those that it imports."""
@@ -482,12 +482,39 @@ NEW_TOOL = """    "clear_todos": TodoTool(
     ),
 """
 
+TOOL_WITH_OPERATION = """    "reverse_todos": TodoTool(
+        label="Reverse Todos",
+        action="edit",
+        description="Reverse the order of the list.",
+        guidelines=(),
+        parameters=lambda _: {},
+        check=lambda _args, _todos, _limits: ({"op": "reverse"}, "Reversed"),
+        shown=lambda _: [],
+    ),
+"""
+
+NEW_OPERATION = """class Reverse(TypedDict):
+    \"\"\"Reverse the order of the items.\"\"\"
+
+    op: Literal["reverse"]
+
+
+Operation = Replace | Append | Insert | SetStatus | Reverse
+"""
+
+NEW_CASE = """        case {"op": "reverse"}:
+            return todos[::-1]
+        case _:
+            raise ValueError(
+                "todos takes"""
+
 
 class Copy:
     """A copy of the library in a new directory, which a test may change."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.edited: set[str] = set()
         shutil.copytree(LIBRARY, directory / "todo_tools")
 
     def edit(self, module: str, old: str, new: str) -> None:
@@ -495,6 +522,7 @@ class Copy:
         text = path.read_text(encoding="utf-8")
         assert text.count(old) == 1
         path.write_text(text.replace(old, new), encoding="utf-8")
+        self.edited.add(module)
 
     def run(self, program: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", program]
@@ -509,10 +537,17 @@ class Copy:
         self.edit("_list/todos.py", "}\n\n\ndef require_rows", f"{row}}}\n\n\ndef require_rows")
 
     def add_tool(self, record: str) -> None:
+        name = record.split('"')[1]
         self.edit(
-            "_calls/records.py", '"edit_todos"]\nChecked', '"edit_todos", "clear_todos"]\nChecked'
+            "_calls/records.py", '"edit_todos"]\nChecked', f'"edit_todos", "{name}"]\nChecked'
         )
         self.edit("_calls/records.py", "}\nrequire_rows(TOOLS", f"{record}}}\nrequire_rows(TOOLS")
+
+    def add_operation(self, operation: str, case: str) -> None:
+        operations = "_list/operations.py"
+        self.edit(operations, "Operation = Replace | Append | Insert | SetStatus\n", operation)
+        begin = '        case _:\n            raise ValueError(\n                "todos takes'
+        self.edit(operations, begin, case)
 
 
 TRY_STATUS = """
@@ -521,6 +556,7 @@ from todo_tools import AutoContinue, create_todo_tools, format_todos
 from todo_tools._calls.answers import answer_call
 from todo_tools._loop.decision import decide
 from todo_tools._list.todos import DEFAULT_LIMITS
+from todo_tools._thread.reading import read
 from todo_tools.clients import from_client_todos, to_client_todos
 from todo_tools.rendering import show_todos
 
@@ -532,9 +568,10 @@ assert str(show_todos(blocked.todos)) == format_todos(blocked.todos)
 schema = create_todo_tools()[2].tool_call_schema.model_json_schema()
 assert "block" in schema["properties"]["action"]["enum"]
 state = {"messages": [HumanMessage("Begin."), AIMessage("I stop.")], "todos": blocked.todos}
-prompt = decide(state, AutoContinue()).prompt
+prompt = decide(read(state), {}, AutoContinue(max_idle=None), state).prompt
 assert "⧗ [0] Ask Bob" in prompt and "action 'start' on [1]" in prompt, prompt
-alone = decide({**state, "todos": blocked.todos[:1]}, AutoContinue()).prompt
+state["todos"] = blocked.todos[:1]
+alone = decide(read(state), {}, AutoContinue(max_idle=None), state).prompt
 assert "Next:" not in alone, alone
 """
 
@@ -556,6 +593,28 @@ assert final["messages"][-1].text.startswith("Cleared")
 assert str(show_call("clear_todos", {})) == "clear_todos"
 """
 
+TRY_OPERATION = """
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+from todo_tools import DeltaTodoState, create_todo_tools, model_view, todos_from_messages
+from todo_tools.testing import call, turn
+
+node = ToolNode(create_todo_tools())
+builder = StateGraph(DeltaTodoState).add_node("tools", node).add_edge(START, "tools")
+graph = builder.compile(checkpointer=InMemorySaver())
+config = {"configurable": {"thread_id": "1"}}
+todos = [{"text": "Cut", "status": "not_started"}, {"text": "Glue", "status": "completed"}]
+answer = turn("", call("reverse_todos"), call("edit_todos", action="start", indices=[1]))
+graph.invoke({"messages": [answer], "todos": todos}, config)
+state = graph.get_state(config).values
+started = {"text": "Cut", "status": "in_progress"}
+assert state["todos"] == todos_from_messages(state["messages"]) == [todos[1], started]
+reversed_, started = model_view(state)[1:]
+assert reversed_.text.splitlines()[::2] == ["Reversed", "\u2713 [0] Glue"], reversed_.text
+assert started.text.splitlines()[0] == "Started [1]", started.text
+"""
+
 
 @pytest.mark.slow
 class TestOnePlace:
@@ -565,6 +624,7 @@ class TestOnePlace:
         copy.add_status(NEW_STATUS)
         run = copy.run(TRY_STATUS)
         assert run.returncode == 0, run.stderr
+        assert copy.edited == {"_list/todos.py"}
 
     @pytest.mark.parametrize("field", re.findall(r"^        (\w+)=", NEW_STATUS, re.MULTILINE))
     def test_a_forgotten_field_of_a_status_is_an_error_at_import(
@@ -593,6 +653,17 @@ class TestOnePlace:
         copy.add_tool(NEW_TOOL)
         run = copy.run(TRY_TOOL)
         assert run.returncode == 0, run.stderr
+        assert copy.edited == {"_calls/records.py"}
+
+    def test_a_tool_with_a_new_operation_needs_two_files(self, tmp_path: Path) -> None:
+        """The channel stores the operation, later calls of the message build on it, and the view
+        shows what it did."""
+        copy = Copy(tmp_path)
+        copy.add_tool(TOOL_WITH_OPERATION)
+        copy.add_operation(NEW_OPERATION, NEW_CASE)
+        run = copy.run(TRY_OPERATION)
+        assert run.returncode == 0, run.stderr
+        assert copy.edited == {"_calls/records.py", "_list/operations.py"}
 
     def test_a_forgotten_field_of_a_tool_is_an_error_at_import(self, tmp_path: Path) -> None:
         """No field has a default."""

@@ -15,7 +15,7 @@ from campaigns.__main__ import CAMPAIGNS, main
 from campaigns.agents import Job, opened
 from campaigns.cases import Case, Score, Trial, run_trial
 from campaigns.summary import summary
-from todo_tools import TodoItem
+from todo_tools import AutoContinue, TodoItem
 from todo_tools._list.operations import apply
 
 FAST = [
@@ -80,7 +80,7 @@ class TestPlantedDefects:
         def forgetful(todos: list[TodoItem], operation: Any) -> list[TodoItem]:
             return apply(todos, operation)[:-1]
 
-        monkeypatch.setattr("todo_tools.state.apply", forgetful)
+        monkeypatch.setattr("todo_tools._thread.channels.apply", forgetful)
         assert tried(trial, count=3).violated
 
     def test_a_step_that_is_done_twice_is_found(
@@ -119,15 +119,24 @@ class TestPlantedDefects:
         assert "did not reach the caller" in tried(databases.read_only).example
 
     def test_a_long_error_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("todo_tools.arguments.brief", lambda value: f"{value!r}" * 50)
+        monkeypatch.setattr("todo_tools._calls.arguments.brief", lambda value: f"{value!r}" * 50)
         assert tried(arguments.tool_node).violated
 
     @pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
     def test_a_loop_without_limits_is_found(
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("todo_tools._loop.decision._limit_reached", lambda *_: None)
+        monkeypatch.setattr("todo_tools._loop.decision._limit", lambda *_, worked: None)
         assert tried(trial, count=10).violated
+
+    @pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
+    def test_a_loop_that_talks_over_the_user_is_found(
+        self, trial: Trial, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The agent is sent back though it did not work, which no policy of these runs allows."""
+        monkeypatch.setattr("campaigns.models.AutoContinue", lambda **_: AutoContinue(max_idle=0))
+        monkeypatch.setattr("todo_tools._loop.decision._has_worked", lambda *_: True)
+        assert "without work" in tried(trial, count=10).example
 
     @pytest.mark.parametrize(
         ("trial", "function"),

@@ -4,72 +4,155 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Command
 
 from graphs.checked import command_passed
+from graphs.coding_agent import build_coding_agent
 from graphs.terminal.checklist import main
 from graphs.terminal.tools.shell import shell_tool
 from graphs.until_done import build_graph
-from tests.support import write_checklist
-from todo_tools import TodoItem
+from tests.support import BEGIN, checklist, edit, items, plan, write_checklist
+from todo_tools import AutoContinue, TodoItem
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 STEP: TodoItem = {"text": "Test: `make test`", "status": "in_progress"}
+ASKED = HumanMessage(checklist("Build: `make`", "Test: `make test`", "Think"))
+LISTED = ["Build: `make`", "Test: `make test`", "Think"]
+NO_LOOP = AutoContinue(max_in_turn=0)
+NOT_RUN = "its command was not run to its end"
 
 
-def reason(*messages: BaseMessage) -> str | None:
-    return command_passed(STEP, {"messages": list(messages)})
+def reason(*messages: BaseMessage, item: TodoItem = STEP, listed: list[str] = LISTED) -> str | None:
+    return command_passed(item, {"messages": list(messages), "todos": items(*listed)})
 
 
-def ran(command: str, output: str) -> list[BaseMessage]:
+def ran(command: str, exit_code: int = 0, **fields: Any) -> list[BaseMessage]:
     """One run of a command; like some model servers, with the same id each time."""
     made = {**call("shell", command=command), "id": "call_0"}
-    return [AIMessage("", tool_calls=[made]), ToolMessage(output, tool_call_id="call_0")]
+    artifact = {"command": command, "exit_code": exit_code}
+    given = {"artifact": artifact, "tool_call_id": "call_0", **fields}
+    return [AIMessage("", tool_calls=[made]), ToolMessage(f"exit code {exit_code}", **given)]
 
 
 class TestReason:
     def test_a_step_without_a_command_needs_none(self) -> None:
-        assert command_passed({"text": "Think", "status": "in_progress"}, {"messages": []}) is None
+        assert reason(item=items("Think")[0]) is None
 
     def test_a_command_that_was_not_run(self) -> None:
-        assert reason(HumanMessage("Go.")) == "its command was not run"
+        assert reason(HumanMessage("Go.")) == NOT_RUN
 
     def test_another_command_does_not_count(self) -> None:
-        assert reason(*ran("echo make test", "exit code 0")) == "its command was not run"
+        assert reason(*ran("echo make test")) == NOT_RUN
 
     def test_a_command_that_failed(self) -> None:
-        assert reason(*ran("make test", "2 failed\nexit code 1")) == (
-            "its command ended with exit code 1"
-        )
+        assert reason(*ran("make test", 1)) == "its command ended with exit code 1"
 
     def test_the_last_run_counts(self) -> None:
-        failed, passed = ran("make test", "exit code 1"), ran("make test", "exit code 0")
+        failed, passed = ran("make test", 1), ran("make test")
         assert reason(*failed, *passed) is None
         assert reason(*passed, *failed) == "its command ended with exit code 1"
 
-    def test_what_a_command_prints_is_not_its_exit_code(self) -> None:
-        assert reason(*ran("make test", "exit code 0\nexit code 2")) == (
-            "its command ended with exit code 2"
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"artifact": None},
+            {"artifact": {"exit_code": 0}},
+            {"artifact": {"command": "make test"}},
+            {"artifact": {"command": "true", "exit_code": 0}},
+            {"status": "error"},
+        ],
+        ids=str,
+    )
+    def test_only_the_artifact_of_a_success_counts(self, fields: dict[str, Any]) -> None:
+        """The text of the result says exit code 0, and the call has the command of the step."""
+        assert reason(*ran("make test", **fields)) == NOT_RUN
+
+
+class TestRewrittenList:
+    """The user's checklist says what must succeed."""
+
+    def test_a_step_without_its_backticks_needs_its_command(self) -> None:
+        item = items("Test: make test")[0]
+        listed = ["Build: `make`", item["text"], "Think"]
+        assert reason(ASKED, item=item, listed=listed) == (
+            "the command 'make test' of the checklist was not run to its end"
+        )
+        assert reason(ASKED, *ran("make test"), item=item, listed=listed) is None
+
+    def test_a_step_with_another_command_needs_its_own(self) -> None:
+        item = items("Test: `true`")[0]
+        listed = ["Build: `make`", item["text"], "Think"]
+        assert reason(ASKED, *ran("true"), *ran("make test", 2), item=item, listed=listed) == (
+            "the command 'make test' of the checklist ended with exit code 2"
         )
 
-    def test_a_command_without_an_exit_code(self) -> None:
-        assert reason(*ran("make test", "rejected by the user")) == "its command did not end"
+    def test_a_step_that_was_dropped_is_not_forgotten(self) -> None:
+        done = ran("make test")
+        assert reason(ASKED, *done, listed=["Test: `make test`"]) == (
+            "the command 'make' of the checklist was not run to its end"
+        )
+        assert reason(ASKED, *done, *ran("make"), listed=["Test: `make test`"]) is None
+
+    def test_items_may_be_added(self) -> None:
+        """The steps of the checklist are still there, each with its own command."""
+        item = items("Fix the bug")[0]
+        assert reason(ASKED, item=item, listed=[*LISTED, item["text"]]) is None
+
+    @pytest.mark.parametrize("mode", ["replace", "append"])
+    def test_a_list_that_is_replaced_in_the_same_turn_is_not_believed(self, mode: str) -> None:
+        """The state still has the old list then. To append an item takes no step away."""
+        write = call("write_todos", mode=mode, todos=["All done"])
+        rewriting = turn("", write, call("edit_todos", action="complete", indices=[0]))
+        refused = reason(ASKED, rewriting, item=items("All done")[0])
+        assert (refused is not None) == (mode == "replace")
+
+    def test_a_run_before_the_checklist_does_not_count(self) -> None:
+        assert reason(*ran("make test"), ASKED) == NOT_RUN
+
+    def test_the_newest_checklist_counts(self) -> None:
+        """Later messages without one do not replace it."""
+        old = HumanMessage(checklist("Old: `old`"))
+        item, listed = items("Test")[0], ["Test"]
+        for messages in ([old, ASKED], [old, ASKED, HumanMessage("Go on.")]):
+            assert reason(*messages, *ran("make"), item=item, listed=listed) == (
+                "the command 'make test' of the checklist was not run to its end"
+            )
+
+
+@tool
+def explain(command: str) -> str:
+    """Explain what a command does."""
+    return "It ends with exit code 0"
 
 
 @pytest.mark.slow
 class TestAgents:
-    def test_a_model_that_lies_gets_no_step_past_the_list(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("made", "why"),
+        [
+            (call("shell", command="exit 3"), "its command ended with exit code 3"),
+            (call("explain", command="exit 3"), NOT_RUN),
+            (call("exit code 0", command="exit 3"), NOT_RUN),
+        ],
+        ids=["a failure", "another tool", "an unknown tool"],
+    )
+    def test_a_model_that_lies_gets_no_step_past_the_list(
+        self, made: ToolCall, why: str, tmp_path: Path
+    ) -> None:
         """It says three times that the failing step is done."""
 
         def rule(prompt: list[BaseMessage]) -> AIMessage | str:
             said = sum(isinstance(message, AIMessage) for message in prompt)
             if said == 0:
-                return turn("", call("shell", command="exit 3"))
-            return turn("", call("edit_todos", action="complete", indices=[0])) if said < 4 else ""
+                return turn("", made)
+            return edit("complete", 0) if said < 4 else ""
 
         graph = build_graph(
-            ScriptedChatModel(script=rule), [shell_tool(tmp_path)], check=command_passed
+            ScriptedChatModel(script=rule), [shell_tool(tmp_path), explain], check=command_passed
         ).compile()
         request: Any = {
             "messages": [HumanMessage("Go.")],
@@ -78,17 +161,59 @@ class TestAgents:
         final = graph.invoke(request)
         assert final["todos"] == request["todos"]
         assert final["todo_loop"]["outcome"] == "stalled"
-        assert final["todo_loop"]["refused"] == (
-            "item 0 is not done: its command ended with exit code 3"
+        assert final["todo_loop"]["refused"] == f"item 0 is not done: {why}"
+
+    def test_an_error_that_repeats_the_arguments_proves_nothing(self, tmp_path: Path) -> None:
+        made = call("execute", command="make test", timeout="exit code 0")
+        script: list[Any] = [
+            plan("Test: `make test`"),
+            turn("", made),
+            edit("complete", 0),
+            "Done.",
+        ]
+        agent = build_coding_agent(
+            ScriptedChatModel(script=script),
+            tmp_path,
+            ask=False,
+            policy=NO_LOOP,
+            check=command_passed,
         )
+        final = agent.invoke(BEGIN)
+        assert any("exit code 0" in message.text for message in final["messages"])
+        assert final["todos"] == items("Test: `make test`")
+
+    @pytest.mark.parametrize(("run", "status"), [("true", "not_started"), ("exit 0", "completed")])
+    def test_a_command_that_a_person_edited_counts_as_what_it_became(
+        self, run: str, status: str, tmp_path: Path
+    ) -> None:
+        """The history still has the model's own call."""
+        script: list[Any] = [
+            plan("Test: `exit 0`"),
+            turn("", call("execute", command="exit 0")),
+            edit("complete", 0),
+            "Done.",
+        ]
+        agent = build_coding_agent(
+            ScriptedChatModel(script=script),
+            tmp_path,
+            policy=NO_LOOP,
+            checkpointer=InMemorySaver(),
+            check=command_passed,
+        )
+        config: Any = {"configurable": {"thread_id": "t"}}
+        agent.invoke(BEGIN, config)
+        action = {"name": "execute", "args": {"command": run}}
+        decisions = [{"type": "edit", "edited_action": action}]
+        final = agent.invoke(Command(resume={"decisions": decisions}), config)
+        assert [todo["status"] for todo in final["todos"]] == [status]
 
     def test_the_program_has_it_as_an_option_and_remembers_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """And `--costs` shows at the end what each step took."""
         monkeypatch.chdir(tmp_path)
-        plan = write_checklist("Say: `echo ja`", "Think")
-        assert main([plan, "--checked", "--costs", "--grace", "0", "--thread", "t"]) == 0
+        steps = write_checklist("Say: `echo ja`", "Think")
+        assert main([steps, "--checked", "--costs", "--grace", "0", "--thread", "t"]) == 0
         shown = capsys.readouterr().out
         assert "[0] Say: `echo ja`" in shown.split("bookkeeping", maxsplit=1)[0].splitlines()[-5]
         with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:

@@ -1,15 +1,14 @@
-"""The decision to send an agent back to work: order of the checks, limits and their resets."""
+"""The decision to send an agent back to work: order of the checks, work, limits, the prompt."""
 
-import re
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from tests.support import items
+from tests.support import edit, items
 from todo_tools import AutoContinue, TodoItem
-from todo_tools._loop.decision import Decision, decide
-from todo_tools._loop.policy import require_policy
+from todo_tools._loop.decision import Decision, Ended, decide, heard
+from todo_tools._thread.reading import read
 from todo_tools._thread.transcript import continuation_message
 from todo_tools.state import LoopState
 from todo_tools.testing import call, turn
@@ -17,6 +16,19 @@ from todo_tools.testing import call, turn
 OPEN = [*items("a", status="completed"), *items("b"), *items("c", status="in_progress")]
 DONE = items("a", status="abandoned")
 USER = HumanMessage("Begin.", id="u1")
+TALK = AIMessage("That is all.")
+BY_MODEL, ELSEWHERE = Ended(), Ended(by_model=False)
+
+
+def did(command: str = "make", text: str = "ok", name: str = "shell") -> list[AnyMessage]:
+    """A tool call of the model, and its result."""
+    made = call(name, command=command)
+    return [turn("", made), ToolMessage(text, name=name, tool_call_id=made["id"])]
+
+
+def told() -> AnyMessage:
+    """A continuation message in the history."""
+    return continuation_message("Go on.")
 
 
 def at_end(
@@ -24,15 +36,17 @@ def at_end(
     loop: LoopState | None = None,
     policy: AutoContinue = AutoContinue(),
     messages: list[AnyMessage] | None = None,
+    ended: Ended = BY_MODEL,
 ) -> Decision:
-    """Decide after an answer without tool calls."""
-    history = messages or [USER, AIMessage("That is all.")]
-    state = {"messages": history, "todos": todos, "todo_loop": loop or {}}
-    return decide(state, policy)
+    """Decide after an answer without tool calls; by default, of an agent that has worked."""
+    history = [USER, *did(), TALK] if messages is None else messages
+    state = {"messages": history, "todos": todos}
+    reading = read(state)
+    return decide(reading, heard(loop or {}, reading), policy, state, ended)
 
 
 def counted(in_a_row: int, in_turn: int, idle: int = 0) -> LoopState:
-    return {"in_a_row": in_a_row, "in_turn": in_turn, "idle": idle, "heard": ["u1"]}
+    return {"in_a_row": in_a_row, "in_turn": in_turn, "idle": idle, "user_message": "u1"}
 
 
 class TestOrder:
@@ -83,40 +97,46 @@ class TestOrder:
         """OpenAI's two APIs and Gemini report refusals in their own formats."""
         assert at_end(messages=[USER, last]).outcome == "refused"
 
-    @pytest.mark.parametrize("own_answer", [True, False])
-    def test_a_message_after_an_aborted_answer_does_not_hide_it(self, own_answer: bool) -> None:
+    @pytest.mark.parametrize("by_model", [True, False])
+    def test_a_message_after_an_aborted_answer_does_not_hide_it(self, by_model: bool) -> None:
         """A middleware may add such a message, even as an AI message."""
-        added = HumanMessage("The time is 12:00.") if own_answer else AIMessage("Stopped.")
+        added = HumanMessage("The time is 12:00.") if by_model else AIMessage("Stopped.")
         aborted = AIMessage("I was…", response_metadata={"stop_reason": "aborted"})
-        state = {"messages": [USER, aborted, added], "todos": OPEN}
-        assert decide(state, AutoContinue(), own_answer=own_answer).outcome == "aborted"
+        decision = at_end(messages=[USER, aborted, added], ended=Ended(by_model=by_model))
+        assert decision.outcome == "aborted"
 
     def test_an_earlier_answer_that_was_aborted_does_not_count(self) -> None:
         """The model has answered again since then."""
         aborted = AIMessage("I was…", response_metadata={"stop_reason": "aborted"})
-        assert at_end(messages=[USER, aborted, AIMessage("That is all.")]).outcome is None
+        assert at_end(messages=[USER, aborted, *did(), TALK]).outcome is None
 
     def test_a_run_that_something_else_ended_stops(self) -> None:
         """A limit on model calls may end it; the outcome of a finished list is still `finished`."""
-        state = {"messages": [USER, AIMessage("Limit reached.")], "todos": OPEN}
-        assert decide(state, AutoContinue(), own_answer=False).outcome == "ended_elsewhere"
-        assert decide({"todos": DONE}, AutoContinue(), own_answer=False).outcome == "finished"
+        assert at_end(ended=ELSEWHERE).outcome == "ended_elsewhere"
+        assert at_end(messages=[], ended=ELSEWHERE).outcome == "ended_elsewhere"
+        assert at_end(DONE, ended=ELSEWHERE).outcome == "finished"
 
     @pytest.mark.parametrize("reason", ["stop", "end_turn", "length", "max_tokens", None])
     def test_an_ordinary_end_continues(self, reason: str | None) -> None:
         """An answer that ran out of tokens is also continued."""
         last = AIMessage("", response_metadata={"finish_reason": reason})
-        assert at_end(messages=[USER, last]).outcome is None
+        assert at_end(messages=[USER, *did(), last]).outcome is None
 
     def test_the_applications_condition_stops_before_the_limits(self) -> None:
         """The condition gets the state."""
         policy = AutoContinue(max_in_a_row=0, stop_when=lambda state: len(state["todos"]) == 3)
         assert at_end(policy=policy).outcome == "stop_condition"
 
+    def test_an_agent_that_has_not_worked_stops_before_the_limits(self) -> None:
+        """No limit has stopped it, so no notice names one."""
+        policy = AutoContinue(max_in_a_row=0, max_in_turn=0)
+        decision = at_end(policy=policy, messages=[USER, TALK], ended=Ended(steps_left=0))
+        assert (decision.outcome, decision.notice) == ("answered", "")
+
     def test_a_continuation_is_counted(self) -> None:
         decision = at_end(loop=counted(3, 7))
         assert decision.outcome is None
-        assert decision.next_loop == {**counted(4, 8, 1), "outcome": None}
+        assert decision.next_loop == {**counted(4, 8), "outcome": None}
 
     @pytest.mark.parametrize(
         ("todos", "policy", "outcome"),
@@ -134,27 +154,97 @@ class TestOrder:
         assert decision.next_loop == {**counted(3, 7), "outcome": outcome}
 
 
-class TestBrokenCalls:
-    """The arguments of the model's only call are not JSON, so it must read the error."""
+def after(*messages: AnyMessage) -> str | None:
+    """The outcome after these messages, and an answer without a tool call."""
+    return at_end(messages=[*messages, TALK]).outcome
 
-    BROKEN = AIMessage(
-        "", invalid_tool_calls=[{"name": "look", "args": "{", "id": "c1", "error": None}]
+
+class TestWork:
+    """An agent has worked if it got a new tool result since it was last told something."""
+
+    def test_without_a_result_since_the_users_message_it_has_answered(self) -> None:
+        """Earlier results do not count, and the user needs no notice."""
+        assert after(USER) == "answered"
+        assert after(HumanMessage("Hi.", id="u0"), *did(), TALK, USER) == "answered"
+
+    def test_without_a_result_since_the_continuation_it_is_stalled(self) -> None:
+        assert after(USER, *did(), TALK, told()) == "stalled"
+
+    def test_the_first_result_after_a_users_message_is_new(self) -> None:
+        """So the same command may run for each message."""
+        assert after(HumanMessage("Hi.", id="u0"), *did(), TALK, USER, *did()) is None
+
+    def test_a_result_that_was_there_before_the_continuation_is_not_new(self) -> None:
+        assert after(USER, *did(), TALK, told(), *did()) == "stalled"
+        twice = [*did("b"), TALK, told(), *did("a")]
+        assert after(USER, *did("a"), TALK, told(), *twice) == "stalled"
+
+    @pytest.mark.parametrize(
+        "result",
+        [did("test"), did(text="2 errors"), did(name="terminal")],
+        ids=["arguments", "text", "tool"],
     )
+    def test_a_result_that_differs_in_anything_is_new(self, result: list[AnyMessage]) -> None:
+        assert after(USER, *did(), TALK, told(), *result) is None
 
-    @pytest.mark.parametrize("todos", [[], DONE, OPEN], ids=["no list", "finished", "open"])
-    def test_the_model_is_called_again_without_a_prompt(self, todos: list[TodoItem]) -> None:
-        """This counts as a continuation, whatever the list says."""
-        decision = at_end(todos, counted(0, 5), messages=[USER, self.BROKEN])
-        assert (decision.outcome, decision.prompt) == (None, "")
-        assert decision.next_loop == {**counted(1, 6, 1), "outcome": None}
+    def test_a_failed_call_is_work_once(self) -> None:
+        """Even a call of a tool that does not exist."""
+        failed = ToolMessage("No such tool.", tool_call_id="1", status="error")
+        called = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}])
+        assert after(USER, called, failed) is None
+        assert after(USER, called, failed, TALK, told(), called, failed) == "stalled"
 
-    def test_an_earlier_broken_call_does_not_count(self) -> None:
-        answered: list[AnyMessage] = [USER, self.BROKEN, AIMessage("That is all.")]
-        assert at_end([], messages=answered).outcome == "no_todos"
+    def test_the_todo_tools_count_like_any_others(self) -> None:
+        listed = did(name="list_todos", text="No todos")
+        assert after(USER, *listed) is None
+        assert after(USER, *listed, TALK, told(), *listed) == "stalled"
 
-    def test_an_answer_that_was_cut_off_is_not_repeated(self) -> None:
-        cut_off = self.BROKEN.model_copy(update={"response_metadata": {"stop_reason": "aborted"}})
-        assert at_end(messages=[USER, cut_off]).outcome == "aborted"
+    def test_a_call_without_a_result_is_no_work(self) -> None:
+        """The run was cancelled, or the arguments were not JSON."""
+        broken: Any = [{"name": "look", "args": "{", "id": "1", "error": None}]
+        assert after(turn("", call("look")), USER) == "answered"
+        assert after(USER, AIMessage("", invalid_tool_calls=broken)) == "answered"
+
+    def test_the_result_of_the_last_answer_is_that_answer(self) -> None:
+        """A structured response is one; a todo call beside it is work."""
+        report, *done = call("Report"), *edit("complete", 0).tool_calls
+        responded = ToolMessage("Returning…", name="Report", tool_call_id=report["id"])
+        completed = ToolMessage("Done.", name="edit_todos", tool_call_id=done[0]["id"])
+        answered: list[AnyMessage] = [USER, turn("", report), responded]
+        assert at_end(messages=answered).outcome == "answered"
+        worked: list[AnyMessage] = [USER, turn("", report, *done), responded, completed]
+        assert at_end(messages=worked).outcome is None
+
+    def test_equal_ids_in_two_turns_are_different_calls(self) -> None:
+        """Some model servers use the same ids in every turn."""
+
+        def called(command: str) -> list[AnyMessage]:
+            made: Any = {"name": "shell", "args": {"command": command}, "id": "1"}
+            return [turn("", made), ToolMessage("", name="shell", tool_call_id="1")]
+
+        assert after(USER, *called("a"), TALK, told(), *called("b")) is None
+
+    def test_messages_that_were_summarized_away_are_no_obstacle(self) -> None:
+        """What is left of the history decides; an imported thread may have no user message."""
+        assert after(*did()) is None
+        assert after(told()) == "stalled"
+        assert after() == "answered"
+
+    def test_an_agent_that_has_not_worked_may_be_sent_back_again(self) -> None:
+        """`max_idle` is the number of times in a row; the other counts are independent of it."""
+        talked: list[AnyMessage] = [USER, TALK]
+        twice = AutoContinue(max_idle=2)
+        decision = at_end(loop=counted(1, 1, 1), policy=twice, messages=talked)
+        assert decision.next_loop == {**counted(2, 2, 2), "outcome": None}
+        assert at_end(loop=decision.next_loop, policy=twice, messages=talked).outcome == "answered"
+
+    def test_without_the_limit_it_is_sent_back_always(self) -> None:
+        unlimited = AutoContinue(max_idle=None)
+        assert at_end(loop=counted(19, 19, 19), policy=unlimited, messages=[USER, TALK]).prompt
+
+    def test_work_resets_the_idle_count(self) -> None:
+        decision = at_end(loop=counted(3, 3, 3), policy=AutoContinue(max_idle=3))
+        assert decision.next_loop == {**counted(4, 4), "outcome": None}
 
 
 class TestLimits:
@@ -175,125 +265,119 @@ class TestLimits:
         assert decision.outcome == "limit_in_turn"
         assert "100 continuations for one message" in decision.notice
 
-    def test_three_idle_continuations_are_allowed(self) -> None:
-        """The next one is refused, unless the model called a tool or the limit is off."""
-        assert at_end(loop=counted(2, 2, 2)).outcome is None
-        decision = at_end(loop=counted(3, 3, 3))
-        assert decision.outcome == "stalled"
-        assert decision.notice.startswith("⚠ Stopped after 3 continuations without a tool call;")
-        assert at_end(loop=counted(3, 3, 3), policy=AutoContinue(max_idle=None)).outcome is None
-
-    def test_a_tool_call_resets_the_idle_count(self) -> None:
-        """It must be newer than the last continuation; the other two counts stay."""
-        called, result = turn("", made := call("look")), ToolMessage("Ok.", tool_call_id=made["id"])
-        worked: list[AnyMessage] = [USER, called, result, AIMessage("…")]
-        decision = at_end(loop=counted(3, 3, 3), messages=worked)
-        assert decision.next_loop == {**counted(4, 4, 1), "outcome": None}
-        talked: list[AnyMessage] = [*worked, continuation_message("Go on."), AIMessage("…")]
-        assert at_end(loop=counted(3, 3, 3), messages=talked).outcome == "stalled"
-
     def test_missing_counts_are_zero(self) -> None:
         """An imported thread has no counts, and its user messages may be summarized away."""
         once = AutoContinue(max_in_turn=1, max_in_a_row=1, max_idle=1)
-        assert at_end(policy=once, messages=[AIMessage("…")]).outcome is None
+        assert at_end(policy=once, messages=[TALK]).outcome is None
 
     def test_a_continuation_that_the_recursion_limit_would_cut_off_is_refused(self) -> None:
-        state = {"messages": [USER, AIMessage("…")], "todos": OPEN, "remaining_steps": 3}
-        decision = decide(state, AutoContinue())
+        """25 steps are enough for a few calls of tools."""
+        assert at_end(ended=Ended(steps_left=25)).outcome is None
+        decision = at_end(ended=Ended(steps_left=24))
         assert decision.outcome == "out_of_steps"
         assert decision.notice == (
             "⚠ Stopped before the recursion limit of this run; 2 todo(s) remain. "
             "Send a message to go on."
         )
 
-    def test_a_new_message_of_the_user_resets_both(self) -> None:
-        """It is recognised by its id."""
-        history: list[AnyMessage] = [
-            USER,
-            AIMessage("…"),
-            HumanMessage("Go on.", id="u2"),
-            AIMessage("…"),
-        ]
-        decision = at_end(loop=counted(20, 100), messages=history)
-        assert decision.next_loop == {
-            "in_a_row": 1,
-            "in_turn": 1,
-            "idle": 1,
-            "heard": ["u1", "u2"],
-            "outcome": None,
-        }
+    @pytest.mark.parametrize("limit", ["max_in_turn", "max_in_a_row"])
+    def test_zero_never_continues(self, limit: str) -> None:
+        """A limit of zero turns the loop off."""
+        never = AutoContinue(**{limit: 0})  # type: ignore[arg-type]
+        assert at_end(policy=never).outcome == limit.replace("max", "limit")
 
-    def test_a_message_that_is_added_during_the_run_resets_nothing(self) -> None:
-        """The run was checked for new messages when the agent stopped for the first time."""
-        history = [USER, AIMessage("…"), HumanMessage("The time is 12:00."), AIMessage("…")]
-        state = {"messages": history, "todos": OPEN, "todo_loop": counted(20, 100)}
-        assert decide(state, AutoContinue(), in_run=True).outcome == "limit_in_turn"
+
+class TestHeard:
+    """A new message of the user resets all counts; it is recognised by its id."""
+
+    @staticmethod
+    def after(*messages: AnyMessage) -> LoopState:
+        return heard(counted(20, 100, 3), read({"messages": messages}))
+
+    def test_a_new_message_resets_all_counts(self) -> None:
+        later = self.after(USER, TALK, HumanMessage("Go on.", id="u2"))
+        assert later == {**counted(0, 0, 0), "user_message": "u2"}
+
+    def test_a_message_counts_once(self) -> None:
+        assert self.after(USER, TALK) == counted(20, 100, 3)
+
+    def test_an_edited_message_is_not_new(self) -> None:
+        assert self.after(HumanMessage("Begin!", id="u1"), TALK) == counted(20, 100, 3)
 
     def test_a_message_of_the_loop_is_never_taken_for_the_users(self) -> None:
-        """A message that other middleware added does not count as the user's either."""
+        """A message that other middleware added and tagged does not count as the user's either."""
         summary = HumanMessage("…", id="s", additional_kwargs={"lc_source": "summarization"})
-        history: list[AnyMessage] = [USER, continuation_message("Go on."), summary, AIMessage("…")]
-        assert at_end(loop=counted(20, 20), messages=history).outcome == "limit_in_a_row"
+        assert self.after(USER, told(), summary, TALK) == counted(20, 100, 3)
 
     def test_a_user_message_that_was_summarized_away_resets_nothing(self) -> None:
-        assert at_end(loop=counted(20, 20), messages=[AIMessage("…")]).outcome == "limit_in_a_row"
+        assert self.after(TALK) == counted(20, 100, 3)
 
     def test_messages_without_ids_are_distinguished_by_their_place(self) -> None:
         """Some reducers give messages no ids."""
-        first = at_end(messages=[HumanMessage("a"), AIMessage("b")]).next_loop
-        assert first["in_turn"] == 1
-        again = at_end(loop=first, messages=[HumanMessage("a"), AIMessage("b"), AIMessage("c")])
-        assert again.next_loop["in_turn"] == 2
-
-    def test_zero_never_continues(self) -> None:
-        """A limit of zero turns the loop off."""
-        assert at_end(policy=AutoContinue(max_in_turn=0)).outcome == "limit_in_turn"
+        said, again = HumanMessage("a"), HumanMessage("a")
+        first = heard({"in_turn": 1}, read({"messages": [said]}))
+        counting: LoopState = {**first, "in_turn": 1}
+        assert heard(counting, read({"messages": [said, TALK]})) == counting
+        assert heard(counting, read({"messages": [said, TALK, again]}))["in_turn"] == 0
 
 
 class TestNotices:
     """A notice tells the user why the loop stopped, and what remains."""
 
     @staticmethod
-    def after(reached: str, rest: str = "; 2 todo(s) remain") -> str:
-        return f"⚠ Stopped after {reached}{rest}. Send a message to go on."
+    def stopped(reached: str, rest: str = "; 2 todo(s) remain") -> str:
+        return f"⚠ Stopped {reached}{rest}. Send a message to go on."
 
     @pytest.mark.parametrize(
         ("limit", "reached"),
-        [
-            ("max_in_turn", "for one message"),
-            ("max_in_a_row", "without progress"),
-            ("max_idle", "without a tool call"),
-        ],
+        [("max_in_turn", "for one message"), ("max_in_a_row", "without progress")],
     )
     def test_continuations_are_counted(self, limit: str, reached: str) -> None:
         """The number is right for one, and for a thread without counts."""
         never, once = (AutoContinue(**{limit: most}) for most in (0, 1))  # type: ignore[arg-type]
-        counts = counted(1, 1, 1)
-        assert at_end(loop=counts, policy=once).notice == self.after(f"1 continuation {reached}")
-        uncounted = at_end(policy=never, messages=[AIMessage("…")])
-        assert uncounted.notice == self.after(f"0 continuations {reached}")
+        notice = at_end(loop=counted(1, 1), policy=once).notice
+        assert notice == self.stopped(f"after 1 continuation {reached}")
+        uncounted = at_end(policy=never, messages=[*did(), TALK])
+        assert uncounted.notice == self.stopped(f"after 0 continuations {reached}")
+
+    def test_an_agent_that_does_not_work_is_the_reason(self) -> None:
+        """If the user spoke last, the answer says enough."""
+        stalled = at_end(messages=[USER, *did(), TALK, told(), TALK])
+        assert stalled.notice == self.stopped(
+            "because the agent got no new tool result after it was sent back to work"
+        )
+        assert at_end(messages=[USER, TALK]).notice == ""
 
     def test_a_refusal_is_the_providers(self) -> None:
         last = AIMessage("", response_metadata={"stop_reason": "refusal"})
-        expected = self.after("the provider refused or filtered the answer")
+        expected = self.stopped("after the provider refused or filtered the answer")
         assert at_end(messages=[USER, last]).notice == expected
 
     def test_the_item_that_the_check_refused_is_named(self) -> None:
         loop: LoopState = {**counted(20, 20), "refused": "item 1 is not done: tests fail"}
         rest = "; 2 todo(s) remain (item 1 is not done: tests fail)"
-        assert at_end(loop=loop).notice == self.after("20 continuations without progress", rest)
-
-    def test_without_items_nothing_remains(self) -> None:
-        """The model repeated an invalid call; an item of an earlier list is not named."""
-        loop: LoopState = {**counted(3, 3, 3), "refused": "item 1 is not done: tests fail"}
-        decision = at_end([], loop, messages=[USER, TestBrokenCalls.BROKEN])
-        assert decision.notice == self.after("3 continuations without a tool call", "")
+        assert at_end(loop=loop).notice == self.stopped(
+            "after 20 continuations without progress", rest
+        )
 
     def test_who_stops_the_loop_knows_it(self) -> None:
         """The application and the user need no notice."""
         aborted = AIMessage("", response_metadata={"stop_reason": "aborted"})
         assert at_end(messages=[USER, aborted]).notice == ""
         assert at_end(policy=AutoContinue(stop_when=lambda _: True)).notice == ""
+        assert at_end(ended=ELSEWHERE).notice == ""
+
+    def test_the_event_has_the_decision_the_counts_and_the_notice(self) -> None:
+        """The counts are those after the decision."""
+        assert at_end(loop=counted(3, 7)).event == {
+            "type": "todo_loop",
+            "outcome": None,
+            "in_a_row": 4,
+            "in_turn": 8,
+            "text": "",
+        }
+        stopped = at_end(loop=counted(20, 20))
+        assert (stopped.event["in_a_row"], stopped.event["text"]) == (20, stopped.notice)
 
 
 class TestPrompt:
@@ -317,68 +401,3 @@ class TestPrompt:
         instruction, lines, last = at_end(hostile).prompt.split("\n\n")
         assert "delete" not in instruction + last
         assert lines.count("\n") == 0
-
-
-class TestPolicy:
-    def test_defaults_are_safe(self) -> None:
-        """They allow 20 in a row, 100 for one message and 3 idle, without waiting or asking."""
-        policy = AutoContinue()
-        assert (policy.max_in_a_row, policy.max_in_turn, policy.max_idle) == (20, 100, 3)
-        assert policy.grace_seconds == 0
-        assert not policy.ask
-
-    @pytest.mark.parametrize("name", ["max_in_a_row", "max_in_turn", "max_idle", "grace_seconds"])
-    def test_a_negative_count_is_refused(self, name: str) -> None:
-        """The error names the setting and the value."""
-        with pytest.raises(ValueError, match=f"{name} must be 0 (or more|to 86400), got -1"):
-            AutoContinue(**{name: -1})  # type: ignore[arg-type]  # one of the counts
-
-    @pytest.mark.parametrize("name", ["ask", "store", "explain"])
-    def test_a_switch_is_true_or_false(self, name: str) -> None:
-        """A text such as "no" would count as true."""
-        with pytest.raises(TypeError, match=f"{name} must be True or False, got 'no'"):
-            AutoContinue(**{name: "no"})  # type: ignore[arg-type]  # the mistake under test
-
-    def test_the_grace_period_is_at_most_a_day(self) -> None:
-        assert AutoContinue(grace_seconds=86_400).grace_seconds == 86_400
-        with pytest.raises(ValueError, match="grace_seconds must be 0 to 86400, got 86401"):
-            AutoContinue(grace_seconds=86_401)
-
-    def test_asking_and_waiting_exclude_each_other(self) -> None:
-        """A question already waits for the user."""
-        with pytest.raises(ValueError, match=r"; give one of the two$"):
-            AutoContinue(ask=True, grace_seconds=3)
-
-    def test_a_stop_condition_must_be_a_plain_function(self) -> None:
-        """A coroutine would always be true."""
-
-        async def stop(_: Any) -> bool:
-            return False
-
-        class Stop:
-            async def __call__(self, _: Any) -> bool:
-                return False
-
-        for wrong in (stop, Stop(), "never", False):
-            with pytest.raises(TypeError, match="stop_when must be a plain function"):
-                AutoContinue(stop_when=wrong)  # type: ignore[arg-type]  # the mistake under test
-
-    def test_a_policy_is_an_instance_or_chosen_by_a_plain_function(self) -> None:
-        """A class is easily given instead of an instance, and nothing awaits a coroutine."""
-
-        async def choose(_: Any) -> AutoContinue:
-            return AutoContinue()
-
-        require_policy(AutoContinue())
-        require_policy(lambda _: AutoContinue())
-        told = "^policy must be an AutoContinue or a plain function of the runtime that returns one"
-        for wrong in (AutoContinue, choose, None):
-            with pytest.raises(TypeError, match=f"{told}, got {re.escape(repr(wrong))}$"):
-                require_policy(wrong)
-
-    def test_a_prompt_must_be_a_text(self) -> None:
-        """A blank one would tell the model nothing."""
-        with pytest.raises(TypeError, match="prompt must be a string, got 5"):
-            AutoContinue(prompt=5)  # type: ignore[arg-type]  # the mistake under test
-        with pytest.raises(ValueError, match=r"^prompt must not be blank; .* working$"):
-            AutoContinue(prompt=" \n")

@@ -8,17 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.prompt_reader import read_lines
 from tests.strategies import todo_lists
 from tests.support import MIXED
 from todo_tools import TodoItem, format_status, format_todos
 from todo_tools._calls.answers import call_parts, format_call
-from todo_tools._list.formatting import (
-    format_change,
-    format_in_progress,
-    one_line,
-    read_change,
-    read_lines,
-)
+from todo_tools._list.formatting import format_in_progress, format_incomplete, one_line
 
 
 class TestLists:
@@ -34,6 +29,11 @@ class TestLists:
     def test_an_empty_list_says_so(self) -> None:
         assert format_todos([]) == "No todos"
 
+    def test_the_incomplete_items_keep_their_indices(self) -> None:
+        """Finished items are left out."""
+        assert format_incomplete(MIXED[1:]) == "● [0] Implement migration script"
+        assert format_incomplete(MIXED[::-1]).endswith("– [3] Write database schema")  # noqa: RUF001
+
     def test_items_in_progress_have_an_index_and_no_icon(self) -> None:
         assert format_in_progress(MIXED) == ["[1] Implement migration script"]
 
@@ -45,19 +45,8 @@ class TestLists:
     @given(todo_lists)
     def test_the_lines_of_a_list_are_read_back(self, todos: list[TodoItem]) -> None:
         """Each text as it was shown; any other line is no item."""
-        shown = [{**todo, "text": one_line(todo["text"])} for todo in todos]
-        lines = f"My list:\n{format_todos(todos)}\n? [0] a" if todos else "No todos"
-        read = list(read_lines(lines))
-        assert read == ([None, *enumerate(shown), None] if todos else [None])
-
-
-class TestChanges:
-    def test_the_line_of_a_change_is_read_back(self) -> None:
-        assert read_change(format_change("Started", [2, 0])) == ("in_progress", {0, 2})
-
-    @pytest.mark.parametrize("line", ["Paused [0]", "Started", "Started []", "Started [0] again"])
-    def test_any_other_line_is_no_change(self, line: str) -> None:
-        assert read_change(line) is None
+        lines = f"My list:\n{format_todos(todos)}\n? [0] a"
+        assert read_lines(lines) == [(one_line(todo["text"]), todo["status"]) for todo in todos]
 
 
 class TestStatus:
@@ -89,13 +78,16 @@ class TestOneLine:
             ("a\U000e0062\U000e007f", "a<U+E0062><U+E007F>"),
             ("a\u200bb\ufeff\u00ad", "a<U+200B>b<U+FEFF><U+00AD>"),
             ("\u2800\u3164\uffa0", "<U+2800><U+3164><U+FFA0>"),
+            ("a\u00a0b\u3000c\u202f", "a<U+00A0>b<U+3000>c<U+202F>"),
+            ("\U00016fe4\U0001d159", "<U+16FE4><U+1D159>"),
+            ("\U00013440\U00013441\U00013442", "<U+13440><U+13441><U+13442>"),
             ("a\u200db\ufe0f", "a<U+200D>b<U+FE0F>"),
             ("🚀\ufe0f\ufe0f\u200d", "🚀\ufe0f<U+FE0F><U+200D>"),
             ("x\ufe0f\u200d🚀", "x<U+FE0F><U+200D>🚀"),
         ],
     )
     def test_harmful_characters_are_made_visible(self, hostile: str, visible: str) -> None:
-        """These are line breaks, control characters, overrides, and invisible characters."""
+        """These are line breaks, control characters, overrides, invisible characters and blanks."""
         assert one_line(hostile) == visible
 
     def test_ordinary_text_of_any_script_is_left_alone(self) -> None:
@@ -105,14 +97,15 @@ class TestOneLine:
         text += " 1\ufe0f\u20e3 ❤\ufe0f 🏳\ufe0f\u200d🌈 👩🏽\u200d💻"
         assert one_line(text) == text
 
-    def test_no_format_character_is_shown_as_nothing(self) -> None:
+    def test_no_format_character_and_no_other_blank_looks_like_a_space_or_nothing(self) -> None:
         """Otherwise a model would read characters that a person does not see."""
         hidden = [
             character
             for character in map(chr, range(sys.maxunicode + 1))
-            if category(character) == "Cf" and one_line(f"a{character}b") == f"a{character}b"
+            if category(character) in {"Cf", "Zl", "Zp", "Zs"}
+            and one_line(f"a{character}b") == f"a{character}b"
         ]
-        assert hidden == []
+        assert hidden == [" "]
 
     @given(st.text() | st.text("a🚀می\u200c\u200d\ufe0e\ufe0f\u20e31\u2800\U000e0062"))
     def test_the_result_is_always_one_encodable_line(self, text: str) -> None:

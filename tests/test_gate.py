@@ -3,14 +3,17 @@
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
-from tests.support import Graph, items, results_in
+from tests.support import BEGIN, Graph, items, results_in
 from todo_tools import TodoState, create_todo_tools
 from todo_tools.gate import TodoGate
-from todo_tools.testing import call, turn
+from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, turn
 
 
 @tool
@@ -80,6 +83,14 @@ class TestGate:
         state: dict[str, Any] = {"messages": [turn("", call("list_todos"))]}
         assert answers(gated(TodoGate()).invoke(state)) == [("success", "No todos")]
 
+    def test_a_call_with_a_repeated_id_is_refused(self) -> None:
+        """It is not known which calls come before it, so no item is taken as in progress."""
+        start = {**call("edit_todos", action="start", indices=[0]), "id": DIG["id"]}
+        state: dict[str, Any] = {"messages": [turn("", start, DIG)], "todos": items("Dig")}  # type: ignore[arg-type]
+        ((_, started), (_, dug)) = answers(gated(TodoGate()).invoke(state))
+        assert "another call of this turn has the same id" in started
+        assert dug.startswith("Error: no todo is in progress")
+
     def test_exempt_tools_always_run(self) -> None:
         state: dict[str, Any] = {"messages": [turn("", call("look", place="It"), DIG)]}
         statuses = [status for status, _ in answers(gated(TodoGate(exempt={"look"})).invoke(state))]
@@ -89,3 +100,44 @@ class TestGate:
         """Python would treat it as a collection of letters."""
         with pytest.raises(TypeError, match="exempt must be a collection of tool names"):
             TodoGate(exempt="look")
+
+
+class TestMiddleware:
+    """The gate beside `TodoMiddleware`, in either order."""
+
+    PLAN = call("write_todos", mode="replace", todos=["Dig"])
+    START = call("edit_todos", action="start", indices=[0])
+
+    def agent(self, *middleware: Any) -> Graph:
+        """An agent that digs, plans and digs again, and then digs after it has started the item."""
+        digs = [call("dig", place=f"place {number}") for number in range(3)]
+        script: list[AIMessage | str] = [
+            turn("", digs[0], self.PLAN, digs[1]),
+            turn("", self.START, digs[2]),
+            "Done.",
+        ]
+        model = ScriptedChatModel(script=script)
+        return create_agent(model, [dig], middleware=middleware)
+
+    @pytest.mark.parametrize("gate_first", [True, False])
+    async def test_other_tools_wait_until_an_item_is_in_progress(self, gate_first: bool) -> None:
+        gate, todos = TodoGateMiddleware(), TodoMiddleware(policy=None)
+        middleware = [gate, todos] if gate_first else [todos, gate]
+        sync = self.agent(*middleware).invoke(BEGIN)
+        for final in (sync, await self.agent(*middleware).ainvoke(BEGIN)):
+            statuses = [status for status, _ in answers(final)]
+            assert statuses == ["error", "success", "error", "success", "success"]
+
+    def test_exempt_tools_always_run(self) -> None:
+        graph = self.agent(TodoGateMiddleware(exempt={"dig"}), TodoMiddleware(policy=None))
+        assert {status for status, _ in answers(graph.invoke(BEGIN))} == {"success"}
+
+    def test_it_takes_no_single_name(self) -> None:
+        with pytest.raises(TypeError, match="exempt must be a collection of tool names"):
+            TodoGateMiddleware(exempt="dig")
+
+    def test_it_is_no_option_of_the_middleware(self) -> None:
+        """Only a middleware of its own wraps tool calls, which turns off a check of LangChain."""
+        option: Any = {"gate": TodoGate()}
+        with pytest.raises(TypeError, match="unexpected keyword argument 'gate'"):
+            TodoMiddleware(**option)

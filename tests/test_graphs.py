@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from langchain_core.runnables import RunnableConfig
@@ -181,7 +180,7 @@ class TestCopies:
 
     def test_the_coding_agent_needs_its_tools(self, tmp_path: Path) -> None:
         copy = tmp_path / "graphs"
-        shutil.copytree(ROOT / "graphs" / "tools", copy / "tools")
+        shutil.copytree(ROOT / "graphs" / "terminal" / "tools", copy / "terminal" / "tools")
         for name in ("__init__.py", "coding_agent.py"):
             shutil.copy(ROOT / "graphs" / name, copy)
         program = RUN_COPY.replace("ABSENT", "['rich']").replace("USE", USE_CODING_AGENT)
@@ -192,34 +191,17 @@ class TestServed:
     @pytest.fixture
     def served(self, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         """The module that the server imports, which reads the environment."""
-        for name in ("TODO_MODEL", "TODO_WORKDIR"):
-            monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv("TODO_MODEL", raising=False)
         return importlib.reload(importlib.import_module("graphs.served"))
 
-    async def test_no_graph_has_its_own_checkpointer(self, served: ModuleType) -> None:
+    def test_no_graph_has_its_own_checkpointer(self, served: ModuleType) -> None:
         """The server has its own checkpointer and refuses any other."""
-        agent = await served.coding_agent({})
-        assert agent.checkpointer is None
         assert served.notes.checkpointer is None
         assert served.until_done.checkpointer is None
 
-    async def test_each_has_its_own_name(self, served: ModuleType) -> None:
+    def test_each_has_its_own_name(self, served: ModuleType) -> None:
         """Traces and graph pictures show the name."""
-        graphs = [served.notes, served.until_done, await served.coding_agent({})]
-        assert [graph.name for graph in graphs] == ["notes", "until_done", "coding_agent"]
-
-    async def test_a_thread_has_one_coding_agent(self, served: ModuleType) -> None:
-        """Its background tasks continue in its next run, and other threads do not see them."""
-        configs = [{"configurable": {"thread_id": str(uuid4())}} for _ in range(2)]
-        first, again, other = await asyncio.gather(
-            *map(served.coding_agent, [configs[0], *configs])
-        )
-        assert first is again
-        assert first is not other
-
-    async def test_a_thread_cannot_name_a_directory_elsewhere(self, served: ModuleType) -> None:
-        with pytest.raises(ValueError, match="badly formed"):
-            await served.coding_agent({"configurable": {"thread_id": "../elsewhere"}})
+        assert [served.notes.name, served.until_done.name] == ["notes", "until_done"]
 
     def test_until_done_runs_no_command(self, served: ModuleType, tmp_path: Path) -> None:
         """It has no shell, so the stand-in abandons a step that needs one."""

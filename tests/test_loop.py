@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 import time
-from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,7 +86,7 @@ class TestRouting:
         self, config: RunnableConfig
     ) -> None:
         """An application may edit the list between two steps."""
-        graph = compiled(policy=AutoContinue(max_in_a_row=1))
+        graph = compiled(policy=AutoContinue(max_idle=None, max_in_a_row=1))
         graph.invoke(begin("a"), config, interrupt_after=["auto_continue"])
         graph.update_state(config, {"todos": items("a", "b")})
         assert graph.get_state(config).next == ("agent",)
@@ -104,8 +103,21 @@ class TestRouting:
         final = builder.compile().invoke({"messages": [HumanMessage("Hello.")]}, config)
         assert final["messages"][-1].text == "Reported."
 
+    def test_a_state_of_the_library_may_be_an_output_schema(self) -> None:
+        """LangGraph does not allow managed values there, so the states have none."""
+
+        class State(TodoState):
+            extra: str
+
+        builder = StateGraph(State, input_schema=TodoState, output_schema=TodoState)
+        builder.add_node("agent", lambda _: {"messages": [AIMessage("Hi.")]})
+        builder.add_node("tools", ToolNode(create_todo_tools()))
+        builder.add_edge(START, "agent")
+        graph: Graph = add_auto_continue(builder).compile()
+        assert graph.invoke(BEGIN)["todo_loop"]["outcome"] == "no_todos"
+
     async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
-        policy = AutoContinue(max_in_a_row=2)
+        policy = AutoContinue(max_idle=None, max_in_a_row=2)
         final = await compiled(policy=policy).ainvoke(begin("a"), config)
         assert final["todo_loop"]["outcome"] == "limit_in_a_row"
 
@@ -148,7 +160,7 @@ class TestLimits:
     def test_twenty_continuations_happen_and_the_next_is_refused(
         self, config: RunnableConfig
     ) -> None:
-        """This holds without the limit on idle answers; a notice is sent to the stream."""
+        """This is so for an agent that may only talk; a notice is sent to the stream."""
         graph = compiled(policy=AutoContinue(max_idle=None))
         *_, last = graph.stream(begin("a"), config, stream_mode="custom")
         assert last["outcome"] == "limit_in_a_row"
@@ -158,21 +170,18 @@ class TestLimits:
         assert sum(isinstance(message, AIMessage) for message in messages) == 21
 
     def test_progress_resets_one_limit_but_not_the_other(self, config: RunnableConfig) -> None:
-        """A model that flips a status back and forth ends after 100 continuations."""
-        flips = Counter[str]()
+        """A model that makes a new plan again and again ends after 100 continuations."""
 
-        def flip(prompt: list[Any]) -> AIMessage:
-            flips["calls"] += 1
-            if flips["calls"] % 2:
-                return edit("start", 0)
-            return turn("Done.")
+        def make_a_plan(prompt: list[Any]) -> AIMessage:
+            written = sum(message.type == "tool" for message in prompt)
+            return turn("Done.") if prompt[-1].type == "tool" else plan(f"plan {written}")
 
-        final = compiled(ScriptedChatModel(script=flip)).invoke(begin("a"), config)
+        final = compiled(ScriptedChatModel(script=make_a_plan)).invoke(BEGIN, config)
         assert final["todo_loop"] == {
             "in_a_row": 0,
             "in_turn": 100,
             "idle": 0,
-            "heard": [final["messages"][0].id],
+            "user_message": final["messages"][0].id,
             "refused": None,
             "outcome": "limit_in_turn",
         }
@@ -181,19 +190,21 @@ class TestLimits:
         """They leave both counters alone."""
         calls = [call("list_todos"), call("edit_todos", action="start", indices=[9])]
         model = ScriptedChatModel(script=["Hm.", turn("", *calls), *["Hm."] * 9])
-        final = compiled(model, AutoContinue(max_in_a_row=2)).invoke(begin("a"), config)
+        final = compiled(model, AutoContinue(max_idle=None, max_in_a_row=2)).invoke(
+            begin("a"), config
+        )
         assert final["todo_loop"]["in_a_row"] == final["todo_loop"]["in_turn"] == 2
 
     def test_the_user_resets_both(self, config: RunnableConfig) -> None:
         """A new message after the limit resets the counts."""
-        graph = compiled(policy=AutoContinue(max_in_a_row=3))
+        graph = compiled(policy=AutoContinue(max_idle=None, max_in_a_row=3))
         graph.invoke(begin("a"), config)
         again = graph.invoke({"messages": [("user", "Go on.")]}, config)
         assert sum(map(is_injected, again["messages"])) == 6
 
     def test_a_fork_has_the_counts_of_its_moment(self, config: RunnableConfig) -> None:
         """The counts are checkpointed with the list."""
-        graph = compiled(policy=AutoContinue(max_in_a_row=5, max_idle=None))
+        graph = compiled(policy=AutoContinue(max_idle=None, max_in_a_row=5))
         graph.invoke(begin("a"), config)
         second = next(
             snapshot
@@ -218,15 +229,18 @@ turns = st.one_of(
 )
 
 
-@given(
-    script=st.lists(turns, max_size=12),
-    in_a_row=st.integers(0, 4),
-    in_turn=st.integers(0, 6),
-    messages=st.integers(1, 3),
+policies = st.builds(
+    AutoContinue,
+    max_in_a_row=st.integers(0, 4),
+    max_in_turn=st.integers(0, 6),
+    max_idle=st.none() | st.integers(0, 2),
     store=st.booleans(),
 )
+
+
+@given(script=st.lists(turns, max_size=12), policy=policies, messages=st.integers(1, 3))
 def test_the_loop_ends_for_every_model(
-    script: list[AIMessage], in_a_row: int, in_turn: int, messages: int, store: bool
+    script: list[AIMessage], policy: AutoContinue, messages: int
 ) -> None:
     """It answers without a tool call at most 1 + max_in_turn times for each message.
 
@@ -238,7 +252,6 @@ def test_the_loop_ends_for_every_model(
     # A model that calls tools forever is stopped by the recursion limit, not by the loop.
     if script and all(answer.tool_calls for answer in script):
         script.append(turn("I stop here."))
-    policy = AutoContinue(max_in_a_row=in_a_row, max_in_turn=in_turn, store=store)
     graph = compiled(model, policy)
     config: RunnableConfig = {"configurable": {"thread_id": "1"}}
     for _ in range(messages):
@@ -249,22 +262,22 @@ def test_the_loop_ends_for_every_model(
             for message in final["messages"][last_word:]
             if isinstance(message, AIMessage) and not message.tool_calls
         ]
-        assert len(answers) == 1 + final["todo_loop"]["in_turn"] <= 1 + in_turn
-        assert final["todo_loop"]["in_a_row"] <= in_a_row
+        assert len(answers) == 1 + final["todo_loop"]["in_turn"] <= 1 + policy.max_in_turn
+        assert final["todo_loop"]["in_a_row"] <= policy.max_in_a_row
         assert final["todo_loop"]["outcome"] is not None
-        assert store or not any(map(is_injected, final["messages"]))
+        assert policy.store or not any(map(is_injected, final["messages"]))
 
 
 class TestGracePeriod:
-    POLICY = AutoContinue(max_in_a_row=1, grace_seconds=2)
-    LONG = AutoContinue(max_in_a_row=1, grace_seconds=LONG)  # for what interrupts it
+    POLICY = AutoContinue(max_idle=None, max_in_a_row=1, grace_seconds=2)
+    LONG = AutoContinue(max_idle=None, max_in_a_row=1, grace_seconds=LONG)  # for what interrupts it
 
     def check_interrupted(self, graph: Graph, config: RunnableConfig) -> None:
         """The thread is at the end of the agent's turn, and can be resumed from there."""
         snapshot = graph.get_state(config)
         assert snapshot.next == ("auto_continue",)
         assert [message.type for message in snapshot.values["messages"]] == ["human", "ai"]
-        builder = build_graph(IDLE, policy=AutoContinue(max_in_a_row=1))
+        builder = build_graph(IDLE, policy=AutoContinue(max_idle=None, max_in_a_row=1))
         without_grace = builder.compile(checkpointer=graph.checkpointer)
         assert without_grace.invoke(None, config)["todo_loop"]["in_turn"] == 1
 
@@ -358,7 +371,7 @@ class TestGracePeriod:
 
 
 class TestAsking:
-    POLICY = AutoContinue(max_in_a_row=3, ask=True)
+    POLICY = AutoContinue(max_idle=None, max_in_a_row=3, ask=True)
 
     def asked(self, config: RunnableConfig) -> Graph:
         graph = compiled(policy=self.POLICY)

@@ -3,6 +3,7 @@
 import copy
 import importlib
 import itertools
+import pickle
 import re
 import sys
 from itertools import pairwise
@@ -29,6 +30,7 @@ from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededErr
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import (
     AIMessage,
+    BaseMessage,
     HumanMessage,
     RemoveMessage,
     SystemMessage,
@@ -37,12 +39,15 @@ from langchain_core.messages import (
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphRecursionError
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolRuntime
+from langgraph.runtime import Runtime
 from langgraph.types import Command
 from pydantic import BaseModel
 
-from tests.support import BEGIN, Graph, edit, items, loop_of, plan
+from tests.prompt_reader import read_list
+from tests.support import BEGIN, MIXED, Graph, edit, items, loop_of, plan
 from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits, TodoState
 from todo_tools.clients import TodosFormat
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
@@ -129,11 +134,14 @@ class TestByItself:
             graph.invoke(BEGIN)
             assert model.prompts[0][0] == SystemMessage(sent, **given)
 
-    def test_each_part_can_be_switched_off(self, config: RunnableConfig) -> None:
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_each_part_can_be_switched_off(self, config: RunnableConfig, form: str) -> None:
         """The prompt, the view and the loop are optional."""
         model = scripted(PLAN, "Planned.")
         graph = agent(model, TodoMiddleware(policy=None, system_prompt=None, view=None))
-        final = graph.invoke(BEGIN, config)
+        final = (
+            graph.invoke(BEGIN, config) if form == "sync" else await graph.ainvoke(BEGIN, config)
+        )
         assert [message.type for message in model.prompts[1]] == ["human", "ai", "tool"]
         assert model.prompts[1][-1].text.count("\n") == 3
         assert final["todos"] == items("a", "b")
@@ -143,7 +151,7 @@ class TestByItself:
         model = scripted(PLAN, "No.", "No.")
         middleware = TodoMiddleware(
             limits=TodoLimits(max_todos=1),
-            policy=AutoContinue(max_in_a_row=1),
+            policy=AutoContinue(max_in_a_row=1, max_idle=None),
             system_prompt="Plan.",
             view=lambda state: state["messages"][-1:],
         )
@@ -193,14 +201,13 @@ class TestByItself:
             return "Nothing."
 
         middleware = [TodoGateMiddleware(), TodoMiddleware(limits=TodoLimits(max_todos=1))]
-        create_agent(model, [look], middleware=middleware).invoke(BEGIN, config)
+        agent(model, *middleware, tools=[look]).invoke(BEGIN, config)
         assert ran == []
 
     @pytest.mark.parametrize(
         "wrong",
         [
             {"policy": True},
-            {"gate": True},
             {"limits": 5},
             {"view": 5},
             {"system_prompt": 5},
@@ -221,14 +228,12 @@ class TestByItself:
     def test_a_person_can_be_asked(self, config: RunnableConfig) -> None:
         """The question interrupts the run, as in a hand-built graph."""
         middleware = TodoMiddleware(policy=AutoContinue(ask=True))
-        graph = agent(scripted(PLAN, "Planned.", "As you say."), middleware)
+        graph = agent(scripted(PLAN, "Planned.", edit("start", 0), "Started."), middleware)
         assert graph.invoke(BEGIN, config)["__interrupt__"]
-        graph.invoke(Command(resume="Only item a."), config)
+        assert graph.invoke(Command(resume="Only item a."), config)["__interrupt__"]
         final = graph.invoke(Command(resume="no"), config)
-        assert [message.text for message in final["messages"][-2:]] == [
-            "Only item a.",
-            "As you say.",
-        ]
+        said = [message.text for message in final["messages"]]
+        assert said[said.index("Planned.") + 1] == "Only item a."
         assert loop_of(graph, config)["outcome"] == "declined"
 
     def test_a_delta_state_can_be_used(self, config: RunnableConfig) -> None:
@@ -239,12 +244,21 @@ class TestByItself:
         assert type(graph.channels["messages"]).__name__ == "DeltaChannel"
 
 
+def result_of(answer: AIMessage) -> ToolMessage:
+    made = answer.tool_calls[0]
+    return ToolMessage("Done.", name=made["name"], tool_call_id=made["id"])
+
+
+def pickled(middleware: TodoMiddleware) -> Any:
+    return pickle.loads(pickle.dumps(middleware))
+
+
 class TestHooks:
-    """`create_agent` drops a check for unknown tools if a middleware wraps tool calls."""
+    """LangChain and other code may call and copy a middleware as they like."""
 
     @pytest.mark.parametrize("gate", [[], [TodoGateMiddleware()]])
     def test_only_a_gate_turns_off_the_check_for_unknown_tools(self, gate: list[Any]) -> None:
-        """The check refuses a tool that other middleware offers but that cannot run."""
+        """`create_agent` drops this check if a middleware wraps tool calls."""
 
         @tool
         def unknown() -> str:
@@ -262,67 +276,52 @@ class TestHooks:
             with pytest.raises(ValueError, match=r"Unknown tools: \['unknown'\]"):
                 graph.invoke(BEGIN)
 
-    def test_with_only_the_tools_the_model_is_called_directly(self) -> None:
-        middleware = TodoMiddleware(policy=None, view=None, system_prompt=None)
-        assert type(middleware).wrap_model_call is AgentMiddleware.wrap_model_call
-        assert type(middleware).awrap_model_call is AgentMiddleware.awrap_model_call
-
     @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_a_subclass_keeps_its_hooks(self, form: str) -> None:
-        """It may call the middleware's hooks through `super()`, even if they are left out."""
-        told: list[Any] = []
+    async def test_they_use_the_runtime_that_they_are_given(self, form: str) -> None:
+        """So they can be called outside a graph, as LangChain's own tests do."""
+        events: list[Any] = []
+        runtime = Runtime(stream_writer=events.append)
+        middleware = TodoMiddleware()
+        history = [HumanMessage("Begin."), PLAN, result_of(PLAN), AIMessage("Planned.", id="a1")]
+        state: dict[str, Any] = {"messages": history, "todos": MIXED, "todo_answer": {"id": "a1"}}
+        if form == "sync":
+            update = middleware.after_agent(state, runtime)
+        else:
+            update = await middleware.aafter_agent(state, runtime)
+        assert update is not None
+        assert update["jump_to"] == "model"
+        assert [event["outcome"] for event in events] == [None]
+        assert middleware.after_agent(state, Runtime()) is not None
 
-        class Telling(TodoMiddleware):
+    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+    def test_a_copy_works_as_the_original(self, config: RunnableConfig, copied: Any) -> None:
+        """The todo tools are created again, with the same settings."""
+        limits = TodoLimits(max_todos=1)
+        middleware = copied(TodoMiddleware(limits=limits, descriptions={"write_todos": "Plan."}))
+        assert type(middleware) is TodoMiddleware
+        assert middleware.policy == AutoContinue()
+        model = scripted(PLAN, "No.")
+        agent(model, middleware).invoke(BEGIN, config)
+        assert "maximum of 1 todos" in model.prompts[1][-1].text
+        described = {
+            each["function"]["name"]: each["function"]["description"] for each in model.tools
+        }
+        assert list(described) == ["write_todos", "list_todos", "edit_todos"]
+        assert described["write_todos"] == "Plan."
+
+    def test_a_copy_keeps_the_tools_that_a_subclass_added(self) -> None:
+
+        @tool
+        def look() -> str:
+            """Look around."""
+            return "Nothing."
+
+        class Looking(TodoMiddleware):
             def __init__(self) -> None:
-                super().__init__(policy=None, view=None, system_prompt=None)
+                super().__init__()
+                self.tools = [*self.tools, look]
 
-            def before_agent(self, state: Any, runtime: Any) -> None:
-                told.append(super().before_agent(state, runtime))
-
-            def wrap_model_call(self, request: Any, handler: Any) -> Any:
-                response = super().wrap_model_call(request, handler)
-                told.append(response.model_response.result[0].text)
-                return response
-
-            async def awrap_model_call(self, request: Any, handler: Any) -> Any:
-                response = await super().awrap_model_call(request, handler)
-                told.append(response.model_response.result[0].text)
-                return response
-
-            def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-                told.append("sync")
-                return super().wrap_tool_call(request, handler)
-
-            async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-                told.append("async")
-                return await super().awrap_tool_call(request, handler)
-
-            def after_agent(self, state: Any, runtime: Any) -> None:
-                told.append(super().after_agent(state, runtime))
-
-            async def aafter_agent(self, state: Any, runtime: Any) -> None:
-                told.append(await super().aafter_agent(state, runtime))
-
-        graph: Any = create_agent(scripted(PLAN, "Planned."), middleware=[Telling()])
-        hooks = {f"TodoListMiddleware.{name}_agent" for name in ("before", "after")}
-        assert set(graph.get_graph().nodes) == {"__start__", "model", "tools", "__end__", *hooks}
-        final = graph.invoke(BEGIN) if form == "sync" else await graph.ainvoke(BEGIN)
-        assert final["todos"]
-        assert told == [None, "", form, "Planned.", None]
-
-    @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-    def test_left_out_hooks_do_not_show(self, copied: Any) -> None:
-        """Its class, its name and its copies are those of the full middleware."""
-
-        class Mine(TodoMiddleware):
-            pass
-
-        for cls in (TodoMiddleware, Mine):
-            middleware = copied(cls(policy=None))
-            assert isinstance(middleware, cls)
-            assert repr(middleware).startswith(f"<{cls.__module__}.{cls.__qualname__} object at ")
-            assert middleware.name == "TodoListMiddleware"
-            assert type(middleware).after_agent is AgentMiddleware.after_agent
+        assert [each.name for each in copy.deepcopy(Looking()).tools][3:] == ["look"]
 
 
 def test_without_langchain_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,7 +333,10 @@ def test_without_langchain_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 class TestGate:
-    def test_other_tools_wait_for_an_item_in_progress(self, config: RunnableConfig) -> None:
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_other_tools_wait_for_an_item_in_progress(
+        self, config: RunnableConfig, form: str
+    ) -> None:
 
         @tool
         def dig() -> str:
@@ -343,10 +345,10 @@ class TestGate:
 
         start = call("edit_todos", action="start", indices=[0])
         script = (turn("", call("dig")), PLAN, turn("", start, call("dig")), FINISH, "Done.")
-        graph = create_agent(
-            scripted(*script), [dig], middleware=[TodoGateMiddleware(), TodoMiddleware()]
+        graph = agent(scripted(*script), TodoGateMiddleware(), TodoMiddleware(), tools=[dig])
+        final = (
+            graph.invoke(BEGIN, config) if form == "sync" else await graph.ainvoke(BEGIN, config)
         )
-        final = graph.invoke(BEGIN, config)
         dug = [m.text for m in final["messages"] if isinstance(m, ToolMessage) and m.name == "dig"]
         assert dug[0].startswith("Error: no todo is in progress")
         assert dug[1] == "A hole."
@@ -383,10 +385,36 @@ class TestStructuredResponse:
         assert final["structured_response"] == Report(summary="late")
         assert sum(map(is_injected, final["messages"])) == len(early)
 
+    def test_a_response_to_the_user_is_no_work(self, config: RunnableConfig) -> None:
+        """LangChain stores it as the result of a tool, but it is the agent's answer."""
+        model = scripted(turn("", call("Report", summary="I stop.")))
+        graph = agent(model, TodoMiddleware(), response_format=ToolStrategy(Report))
+        graph.invoke({"messages": [("user", "Stop.")], "todos": items("a")}, config)
+        assert loop_of(graph, config)["outcome"] == "answered"
 
-def both_orders(other: AgentMiddleware[Any, Any, Any]) -> Any:
+    def test_a_result_that_goes_to_the_user_is_no_work(self, config: RunnableConfig) -> None:
+
+        @tool(return_direct=True)
+        def look() -> str:
+            """Look around, for the user."""
+            return "Nothing."
+
+        graph = agent(scripted(turn("", call("look"))), TodoMiddleware(), tools=[look])
+        final = graph.invoke({"messages": [("user", "Look.")], "todos": items("a")}, config)
+        assert final["messages"][-1].text == "Nothing."
+        assert loop_of(graph, config)["outcome"] == "answered"
+
+
+UNLIMITED = AutoContinue(max_idle=None)
+"""Sends an agent back to work that only talks."""
+
+
+def both_orders(
+    other: AgentMiddleware[Any, Any, Any], policy: AutoContinue = AutoContinue()
+) -> Any:
     """The other middleware before this one and after it."""
-    return [(other, TodoMiddleware()), (TodoMiddleware(), other)]
+    todos = TodoMiddleware(policy=policy)
+    return [(other, todos), (todos, other)]
 
 
 class TestLimitsOfOthers:
@@ -397,7 +425,7 @@ class TestLimitsOfOthers:
         """The model is called exactly as often as it allows."""
         limit = ModelCallLimitMiddleware(run_limit=4, exit_behavior="end")
         model = never_finished()
-        graph = agent(model, *both_orders(limit)[order])
+        graph = agent(model, *both_orders(limit, UNLIMITED)[order])
         final = graph.invoke(BEGIN, config)
         assert len(model.prompts) == 4
         assert "Model call limits exceeded" in final["messages"][-1].text
@@ -407,7 +435,7 @@ class TestLimitsOfOthers:
     def test_a_limit_on_model_calls_may_raise(self, config: RunnableConfig, order: int) -> None:
         limit = ModelCallLimitMiddleware(run_limit=4, exit_behavior="error")
         with pytest.raises(ModelCallLimitExceededError):
-            agent(never_finished(), *both_orders(limit)[order]).invoke(BEGIN, config)
+            agent(never_finished(), *both_orders(limit, UNLIMITED)[order]).invoke(BEGIN, config)
 
     @pytest.mark.parametrize("order", [0, 1])
     async def test_a_limit_on_tool_calls_ends_the_run(
@@ -431,6 +459,51 @@ class TestLimitsOfOthers:
             agent(model, *both_orders(limit)[order]).invoke(BEGIN, config)
 
 
+def worker(rest_after: int) -> ScriptedChatModel:
+    """A model that completes an item with each call, and stops after every `rest_after` calls."""
+    asked = itertools.count(1)
+
+    def answer(prompt: list[BaseMessage]) -> AIMessage | str:
+        if next(asked) % (rest_after + 1) == 0:
+            return "So far, so good."
+        statuses = [status for _, status in read_list(prompt)]
+        if "not_started" not in statuses:
+            return "Done."
+        return edit("complete", statuses.index("not_started"))
+
+    return ScriptedChatModel(script=answer)
+
+
+class TestRecursionLimit:
+    """A run near LangGraph's recursion limit is not continued."""
+
+    LIST = items(*"abcdefghijklmnopqrstuvwxyz")
+    CALLS = ModelCallLimitMiddleware[Any, Any](thread_limit=1_000)
+    APPROVAL = HumanInTheLoopMiddleware[Any, Any, Any]({"execute": True})
+
+    @pytest.mark.parametrize("others", [[], [CALLS], [CALLS, APPROVAL]])
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_it_ends_with_an_outcome_and_a_notice(
+        self, config: RunnableConfig, others: list[Any], form: str
+    ) -> None:
+        """Each node of other middleware takes a step too; the next message continues the work."""
+        graph = agent(worker(3), *others, TodoMiddleware())
+        seeded: Any = {**BEGIN, "todos": self.LIST}
+        near: RunnableConfig = {**config, "recursion_limit": 60}
+        final = graph.invoke(seeded, near) if form == "sync" else await graph.ainvoke(seeded, near)
+        assert "⚠ Stopped before the recursion limit of this run" in final["messages"][-1].text
+        assert loop_of(graph, config)["outcome"] == "out_of_steps"
+        graph.invoke(BEGIN, {**config, "recursion_limit": 500})
+        assert loop_of(graph, config)["outcome"] == "finished"
+
+    def test_a_model_that_only_calls_tools_reaches_it(self, config: RunnableConfig) -> None:
+        """The loop decides at the end of an answer, so LangGraph raises its own error."""
+        model = ScriptedChatModel(script=lambda _: turn("", call("list_todos")))
+        graph = agent(model, TodoMiddleware())
+        with pytest.raises(GraphRecursionError):
+            graph.invoke({**BEGIN, "todos": self.LIST}, {**config, "recursion_limit": 60})
+
+
 class TestOrder:
     """The middleware works at any position in the list."""
 
@@ -445,22 +518,34 @@ class TestOrder:
         graph = agent(never_finished(), Closing(), TodoMiddleware())
         final = graph.invoke(BEGIN, config)
         assert ended == [len(final["messages"])]
-        assert loop_of(graph, config)["in_turn"] == 3
+        assert loop_of(graph, config)["in_turn"] == 1
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_rewritten_answer_still_counts_as_the_models(
         self, config: RunnableConfig, order: int
     ) -> None:
-        """Other middleware may replace the answer by a message with another id."""
+        """Other middleware may replace the answer; the new message has its id."""
 
         class Shouting(AgentMiddleware[Any, Any, Any]):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
                 answer = handler(request).result[0]
-                return AIMessage(answer.text.upper(), tool_calls=answer.tool_calls, id=str(uuid4()))
+                return answer.model_copy(update={"content": answer.text.upper()})
 
         graph = agent(scripted(PLAN, "Early.", FINISH, "Done."), *both_orders(Shouting())[order])
         assert graph.invoke(BEGIN, config)["messages"][-1].text == "DONE."
         assert loop_of(graph, config)["outcome"] == "finished"
+
+    def test_an_answer_with_another_id_ends_the_run(self, config: RunnableConfig) -> None:
+        """It may be the word of a middleware that ends the run, so the loop does not continue."""
+
+        class Replacing(AgentMiddleware[Any, Any, Any]):
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                answer = handler(request).result[0]
+                return AIMessage(answer.text, tool_calls=answer.tool_calls, id=str(uuid4()))
+
+        graph = agent(scripted(PLAN, "Early."), Replacing(), TodoMiddleware())
+        graph.invoke(BEGIN, config)
+        assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_provider_that_is_down_is_not_asked_again_and_again(
@@ -517,8 +602,11 @@ class TestOrder:
 
         turns = itertools.cycle([turn("", call("look")), turn("Later.")])
         model = ScriptedChatModel(script=lambda _: next(turns))
-        graph = agent(model, TodoMiddleware(policy=AutoContinue(max_in_turn=7)), tools=[look])
+        policy = AutoContinue(max_in_turn=7, max_idle=None)
+        graph = agent(model, TodoMiddleware(policy=policy), tools=[look])
         graph.invoke({**BEGIN, "todos": items("a")}, config)
+        assert loop_of(graph, config)["in_turn"] == 7
+        graph.invoke({"messages": []}, config)
         assert loop_of(graph, config)["in_turn"] == 7
 
 
@@ -571,7 +659,7 @@ class TestHistoryOfOthers:
                 return {"messages": [RemoveMessage(id=message.id) for message in old]}
 
         model = scripted(PLAN, "One.", "Two.", FINISH, "Done.")
-        graph = agent(model, *both_orders(Forgetting())[order])
+        graph = agent(model, *both_orders(Forgetting(), UNLIMITED)[order])
         graph.invoke({"messages": [("user", "Hi."), ("ai", "Hello."), ("user", "Go.")]}, config)
         assert loop_of(graph, config)["outcome"] == "finished"
 

@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,20 @@ def thread(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Thread]:
         yield Thread(name, AGENTS[name](model, saver), model, facts)
 
 
+_WORDS = re.compile(r"\n*(\d+/\d+ done\.|The list is in place|Nothing changed:)[^\n]*")
+
+
+def without_words(prompt: Any) -> Any:
+    """A prompt without the lines of progress, whose words have changed since that version."""
+    if isinstance(prompt, str):
+        return _WORDS.sub("", prompt)
+    if isinstance(prompt, list):
+        return [without_words(part) for part in prompt]
+    if isinstance(prompt, dict):
+        return {key: without_words(value) for key, value in prompt.items()}
+    return prompt
+
+
 def test_it_has_its_list(thread: Thread) -> None:
     assert thread.values["todos"] == thread.facts["todos"]
 
@@ -143,7 +158,7 @@ def test_its_next_prompt_begins_with_the_last_one(thread: Thread) -> None:
     """List blocks, reminders, short results and continuations are where the model has read them."""
     thread.finish()
     *sent, _ = thread.facts["sent"]
-    assert as_sent(thread.model.prompts[0])[: len(sent)] == sent
+    assert without_words(as_sent(thread.model.prompts[0])[: len(sent)]) == without_words(sent)
 
 
 def test_its_next_prompt_goes_on_with_the_answer_that_the_model_gave(thread: Thread) -> None:
@@ -162,4 +177,4 @@ def test_a_forks_prompt_begins_with_the_last_one_before_it(thread: Thread) -> No
     """It has the answer after that prompt, too."""
     thread.fork()
     sent = thread.facts["sent"][: thread.facts["runs"][0]["prompts"][-1] + 1]
-    assert as_sent(thread.model.prompts[0])[: len(sent)] == sent
+    assert without_words(as_sent(thread.model.prompts[0])[: len(sent)]) == without_words(sent)

@@ -68,10 +68,10 @@ def test_a_dict_that_is_not_an_operation_is_refused() -> None:
         {"op": "replace", "texts": [" "]},
         {"op": "insert", "index": "0", "texts": ["a"]},
         {"op": "set_status", "status": "done", "indices": [0]},
-        {"op": "merge", "base": [], "todos": "a"},
         {"op": "set_status", "status": "completed", "indices": ["0", None, -1]},
         {"op": "set_status", "status": "completed", "indices": [[0]]},
         {"op": "set_status", "status": "completed", "indices": [True]},
+        {"op": "set_status", "status": "completed", "indices": [0], "texts": "a"},
         {"op": "insert", "index": True, "texts": ["a"]},
         {"op": "insert", "index": -1, "texts": ["a"]},
         {"op": "append", "texts": ["a" * 100_001]},
@@ -96,14 +96,6 @@ def test_items_that_do_not_fit_are_left_out(op: str) -> None:
     assert apply(after, {"op": op, "index": 0, "texts": ["d"]}) == after
 
 
-def test_lists_that_do_not_fit_together_are_cut() -> None:
-    """Two parallel subgraphs may each return a list that is just short enough."""
-    todos = items(*map(str, range(9_000)))
-    changed = items(*map(str, range(9_000, 18_000)))
-    after = apply(todos, {"op": "merge", "base": [], "todos": changed})
-    assert after == [*todos, *changed[:1_000]]
-
-
 def test_a_new_list_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="todos has 10001 items, at most 10000 are allowed"):
         apply([], {"op": "replace", "texts": ["a"] * 10_001})
@@ -120,39 +112,51 @@ def test_every_operation_yields_a_valid_list_and_leaves_the_old_one(
     assert todos == before
 
 
-class TestMerge:
-    """Two hands changed one list; `base` is what the second one saw."""
+class TestTexts:
+    """A change of status with texts changes the items that have these texts, and no others."""
 
-    def merged(self, *, base: str, now: str, todos: str) -> str:
-        lists: list[list[TodoItem]] = [items(*texts) for texts in (now, base, todos)]
-        after = apply(lists[0], {"op": "merge", "base": lists[1], "todos": lists[2]})
-        return "".join(todo["text"] for todo in after)
+    @staticmethod
+    def complete(todos: list[TodoItem], texts: dict[int, str]) -> list[TodoStatus]:
+        """The statuses after the items with these texts, by index, were completed."""
+        operation: Operation = {
+            "op": "set_status",
+            "status": "completed",
+            "indices": list(texts),
+            "texts": list(texts.values()),
+        }
+        return [todo["status"] for todo in apply(todos, operation)]
 
-    def test_items_that_both_added_are_kept_in_their_places(self) -> None:
-        assert self.merged(base="ab", now="abn", todos="axyb") == "axybn"
-        assert self.merged(base="ab", now="anb", todos="abxy") == "anbxy"
+    def test_an_item_with_its_text_is_changed(self) -> None:
+        assert self.complete(items("a", "b"), {1: "b"}) == ["not_started", "completed"]
 
-    def test_an_item_that_either_removed_is_gone(self) -> None:
-        assert self.merged(base="abc", now="ab", todos="bc") == "b"
+    def test_an_item_with_another_text_is_skipped(self) -> None:
+        """Another update of the step inserted an item before it, so the index is stale."""
+        assert self.complete(items("new", "a"), {0: "a"}) == ["not_started", "not_started"]
 
-    def test_what_was_added_before_a_removed_item_comes_before_the_next_one(self) -> None:
-        assert self.merged(base="abc", now="ac", todos="axbc") == "axc"
+    def test_each_item_is_compared_with_its_own_text(self) -> None:
+        """One stale index does not keep the others from their change."""
+        statuses = self.complete(items("a", "x", "c"), {2: "c", 1: "b", 0: "a"})
+        assert statuses == ["completed", "not_started", "completed"]
 
-    def test_items_of_equal_text_are_told_apart_by_their_order(self) -> None:
-        assert self.merged(base="aaa", now="aaan", todos="aaaa") == "aaana"
+    def test_an_index_without_a_text_is_skipped(self) -> None:
+        """The tools never write fewer texts than indices."""
+        operation: Operation = {
+            "op": "set_status",
+            "status": "completed",
+            "indices": [0, 1],
+            "texts": ["a"],
+        }
+        after = apply(items("a", "b"), operation)
+        assert after == [*items("a", status="completed"), *items("b")]
 
-    def test_the_status_that_one_of_them_changed_counts(self) -> None:
-        """Where both changed it, the second one's."""
-        base = items("a", "b", "c", "d")
-        now = apply(base, complete_items(0, 2))
-        todos = apply(base, start_items(1, 2))
-        after = apply(now, {"op": "merge", "base": base, "todos": todos})
-        assert [todo["status"] for todo in after] == [
-            "completed",
-            "in_progress",
-            "in_progress",
-            "not_started",
-        ]
+    @pytest.mark.parametrize("before", [[], ["new"], ["new", "a"]])
+    def test_an_insertion_before_it_never_moves_a_change_to_another_item(
+        self, before: list[str]
+    ) -> None:
+        """Whatever is inserted first, the change hits an item with the expected text or none."""
+        todos = apply(items("a", "b"), insert_items(0, *before))
+        changed = zip(todos, self.complete(todos, {0: "a"}), strict=True)
+        assert {todo["text"] for todo, status in changed if status == "completed"} <= {"a"}
 
 
 class TestMaking:

@@ -1,18 +1,18 @@
-"""Parallel changes of one list in one step: subgraphs, tool nodes, and the merge of their lists."""
+"""Parallel changes of one list in one step: operations, whole lists of subgraphs, tool nodes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.errors import InvalidUpdateError
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, Overwrite, Send, interrupt
 
-from tests.strategies import todo_lists
 from tests.support import Graph, edit, items
 from todo_tools import (
     AutoContinue,
@@ -25,13 +25,13 @@ from todo_tools import (
     model_view,
     todos_from_messages,
 )
-from todo_tools._list.operations import apply
 from todo_tools.clients import from_client_todos
-from todo_tools.operations import abandon_items, append_items, complete_items
+from todo_tools.operations import append_items, complete_items, start_items
 from todo_tools.state import ClientTodoState
 from todo_tools.testing import ScriptedChatModel, turn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
+CONFIG_OF_DELTA: RunnableConfig = {"configurable": {"thread_id": "DeltaTodoState"}}
 STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState, ClientTodoState])
 
 
@@ -61,83 +61,202 @@ def stored(graph: Graph) -> list[TodoItem]:
     return from_client_todos(graph.get_state(CONFIG).values["todos"])
 
 
+def changes(state: type[Any], update: Any) -> Graph:
+    """A subgraph that changes the list."""
+    return subgraph(state, writer(update))
+
+
+def idle(state: type[Any]) -> Graph:
+    """A subgraph that does not change the list; it returns the list that it got."""
+    return subgraph(state, lambda _: {})
+
+
 @STATES
-@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_parallel_subgraphs_keep_all_their_changes(
-    state: type[Any], durability: Literal["sync", "async", "exit"]
+class TestOneList:
+    """Of the whole lists in a step, those equal to the stored list are ignored."""
+
+    def test_a_subgraph_that_changes_nothing_undoes_nothing(self, state: type[Any]) -> None:
+        """The operation of a node beside it is kept."""
+        graph = side_by_side(state, [writer(complete_items(0)), idle(state), idle(state)])
+        graph.invoke({"messages": [], "todos": items("a", "b")}, CONFIG)
+        assert stored(graph) == [*items("a", status="completed"), *items("b", "last")]
+
+    @pytest.mark.parametrize("at", [0, 1, 2])
+    @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+    def test_the_only_changed_list_is_taken(
+        self, state: type[Any], durability: Literal["sync", "async", "exit"], at: int
+    ) -> None:
+        """This holds for every order of the nodes."""
+        nodes = [idle(state), idle(state)]
+        nodes.insert(at, changes(state, complete_items(0)))
+        graph = side_by_side(state, nodes)
+        graph.invoke({"messages": [], "todos": items("a")}, CONFIG, durability=durability)
+        assert stored(graph) == [*items("a", status="completed"), *items("last")]
+
+    @pytest.mark.parametrize("list_first", [True, False])
+    def test_operations_are_applied_after_the_changed_list(
+        self, state: type[Any], list_first: bool
+    ) -> None:
+        """Otherwise the list would undo the operation of a node before it."""
+        nodes = [changes(state, complete_items(0)), writer(append_items("new"))]
+        graph = side_by_side(state, nodes if list_first else nodes[::-1])
+        graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
+        assert stored(graph) == [*items("a", status="completed"), *items("new", "last")]
+
+    def test_the_same_change_may_be_made_twice(self, state: type[Any]) -> None:
+        graph = side_by_side(state, [changes(state, complete_items(0))] * 2)
+        graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
+        assert stored(graph) == [*items("a", status="completed"), *items("last")]
+
+    def test_a_list_alone_in_its_step_replaces(self, state: type[Any]) -> None:
+        graph = side_by_side(state, [writer(items("new"))])
+        graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
+        assert stored(graph) == items("new", "last")
+
+    def test_an_overwrite_still_wins(self, state: type[Any]) -> None:
+        """LangGraph's `Overwrite` bypasses the reducer of a channel."""
+        graph = side_by_side(state, [writer(items("a", "b")), writer(Overwrite(items("x")))])
+        graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
+        assert stored(graph) == items("x", "last")
+
+    def test_one_that_failed_may_run_again(self, state: type[Any]) -> None:
+        """The changes of the others are then read from the checkpointer."""
+        failures = iter([True])
+
+        def flaky(_: Any) -> Any:
+            if next(failures, False):
+                raise ConnectionError
+            return {}
+
+        graph = side_by_side(state, [changes(state, complete_items(0)), subgraph(state, flaky)])
+        with pytest.raises(ConnectionError):
+            graph.invoke({"messages": [], "todos": items("a", "b")}, CONFIG)
+        graph.invoke(None, CONFIG)
+        assert stored(graph) == [*items("a", status="completed"), *items("b", "last")]
+
+    def test_one_may_wait_for_a_person(self, state: type[Any]) -> None:
+        def ask(_: Any) -> Any:
+            return {"todos": append_items(interrupt("What else?"))}
+
+        graph = side_by_side(state, [subgraph(state, ask), writer(complete_items(0)), idle(state)])
+        graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
+        graph.invoke(Command(resume="b"), CONFIG)
+        assert stored(graph) == [*items("a", status="completed"), *items("b", "last")]
+
+
+@STATES
+class TestTwoLists:
+    """Two different whole lists in one step are refused, because one would undo the other."""
+
+    @staticmethod
+    def graph(state: type[Any]) -> Graph:
+        """Two agents change the list in one step."""
+        updates = [complete_items(0), append_items("new")]
+        return side_by_side(state, [changes(state, update) for update in updates])
+
+    def test_the_error_names_operations(self, state: type[Any]) -> None:
+        with pytest.raises(InvalidUpdateError) as raised:
+            self.graph(state).invoke({"messages": [], "todos": items("a")}, CONFIG)
+        assert str(raised.value) == (
+            "two nodes of one step returned different lists for 'todos', and one would undo the "
+            "other; return operations from parallel nodes (todo_tools.operations), which are all "
+            "applied"
+        )
+
+    def test_the_thread_goes_on_from_the_list_before(self, state: type[Any]) -> None:
+        """Nothing of the refused step is applied, neither now nor when the thread is read again."""
+        graph = self.graph(state)
+        with pytest.raises(InvalidUpdateError):
+            graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
+        graph.update_state(CONFIG, {"todos": append_items("b")}, as_node="last")
+        assert stored(graph) == items("a", "b")
+
+    def test_nodes_that_return_operations_may_run_the_same_agents(self, state: type[Any]) -> None:
+        """A function around each agent turns its result into an operation."""
+
+        def agent(index: int) -> Any:
+            inner = changes(state, complete_items(index))
+            return lambda given: inner.invoke(given) and {"todos": complete_items(index)}
+
+        graph = side_by_side(state, [agent(0), agent(1)])
+        graph.invoke({"messages": [], "todos": items("a", "b")}, CONFIG)
+        assert stored(graph) == [*items("a", "b", status="completed"), *items("last")]
+
+
+@STATES
+@pytest.mark.parametrize("busy", [0, 1])
+def test_an_agent_with_a_loop_may_run_beside_one_that_leaves_the_list_alone(
+    state: type[Any], busy: int
 ) -> None:
-    """The list that is read from the checkpoints afterwards has all changes too."""
-    updates = [complete_items(0), append_items("new"), abandon_items(2)]
-    graph = side_by_side(state, [subgraph(state, writer(update)) for update in updates])
-    start: Any = {"messages": [], "todos": items("a", "b", "c")}
-    final = graph.invoke(start, CONFIG, durability=durability)
-    expected = [
-        *items("a", status="completed"),
-        *items("b"),
-        *items("c", status="abandoned"),
-        *items("new", "last"),
-    ]
-    assert from_client_todos(final["todos"]) == stored(graph) == expected
-    graph.update_state(CONFIG, {"todos": complete_items(1)}, as_node="last")
-    assert [todo["status"] for todo in stored(graph)][:2] == ["completed", "completed"]
-
-
-@STATES
-def test_parallel_agents_may_each_have_a_loop(state: type[Any]) -> None:
-    """Each agent completes an item and is then sent back once to the item that remains."""
+    """The loop of each agent sends it back until it stalls."""
     tools = create_todo_tools()
 
-    def agent(index: int) -> Graph:
-        script = [edit("complete", index), turn("I stop."), turn("I stop again.")]
-        model = ScriptedChatModel(script=script).bind_tools(tools)
+    def agent(*script: AIMessage | str) -> Graph:
+        model = ScriptedChatModel(script=[*script, "I stop."]).bind_tools(tools)
         builder = StateGraph(state)
         builder.add_node("agent", lambda state: {"messages": [model.invoke(model_view(state))]})
         builder.add_node("tools", ToolNode(tools))
         builder.add_edge(START, "agent").add_edge("tools", "agent")
-        return add_auto_continue(builder, policy=AutoContinue(max_idle=1)).compile()
+        return add_auto_continue(builder, policy=AutoContinue(max_idle=0)).compile()
 
-    graph = side_by_side(state, [agent(0), agent(1)])
-    final = graph.invoke({"messages": [("user", "Go.")], "todos": items("a", "b", "c")}, CONFIG)
-    assert stored(graph) == [*items("a", "b", status="completed"), *items("c", "last")]
-    assert final["todo_loop"]["outcome"] == "stalled"
-
-
-@STATES
-def test_a_subgraph_that_does_nothing_undoes_nothing(state: type[Any]) -> None:
-    """It returns the list that it got, and the operation of a sibling survives."""
-    idle = subgraph(state, lambda _: {})
-    graph = side_by_side(state, [writer(complete_items(0)), idle, idle])
-    graph.invoke({"messages": [], "todos": items("a", "b")}, CONFIG)
+    agents = [agent()]
+    agents.insert(busy, agent(edit("complete", 0), "I stop."))
+    graph = side_by_side(state, agents)
+    graph.invoke({"messages": [("user", "Go.")], "todos": items("a", "b")}, CONFIG)
     assert stored(graph) == [*items("a", status="completed"), *items("b", "last")]
 
 
-@STATES
-def test_nothing_is_lost_when_one_of_them_fails_and_is_run_again(state: type[Any]) -> None:
-    """The changes of the others are then read from the checkpointer."""
-    failures = iter([True])
+class TestDeltaThreads:
+    """The writes that a step ignored or moved do not come back when a delta thread is replayed."""
 
-    def flaky(_: Any) -> Any:
-        if next(failures, False):
-            raise ConnectionError
-        return {"todos": complete_items(2)}
+    @staticmethod
+    def threads(saver: SqliteSaver, state: type[Any]) -> list[Any]:
+        """The checkpoints of a thread with two such steps, newest first."""
+        builder = StateGraph(state)
+        steps = [
+            {"ops": writer(append_items("new")), "work": changes(state, complete_items(0))},
+            {"idle": idle(state), "more": writer(start_items(1)), "other": idle(state)},
+        ]
+        before = [START]
+        for step in steps:
+            for name, node in step.items():
+                builder.add_node(name, node)
+                for each in before:
+                    builder.add_edge(each, name)
+            before = list(step)
+        graph = builder.compile(checkpointer=saver)
+        config: RunnableConfig = {"configurable": {"thread_id": state.__name__}}
+        graph.invoke({"messages": [], "todos": items("a")}, config)
+        return [graph, list(graph.get_state_history(config))]
 
-    nodes = [subgraph(state, writer(complete_items(at))) for at in (0, 1)]
-    graph = side_by_side(state, [*nodes, subgraph(state, flaky)])
-    with pytest.raises(ConnectionError):
-        graph.invoke({"messages": [], "todos": items("a", "b", "c")}, CONFIG)
-    graph.invoke(None, CONFIG)
-    assert stored(graph) == [*items("a", "b", "c", status="completed"), *items("last")]
+    @pytest.fixture
+    def saver(self) -> Iterator[SqliteSaver]:
+        with SqliteSaver.from_conn_string(":memory:") as saver:
+            yield saver
 
+    def test_every_checkpoint_has_the_list_of_that_moment(self, saver: SqliteSaver) -> None:
+        """They are the lists that plain checkpoints store."""
+        plain, delta = (
+            [snapshot.values.get("todos") for snapshot in self.threads(saver, state)[1]]
+            for state in (TodoState, DeltaTodoState)
+        )
+        assert delta == plain
+        ended = [*items("a", status="completed"), *items("new", status="in_progress")]
+        assert delta[0] == ended
 
-@STATES
-def test_nothing_is_lost_when_one_of_them_waits_for_a_person(state: type[Any]) -> None:
-    def ask(_: Any) -> Any:
-        return {"todos": append_items(interrupt("What else?"))}
+    def test_a_replay_from_any_checkpoint_ends_with_the_same_list(self, saver: SqliteSaver) -> None:
+        graph, history = self.threads(saver, DeltaTodoState)
+        for snapshot in history[:-1]:
+            graph.invoke(None, snapshot.config)
+            assert graph.get_state(CONFIG_OF_DELTA).values["todos"] == history[0].values["todos"]
 
-    graph = side_by_side(state, [subgraph(state, ask), subgraph(state, writer(complete_items(0)))])
-    graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
-    graph.invoke(Command(resume="b"), CONFIG)
-    assert stored(graph) == [*items("a", status="completed"), *items("b", "last")]
+    def test_a_fork_begins_with_the_list_of_its_checkpoint(self, saver: SqliteSaver) -> None:
+        graph, history = self.threads(saver, DeltaTodoState)
+        for snapshot in history[:-1]:
+            update = {"todos": append_items("forked")}
+            config = graph.update_state(snapshot.config, update, as_node="other")
+            forked = graph.get_state(config).values["todos"]
+            assert forked == [*snapshot.values.get("todos", []), *items("forked")]
 
 
 class TestToolNodes:
@@ -181,60 +300,3 @@ class TestToolNodes:
         assert final["todos"] == items("a", "b", status="completed")
         assert todos_from_messages(final["messages"]) != final["todos"]
         assert format_todos(final["todos"]) in model_view(final)[-1].text
-
-
-@STATES
-def test_a_list_alone_in_its_step_still_replaces(state: type[Any]) -> None:
-    graph = side_by_side(state, [writer(items("new"))])
-    graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
-    assert stored(graph) == items("new", "last")
-
-
-@STATES
-def test_an_overwrite_still_wins(state: type[Any]) -> None:
-    """LangGraph's `Overwrite` bypasses the reducer of a channel."""
-    graph = side_by_side(state, [writer(items("a", "b")), writer(Overwrite(items("x")))])
-    graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
-    assert stored(graph) == items("x", "last")
-
-
-def merge(todos: list[TodoItem], base: list[TodoItem], changed: list[TodoItem]) -> list[TodoItem]:
-    return apply(todos, {"op": "merge", "base": base, "todos": changed})
-
-
-class TestMerge:
-    @given(todo_lists, todo_lists)
-    def test_it_is_exact_if_one_side_did_nothing(
-        self, base: list[TodoItem], changed: list[TodoItem]
-    ) -> None:
-        assert merge(base, base, changed) == changed
-        assert merge(changed, base, base) == changed
-
-    @given(todo_lists, todo_lists, todo_lists)
-    def test_no_item_that_was_added_is_lost(
-        self, base: list[TodoItem], first: list[TodoItem], second: list[TodoItem]
-    ) -> None:
-        texts = [todo["text"] for todo in merge([*base, *first], base, [*base, *second])]
-        assert texts == [todo["text"] for todo in [*base, *first, *second]]
-
-    @given(st.lists(st.sampled_from("aab"), max_size=8), st.data())
-    def test_status_changes_add_up_even_if_items_have_the_same_text(
-        self, texts: list[str], data: st.DataObject
-    ) -> None:
-        base = items(*texts)
-        owners = data.draw(st.lists(st.integers(0, 2), min_size=len(base), max_size=len(base)))
-        todos = base
-        for hand in set(owners):
-            mine = [index for index, owner in enumerate(owners) if owner == hand]
-            todos = merge(todos, base, apply(base, complete_items(*mine)))
-        assert todos == items(*texts, status="completed")
-
-    def test_an_item_is_added_where_it_was_added(self) -> None:
-        """This holds even if others added and removed items."""
-        merged = merge(items("x", "a", "c", "y"), items("a", "b", "c"), items("a", "n", "b", "c"))
-        assert merged == items("x", "a", "n", "c", "y")
-
-    def test_an_item_that_one_side_removed_is_gone(self) -> None:
-        ticked = [*items("a", status="completed"), *items("b")]
-        assert merge(ticked, items("a", "b"), items("b")) == items("b")
-        assert merge(items("b"), items("a", "b"), ticked) == items("b")

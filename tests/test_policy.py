@@ -1,5 +1,6 @@
-"""A policy that a function chooses for each run, by the run's context."""
+"""The settings of the loop, and a function that chooses them for each run by its context."""
 
+import re
 from typing import Any
 
 import pytest
@@ -13,8 +14,81 @@ from pydantic import BaseModel, ValidationError
 from graphs.until_done import build_graph
 from tests.support import BEGIN, Graph, items, loop_of
 from todo_tools import AutoContinue
+from todo_tools._loop.policy import require_policy
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
+
+
+class TestSettings:
+    def test_defaults_are_safe(self) -> None:
+        """They allow 20 in a row, 100 for one message and none without work; nothing waits."""
+        policy = AutoContinue()
+        assert (policy.max_in_a_row, policy.max_in_turn, policy.max_idle) == (20, 100, 0)
+        assert policy.grace_seconds == 0
+        assert not policy.ask
+
+    @pytest.mark.parametrize("name", ["max_in_a_row", "max_in_turn", "max_idle", "grace_seconds"])
+    def test_a_negative_count_is_refused(self, name: str) -> None:
+        """The error names the setting and the value."""
+        with pytest.raises(ValueError, match=f"{name} must be 0 (or more|to 86400), got -1"):
+            AutoContinue(**{name: -1})  # type: ignore[arg-type]  # one of the counts
+
+    def test_only_the_limit_on_idle_continuations_can_be_off(self) -> None:
+        """The others guarantee that the loop ends."""
+        assert AutoContinue(max_idle=None).max_idle is None
+        for name in ("max_in_a_row", "max_in_turn"):
+            with pytest.raises(TypeError, match=f"{name} must be a whole number"):
+                AutoContinue(**{name: None})  # type: ignore[arg-type]  # the mistake under test
+
+    @pytest.mark.parametrize("name", ["ask", "store", "explain"])
+    def test_a_switch_is_true_or_false(self, name: str) -> None:
+        """A text such as "no" would count as true."""
+        with pytest.raises(TypeError, match=f"{name} must be True or False, got 'no'"):
+            AutoContinue(**{name: "no"})  # type: ignore[arg-type]  # the mistake under test
+
+    def test_the_grace_period_is_at_most_a_day(self) -> None:
+        assert AutoContinue(grace_seconds=86_400).grace_seconds == 86_400
+        with pytest.raises(ValueError, match="grace_seconds must be 0 to 86400, got 86401"):
+            AutoContinue(grace_seconds=86_401)
+
+    def test_asking_and_waiting_exclude_each_other(self) -> None:
+        """A question already waits for the user."""
+        with pytest.raises(ValueError, match=r"; give one of the two$"):
+            AutoContinue(ask=True, grace_seconds=3)
+
+    def test_a_stop_condition_must_be_a_plain_function(self) -> None:
+        """A coroutine would always be true."""
+
+        async def stop(_: Any) -> bool:
+            return False
+
+        class Stop:
+            async def __call__(self, _: Any) -> bool:
+                return False
+
+        for wrong in (stop, Stop(), "never", False):
+            with pytest.raises(TypeError, match="stop_when must be a plain function"):
+                AutoContinue(stop_when=wrong)  # type: ignore[arg-type]  # the mistake under test
+
+    def test_a_policy_is_an_instance_or_chosen_by_a_plain_function(self) -> None:
+        """A class is easily given instead of an instance, and nothing awaits a coroutine."""
+
+        async def choose(_: Any) -> AutoContinue:
+            return AutoContinue()
+
+        require_policy(AutoContinue())
+        require_policy(lambda _: AutoContinue())
+        told = "^policy must be an AutoContinue or a plain function of the runtime that returns one"
+        for wrong in (AutoContinue, choose, None):
+            with pytest.raises(TypeError, match=f"{told}, got {re.escape(repr(wrong))}$"):
+                require_policy(wrong)
+
+    def test_a_prompt_must_be_a_text(self) -> None:
+        """A blank one would tell the model nothing."""
+        with pytest.raises(TypeError, match="prompt must be a string, got 5"):
+            AutoContinue(prompt=5)  # type: ignore[arg-type]  # the mistake under test
+        with pytest.raises(ValueError, match=r"^prompt must not be blank; .* working$"):
+            AutoContinue(prompt=" \n")
 
 
 class Patience(BaseModel, extra="forbid"):

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
 
 from tests.strategies import edit_calls, json_values, todo_lists, write_calls
-from tests.support import MIXED, items, recorded_scenarios
+from tests.support import MIXED, items, recorded_scenarios, result_of
 from todo_tools import TodoItem
-from todo_tools._calls.answers import answer_call, format_call
+from todo_tools._calls.answers import format_call
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import format_todos
-from todo_tools._list.todos import DEFAULT_LIMITS
 from todo_tools.clients import to_client_todos
 from todo_tools.rendering import show_call, show_result, show_status, show_todos
 from todo_tools.rendering._calls import call_lines
@@ -67,9 +66,10 @@ class TestRecordedRenderings:
         """The reference shows `No todos` for every listing, because its details have no list."""
         for step in recorded_calls():
             if step["name"] == "list_todos":
-                shown = result_lines(recorded_result(step))
+                result = result_of("list_todos", step["args"], step["todos"])
+                shown = result_lines(result)
                 assert shown == list_lines(step["todos"])
-                assert "\n".join(map(str, shown)) == step["text"]
+                assert "\n".join(map(str, shown)) == result.text == step["text"]
                 assert step["todos"] or marked(shown) == step["render_result"]
 
 
@@ -155,15 +155,17 @@ class TestResults:
         ]
         assert drawn == [list_lines(MIXED)] * 2
 
-    def test_a_listing_that_was_replaced_is_shown_unchanged(self) -> None:
-        """Other middleware may have cleared it to save tokens."""
-        result = ToolMessage(
-            "[cleared]",
-            name="list_todos",
-            tool_call_id="1",
-            artifact={"action": "list", "todos": []},
-        )
-        assert marked(result_lines(result)) == "[cleared]"
+    def test_a_listing_without_its_list_is_shown_as_its_text(self) -> None:
+        """Version 0.2.0 did not store the list, and an import may lose it."""
+        imported = result_of("list_todos", {}, MIXED, response_metadata={})
+        assert str(show_result(imported)) == format_todos(MIXED)
+
+    def test_a_text_that_middleware_replaced_does_not_matter(self) -> None:
+        """The model reads less, and people see the same list."""
+        for name, args in (("list_todos", {}), ("edit_todos", {"action": "start", "indices": [1]})):
+            result = result_of(name, args, MIXED)
+            cleared = result.model_copy(update={"content": "[cleared]"})
+            assert result_lines(cleared) == list_lines(MIXED)
 
     def test_other_messages_are_refused(self) -> None:
         """The error names the value."""
@@ -172,11 +174,7 @@ class TestResults:
 
     @given(todo_lists)
     def test_a_listing_looks_like_the_list(self, todos: list[TodoItem]) -> None:
-        answer = answer_call("list_todos", {}, todos, DEFAULT_LIMITS)
-        result = ToolMessage(
-            answer.content, name="list_todos", tool_call_id="1", artifact=answer.details
-        )
-        assert result_lines(result) == list_lines(todos)
+        assert result_lines(result_of("list_todos", {}, todos)) == list_lines(todos)
 
 
 class TestTexts:

@@ -1,6 +1,6 @@
 """The channels: operations, whole lists, and both with DeltaChannel."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -19,12 +19,20 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import Overwrite
+from pydantic import ValidationError
 
 from tests.strategies import operations, todo_lists
 from tests.support import items
 from todo_tools import TodoItem, TodoState
-from todo_tools._thread.channels import fold_todos, fold_todos_batch, merge_blocks, merge_loop
-from todo_tools.state import DeltaTodoState, add_messages_batch, todos_in
+from todo_tools._thread.channels import (
+    fold_todos,
+    fold_todos_batch,
+    merge_blocks,
+    merge_blocks_batch,
+    merge_loop,
+)
+from todo_tools._thread.state import blocks_in
+from todo_tools.state import DeltaTodoState, add_messages_batch, loop_in, todos_in
 
 updates = st.lists(operations | todo_lists | st.none(), max_size=6)
 
@@ -78,7 +86,8 @@ class TestFold:
             ({"in_turn": "9"}, "['in_turn']"),
             ({"in_turn": True}, "['in_turn']"),
             ({"in_a_row": -1}, "['in_a_row']"),
-            ({"heard": [1]}, "['heard'][0]"),
+            ({"heard": [1]}, "['heard']"),
+            ({"idle": 1.5}, "['idle']"),
             ({"outcome": "bored"}, "['outcome']"),
             ({"k" * 500: 1}, "['kkk"),
         ],
@@ -98,10 +107,61 @@ class TestFold:
         assert blocks == {"first": items("a"), "second": items("c")}
         assert merge_blocks(blocks, None) == blocks
 
-    @pytest.mark.parametrize("garbage", ["x", [1], {1: []}, {"id": 5}, {"id": ["a"]}])
-    def test_blocks_that_the_view_did_not_record_are_refused(self, garbage: Any) -> None:
-        with pytest.raises(ValueError, match="todo"):
+    def test_none_removes_a_block(self) -> None:
+        """Its message is gone; the other blocks stay."""
+        blocks = merge_blocks({"first": items("a"), "second": []}, {"first": None, "third": None})
+        assert blocks == {"second": []}
+
+    def test_a_continuation_is_recorded_like_a_list(self) -> None:
+        """It is not in the history, so the prompts need it from here."""
+        note: Any = {"text": "Go on.", "lines": "– [0] a"}  # noqa: RUF001
+        assert merge_blocks({"first": items("a")}, {"second": note})["second"] == note
+
+    @given(st.lists(st.dictionaries(st.sampled_from("abc"), st.none() | todo_lists)), st.data())
+    def test_the_batching_of_blocks_does_not_matter(self, updates: list[Any], data: Any) -> None:
+        """`DeltaChannel` requires this of its reducer."""
+        cut = data.draw(st.integers(0, len(updates)))
+        apart = merge_blocks_batch(merge_blocks_batch({}, updates[:cut]), updates[cut:])
+        assert apart == merge_blocks_batch({}, updates)
+
+    @pytest.mark.parametrize(
+        ("garbage", "place"),
+        [
+            *[("x", ""), ([1], ""), ({1: []}, r"\[1\]"), ({"id": 5}, r"\['id'\]")],
+            *[({"id": ["a"]}, r"\['id'\]"), ({"id": {"text": "Go on."}}, r"\['id'\]")],
+        ],
+    )
+    def test_blocks_that_the_view_did_not_record_are_refused(
+        self, garbage: Any, place: str
+    ) -> None:
+        """The error names the place, the value and the solution."""
+        message = f"^todo_blocks{place}.* is invalid: .*, got .*; leave it out"
+        with pytest.raises(ValueError, match=message):
             merge_blocks({}, garbage)
+
+
+class TestStored:
+    """What a thread has stored, which an `Overwrite` or another version may have written."""
+
+    NOTE: ClassVar[dict[str, Any]] = {"text": "Go on.", "lines": ""}
+
+    def test_only_valid_blocks_are_read(self) -> None:
+        """The others are left out, as if nobody had recorded them."""
+        stored = {"a": items("a"), "b": [{"text": "b"}], "c": self.NOTE, "d": {"text": 5}, "e": 5}
+        assert blocks_in({"todo_blocks": stored}) == {"a": items("a"), "c": self.NOTE}
+        assert blocks_in({"todo_blocks": "x"}) == blocks_in({}) == {}
+
+    def test_the_continuations_of_version_0_2_0_are_read(self) -> None:
+        """They were part of the loop's record; newer blocks win."""
+        older = {"continuations": {"a": self.NOTE, "b": self.NOTE}}
+        state = {"todo_loop": older, "todo_blocks": {"b": items("b")}}
+        assert blocks_in(state) == {"a": self.NOTE, "b": items("b")}
+        assert loop_in(state) == {}
+
+    def test_the_valid_part_of_the_counters_is_read(self) -> None:
+        """The rest counts as if the loop had never written it."""
+        assert loop_in({"todo_loop": {"in_turn": 3, "in_a_row": "2", "new": 1}}) == {"in_turn": 3}
+        assert loop_in({"todo_loop": "x"}) == loop_in({}) == {}
 
 
 def _config() -> RunnableConfig:
@@ -140,7 +200,7 @@ class TestChannel:
         graph.invoke({"todo_loop": {"in_turn": 2}}, config)
         with pytest.raises(ValueError, match="todo_loop is invalid"):
             graph.invoke({"todo_loop": "garbage"}, config)
-        with pytest.raises(ValueError, match="todo_blocks must be a dict from message ids"):
+        with pytest.raises(ValueError, match=r"todo_blocks is invalid: .*, got \['garbage'\]"):
             graph.update_state(config, {"todo_blocks": ["garbage"]})
         assert graph.invoke({"messages": []}, config)["todo_loop"] == {"in_turn": 2}
 
@@ -168,11 +228,20 @@ class TestChannel:
     def test_its_json_schema_can_be_made(self, state: type[Any]) -> None:
         """Servers publish the schema."""
         schema = graph_of(state).get_input_jsonschema()
-        channels = {"messages", "todo_blocks", "todo_loop", "todo_run", "todos"}
+        channels = {"messages", "todo_blocks", "todo_loop", "todos"}
         assert schema["properties"].keys() == channels
         assert schema["properties"]["todos"]["description"].startswith("The todo list.")
-        parts = [schema["$defs"][part]["properties"].values() for part in ("LoopState", "TodoItem")]
+        types = ("LoopState", "Note", "TodoItem")
+        parts = [schema["$defs"][part]["properties"].values() for part in types]
         assert all("description" in field for fields in parts for field in fields)
+
+    @pytest.mark.parametrize("block", [items("a"), [], {"text": "Go on.", "lines": ""}])
+    def test_a_block_fits_the_published_schema(self, state: type[Any], block: Any) -> None:
+        """A client may copy a thread with what `get_state` returns."""
+        schema = graph_of(state).get_input_schema()
+        schema.model_validate({"messages": [], "todo_blocks": {"id": block}})
+        with pytest.raises(ValidationError):
+            schema.model_validate({"messages": [], "todo_blocks": {"id": "x"}})
 
 
 class TestMessagesBatch:

@@ -1,6 +1,5 @@
 """The three tools in graphs: order of calls, artifacts, events, and misuse."""
 
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
@@ -14,16 +13,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.managed import RemainingSteps
 from langgraph.prebuilt import ToolNode, create_react_agent
-from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
 from langgraph.warnings import LangGraphDeprecatedSinceV10
 
 from tests.support import BEGIN, Graph, items, results_in, tool_graph
 from todo_tools import TodoItem, TodoLimits, TodoState, create_todo_tools, todos_from_messages
-from todo_tools._calls.answers import answer_call
 from todo_tools._list.prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
 from todo_tools._thread.channels import fold_todos
-from todo_tools._tools import turn as _replay
 from todo_tools.state import DeltaTodoState
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -135,26 +131,27 @@ def test_the_prebuilt_agent_takes_the_state_with_its_own_key() -> None:
 class TestIds:
     """Model servers create the ids; some repeat ids, some omit them."""
 
-    def test_the_second_call_with_an_id_is_refused(self, run: Any) -> None:
-        """Later calls are applied as if it did not exist."""
+    def test_all_calls_with_a_repeated_id_are_refused(self, run: Any) -> None:
+        """None of them could be matched with its result; other calls of the message run."""
         final = run(appends("a", "x"), appends("b", "x"), appends("c", "y"))
         first, second, third = results_in(final)
-        assert (first.status, second.status, third.status) == ("success", "error", "success")
-        assert second.text == (
+        assert (first.status, second.status, third.status) == ("error", "error", "success")
+        assert first.text == second.text
+        assert first.text == (
             "Error: another call of this turn has the same id, so this one was not run; call again"
         )
-        assert second.artifact["error"] == "repeated call id"
-        assert final["todos"] == items("a", "c") == todos_from_messages(final["messages"])
-
-    def test_two_identical_calls_are_both_refused(self, run: Any) -> None:
-        """Neither could know which one is first; an unknown argument makes no difference."""
-        final = run(appends("a", "x"), appends("a", "x", note="again"), appends("c", "y"))
-        assert [message.status for message in results_in(final)] == ["error", "error", "success"]
+        assert first.artifact["error"] == "repeated call id"
         assert final["todos"] == items("c") == todos_from_messages(final["messages"])
 
-    def test_a_call_of_another_tool_with_the_same_id_is_another_call(self, run: Any) -> None:
-        final = run(appends("a", "x"), {**call("look"), "id": "x"})
-        assert final["todos"] == items("a")
+    def test_calls_between_them_are_answered_without_them(self, run: Any) -> None:
+        final = run(appends("a", "x"), appends("b", "y"), appends("c", "x"))
+        assert [message.status for message in results_in(final)] == ["error", "success", "error"]
+        assert final["todos"] == items("b") == todos_from_messages(final["messages"])
+
+    def test_the_other_call_may_be_one_of_another_tool(self, run: Any) -> None:
+        final = run({**call("look"), "id": "x"}, appends("a", "x"))
+        assert results_in(final)[1].artifact["error"] == "repeated call id"
+        assert not final.get("todos")
 
     def test_a_call_without_an_id_is_refused(self, run: Any) -> None:
         """It could not be matched with its result."""
@@ -175,76 +172,6 @@ class TestIds:
         )
 
 
-class TestSharedTurns:
-    """The calls of one AI message share what was computed for them."""
-
-    @pytest.fixture(autouse=True)
-    def no_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """No turn is left from another test."""
-        monkeypatch.setattr(_replay, "_latest", [])
-
-    @staticmethod
-    def turn_at(message: AIMessage, at: int = 0, namespace: str = "tools:1") -> _replay.Turn:
-        """The turn of one call, as a server runs it that gives a graph no checkpoint id."""
-        runtime: Any = SimpleNamespace(
-            state={"messages": [message], "todos": []},
-            tool_call_id=message.tool_calls[at]["id"],
-            execution_info=ExecutionInfo("", namespace, "task"),
-        )
-        return _replay.turn_of(runtime, TodoLimits())
-
-    def test_runs_that_alternate_keep_theirs(self) -> None:
-        mine, other = (turn("", call("list_todos"), call("list_todos")) for _ in range(2))
-        first = self.turn_at(mine)
-        assert self.turn_at(other) is not first
-        assert self.turn_at(mine, 1) is first
-
-    def test_each_call_may_be_a_task(self) -> None:
-        """LangChain's agent runs them so, while two branches with one message share nothing."""
-        message = turn("", call("list_todos"), call("list_todos"))
-        first = self.turn_at(message, 0, "branch:1|tools:1")
-        assert self.turn_at(message, 1, "branch:1|tools:2") is first
-        assert self.turn_at(message, 1, "branch:2|tools:3") is not first
-
-    def test_only_the_latest_are_kept(self) -> None:
-        """A server would keep all of its lists otherwise. Runs at the same time may need more."""
-        messages = [turn("", call("list_todos")) for _ in range(40)]
-        turns = [self.turn_at(message) for message in messages]
-        assert _replay._latest == turns
-        for message, each in zip(messages, turns, strict=True):
-        newest = [self.turn_at(turn("", call("list_todos"))) for _ in range(2)]
-        assert _replay._latest == [*turns[-30:], *newest]
-
-    def test_turns_that_are_never_answered_are_forgotten_in_the_end(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Their runs were cancelled; a turn that computes an answer is kept."""
-        monkeypatch.setattr(_replay, "_MOST_OPEN", 40)
-        turns = [self.turn_at(turn("", call("list_todos"))) for _ in range(40)]
-        with turns[0].lock:
-            newest = self.turn_at(turn("", call("list_todos")))
-        assert _replay._latest == [turns[0], *turns[2:], newest]
-
-
-def test_each_call_of_a_turn_is_executed_once_for_all_its_siblings(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """So the time of a turn is proportional to the number of its calls."""
-    executed: list[object] = []
-
-    def counting(name: str, args: Any, todos: list[TodoItem], limits: TodoLimits) -> Any:
-        executed.append(args)
-        return answer_call(name, args, todos, limits)
-
-    monkeypatch.setattr(_replay, "answer_call", counting)
-    calls = [call("write_todos", mode="append", todos=[str(n)]) for n in range(50)]
-    state = {"messages": [turn("", *calls)], "todos": items("first")}
-    for at, made in enumerate(calls):
-        runtime: Any = SimpleNamespace(state=state, tool_call_id=made["id"], execution_info=None)
-        turn_of_call = _replay.turn_of(runtime, TodoLimits())
-    assert len(executed) == len(calls) - 1  # no result needs the list after the last call
-
-
 class TestResults:
     def run(self, *calls: ToolCall, **state: Any) -> dict[str, Any]:
         return todo_graph().invoke({"messages": [turn("", *calls)], **state})
@@ -254,6 +181,39 @@ class TestResults:
         (message,) = results_in(self.run(call("write_todos", mode="append", todos=["a"])))
         assert message.artifact == {"action": "write", "todos": items("a")}
         assert (message.status, message.name) == ("success", "write_todos")
+
+    def test_a_change_is_noted_for_the_view(self) -> None:
+        """The texts are only in the details, which keep the shape of the specification."""
+        insert = call("write_todos", mode="insert", index=1, todos=["b"])
+        inserted, started = results_in(
+            self.run(insert, call("edit_todos", action="start", indices=[1]), todos=items("a"))
+        )
+        assert inserted.response_metadata["todo_tools"] == {
+            "length": len(inserted.text),
+            "operation": {"op": "insert", "index": 1},
+        }
+        assert started.response_metadata["todo_tools"] == {
+            "length": len(started.text),
+            "operation": {"op": "set_status", "status": "in_progress", "indices": [1]},
+        }
+
+    def test_a_listing_notes_the_list_and_an_error_nothing(self) -> None:
+        """The details of a listing hold no list, as the specification says."""
+        listed, refused = results_in(
+            self.run(call("list_todos"), call("edit_todos"), todos=items("a"))
+        )
+        note = {"length": len(listed.text), "todos": items("a")}
+        assert listed.response_metadata["todo_tools"] == note
+        assert refused.response_metadata == {}
+
+    @pytest.mark.parametrize(("text", "in_a_row"), [("a", 3), ("b", 0)])
+    def test_only_a_change_of_the_list_resets_the_count_in_a_row(
+        self, text: str, in_a_row: int
+    ) -> None:
+        """A list that is written again unchanged is no progress."""
+        write = call("write_todos", mode="replace", todos=[text])
+        final = self.run(write, todos=items("a"), todo_loop={"in_a_row": 3})
+        assert final["todo_loop"]["in_a_row"] == in_a_row
 
     def test_an_error_is_flagged_and_leaves_the_list_alone(self) -> None:
         """The model reads its text, and the application sees its status."""

@@ -9,6 +9,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import TypedDict, override
 
+from todo_tools._calls.records import TOOLS
 from todo_tools._list.formats import ClientTodo, TodosFormat, require_format
 from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_SYSTEM_PROMPT
 from todo_tools._list.todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, is_mapping
@@ -181,13 +182,24 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                 "view=partial(model_view, fold_finished=True) or a view that folds itself"
             )
         require_format(todos_format)
-        self.tools = build_tools(limits, descriptions, check, records_blocks=False)
+        self._tool_settings = (limits, descriptions, check)
+        self.tools = build_tools(*self._tool_settings, records_blocks=False)
         self.state_schema = ClientTodoAgentState if todos_format == "langchain" else TodoAgentState
         self.policy = policy
         added = [system_prompt, TODO_FOLD_PROMPT if fold_finished else None]
         self.system_prompt = "\n\n".join(text for text in added if text) or None
         self.fold_finished = fold_finished
         self.view = view
+
+    @override
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the todo tools, whose schemas are classes that cannot be pickled."""
+        return {**vars(self), "tools": [each for each in self.tools if each.name not in TOOLS]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Create the todo tools again; a subclass may have added others."""
+        vars(self).update(state)
+        self.tools = [*build_tools(*self._tool_settings, records_blocks=False), *self.tools]
 
     @property
     @override
@@ -340,7 +352,7 @@ def _noted(
 def _answered(state: Any, runtime: Any) -> Answered:
     """Return the end of an answer; only `before_agent` asks whether the user has spoken."""
     reading = read(state)
-    newest = reading.last(lambda message: isinstance(message, AIMessage))
+    newest = reading.last_answer()
     older = {"id": value_in(value_in(state, "todo_loop"), "answer")}  # of version 0.2.0
     note = state.get("todo_answer", older)
     place = None if newest is None else reading.entries[newest].place

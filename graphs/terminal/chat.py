@@ -69,7 +69,7 @@ async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqlit
     )
     with session.open_agent(policy, saver) as graph:
         console = open_console()
-        others = await newest_of_threads(saver, graph, _RECENT_THREADS)
+        others = await newest_of_threads(saver, _RECENT_THREADS)
         if others:
             show(console, *said("Threads, newest first; --thread ID resumes one:"))
             show(console, *threads_view(others).lines)

@@ -50,6 +50,7 @@ from graphs.terminal.region import Region
 from graphs.terminal.request import read_plan, request_of
 from graphs.terminal.run_lines import RunLines
 from graphs.terminal.session import Session, choose_session, open_saver
+from graphs.terminal.typed import drop_typed
 from todo_tools import AutoContinue, TodoItem
 from todo_tools.rendering import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.state import loop_in, todos_in
@@ -190,6 +191,7 @@ async def _ask(console: Console, action: Mapping[str, Any], todos: Sequence[Todo
     show(console, *call_rows(action, todos, room))
     cut = is_cut(action, todos, room)
     while True:
+        drop_typed(sys.stdin.fileno())
         console.print(f"  {question_about(action, cut=cut)} ", end="")
         text = await _read_line()
         if wants_all(text):

@@ -1,20 +1,22 @@
 """Lock a thread: two programs on one thread would overwrite each other's work."""
 
-import fcntl
-import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from hashlib import sha256
+from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from graphs.terminal.options import UnusableInputError
+from graphs.terminal.typed import drop_typed
 
 
 @contextmanager
 def claimed(db: str, thread: str) -> Generator[None, None, None]:
     """Lock a thread; if another program has the lock, ask whether to use the thread anyway.
 
-    The lock is on one byte of a file next to the database. The system releases it when the program
+    The lock is on a file in a folder next to the database. The system releases it when the program
     ends, however it ends.
 
     Args:
@@ -25,29 +27,24 @@ def claimed(db: str, thread: str) -> Generator[None, None, None]:
         UnusableInputError: Another program has the lock, and the person refuses or cannot be asked
             because there is no terminal.
     """
+    folder = Path(f"{db}-locks")
+    lock = FileLock(folder / sha256(thread.encode()).hexdigest()[:16], mode=0o600)
     try:
-        file = os.open(f"{db}-lock", os.O_RDWR | os.O_CREAT, 0o600)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        lock.acquire(blocking=False)
+    except Timeout:
+        _ask(thread)
     except OSError as error:
         raise UnusableInputError(f"--db {db} cannot be used: {error.strerror}") from None
     try:
-        if not _hold(file, thread):
-            _ask(thread)
         yield
     finally:
-        os.close(file)
-
-
-def _hold(file: int, thread: str) -> bool:
-    place = int.from_bytes(sha256(thread.encode()).digest()[:7])
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-    except OSError:
-        return False
-    return True
+        lock.release()
 
 
 def _ask(thread: str) -> None:
     if sys.stdin.isatty():
+        drop_typed(sys.stdin.fileno())
         answer = input(
             f"Thread {thread!r} is open in another program. Use it here too? yes or no: "
         )

@@ -69,11 +69,16 @@ class Conversation:
         self.work: asyncio.Task[None] | None = None
         self.approval = Approval()
         self.approved = Approved()
-        self.asked = False  # a line is an answer only once the question is on the screen
+        self.asked = False  # whether a question is on the screen
+        self.is_answer = False  # whether one was when the last line was sent
         self.leaving = False
         self.foot = Foot()
         self.screen = ChatScreen(
-            console, foot=self._foot_lines, typed=self._typed, interrupt=self._interrupt
+            console,
+            foot=self._foot_lines,
+            typed=self._typed,
+            sent=self._sent,
+            interrupt=self._interrupt,
         )
 
     @property
@@ -151,7 +156,7 @@ class Conversation:
                 await self._move(asked)
 
     async def _say(self, text: str) -> None:
-        if self.working:
+        if self.working or (self.asked and not self.is_answer):
             self.waiting.append(text)
         elif self.asked:
             await self._decide(text)
@@ -174,7 +179,7 @@ class Conversation:
         room = Room.of(self.console, taken=self.console.height // 3)
         cut = is_cut(call, todos, room)
         shown = call_rows(call, todos, room.whole if whole else room)
-        await self.screen.show(*shown, *said(question_about(call, cut=cut)))
+        await self.screen.ask(*shown, *said(question_about(call, cut=cut)))
 
     async def _decide(self, text: str) -> None:
         call = self.approval.next_call
@@ -184,7 +189,7 @@ class Conversation:
         try:
             answer = answer_about(call, text)
         except NotEditedError as error:
-            await self.screen.show(*said(f"{error}\n{question_about(call)}"))
+            await self.screen.ask(*said(f"{error}\n{question_about(call)}"))
             return
         if answer:
             await self.screen.show(*self.approved.after(answer, call["name"], "/ask asks again"))
@@ -270,6 +275,9 @@ class Conversation:
         self.run.resume_at((await self.thread.now()).values)
         self.run.followed = replace(self.run.followed, notice=notice)
         self.screen.redraw()
+
+    def _sent(self) -> None:
+        self.is_answer = self.asked
 
     def _typed(self) -> None:
         """Stop the countdown when the user types, even before it begins."""

@@ -1,22 +1,27 @@
 """The terminal of a conversation: the output, the input line and the foot below it."""
 
+import asyncio
+import os
 from collections.abc import Callable, Iterable
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 from rich.console import Console
 
 from graphs.terminal.commands import COMMANDS
-from graphs.terminal.lines import show
+from graphs.terminal.lines import said, show
 from graphs.terminal.steady import open_output, print_above
+from graphs.terminal.typed import drop_typed
 from todo_tools.rendering import Line, Span, View
 
 _SECONDS_A_FRAME = 0.25
+_PUT_ASIDE = "What you had typed before the question is not an answer; Up brings it back."
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
@@ -27,6 +32,7 @@ class ChatScreen:
         console: Where to print.
         foot: The lines of the foot.
         typed: Called when the typed text changes.
+        sent: Called when the user sends what is typed, a moment before `read` returns it.
         interrupt: Called for Ctrl-C.
     """
 
@@ -36,10 +42,12 @@ class ChatScreen:
         *,
         foot: Callable[[], Iterable[Line]],
         typed: Callable[[], None],
+        sent: Callable[[], None],
         interrupt: Callable[[], None],
     ) -> None:
         self.console = console
         self._foot = foot
+        self._sent = sent
         self._interrupt = interrupt
         self._session: PromptSession[str] = PromptSession(
             "> ",
@@ -77,9 +85,39 @@ class ChatScreen:
             await print_above(self._session.app, drawn.get())
         self.redraw()
 
+    async def ask(self, *shown: Line | View) -> None:
+        """Print a question; what was typed before it is not an answer to it.
+
+        Lines that were not read yet are dropped. A line that was not sent yet can be got back.
+        """
+        if self._session.app.is_running:
+            await asyncio.sleep(0)  # in two turns, the loop reads and handles the keys so far
+            await asyncio.sleep(0)
+        else:
+            self._drop_unread()
+        note = said(_PUT_ASIDE) if self._put_aside() else ()
+        await self.show(*note, *shown)
+        self._put_aside()  # it may have come a moment ago
+
     def redraw(self) -> None:
         """Draw the foot again."""
         self._session.app.invalidate()
+
+    def _drop_unread(self) -> None:
+        """Drop what the terminal holds, and what was read with the last line but is after it."""
+        app = self._session.app
+        if os.isatty(app.input.fileno()):
+            drop_typed(app.input.fileno())
+            app.key_processor.empty_queue()
+            clear_typeahead(app.input)
+
+    def _put_aside(self) -> bool:
+        """Move the typed text to the history of lines; return whether there was any."""
+        app, typed = self._session.app, self.typed
+        if not app.is_running or app.is_done or not typed.text:
+            return False
+        typed.reset(append_to_history=True)
+        return True
 
     def _toolbar(self) -> ANSI:
         rule = Span("─" * self.console.width, "dim", plain="-" * self.console.width)
@@ -99,19 +137,19 @@ class ChatScreen:
         for key in ("c-c", "<sigint>"):
             keys.add(key)(self._interrupted)
         keys.add("escape", "enter")(_begin_a_line)
-        keys.add("enter")(_send)
+        keys.add("enter")(self._send)
         return keys
+
+    def _send(self, event: KeyPressEvent) -> None:
+        """Send the typed text, unless its last line ends with a backslash."""
+        buffer = event.current_buffer
+        if buffer.document.char_before_cursor == "\\" and buffer.document.is_cursor_at_the_end:
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            self._sent()
+            buffer.validate_and_handle()
 
 
 def _begin_a_line(event: KeyPressEvent) -> None:
     event.current_buffer.insert_text("\n")
-
-
-def _send(event: KeyPressEvent) -> None:
-    """Send the typed text, unless its last line ends with a backslash."""
-    buffer = event.current_buffer
-    if buffer.document.char_before_cursor == "\\" and buffer.document.is_cursor_at_the_end:
-        buffer.delete_before_cursor()
-        buffer.insert_text("\n")
-    else:
-        buffer.validate_and_handle()

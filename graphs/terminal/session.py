@@ -61,7 +61,7 @@ class Session:
     checked: bool
     """Whether a step can only be completed if its command succeeded."""
     endings: Path
-    """The folder for the exit codes of its commands, until their results are stored."""
+    """The folder for the results of its commands, until the thread has stored them."""
     resume_command: str
     """A complete command that resumes the thread, quoted for the shell."""
 
@@ -95,9 +95,9 @@ class Session:
         )
 
     def forget_endings(self) -> None:
-        """Remove the exit codes of commands once all their results are stored."""
+        """Remove the kept results of commands once the thread has stored all of them."""
         shutil.rmtree(self.endings, ignore_errors=True)
-        with suppress(OSError):  # another thread still has exit codes there
+        with suppress(OSError):  # another thread still has results there
             self.endings.parent.rmdir()
 
     def opening(self, db: str) -> Iterator[str]:
@@ -112,11 +112,13 @@ class Session:
 
 @asynccontextmanager
 async def open_saver(db: str) -> AsyncGenerator[AsyncSqliteSaver, None]:
-    """Open the database of the threads.
+    """Open the database of the threads; if it is new, only the user can read it.
 
     Raises:
         UnusableInputError: The database cannot be used, now or during the block.
     """
+    with suppress(OSError):  # SQLite says what is wrong. It gives its other files the same mode.
+        os.close(os.open(db, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
         # This fails at once if the file is not a database; the connection's thread would fail
         # later.

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
@@ -193,18 +194,18 @@ class Thread:
         await self.graph.aupdate_state(config, values, as_node=START if empty else None)
 
 
-async def newest_of_threads(
-    saver: AsyncSqliteSaver, graph: CompiledStateGraph[Any, Any, Any, Any], count: int
-) -> list[StateSnapshot]:
+async def newest_of_threads(saver: AsyncSqliteSaver, count: int) -> list[StateSnapshot]:
     """The newest checkpoint of each of the most recent threads, newest first.
 
+    The threads may belong to several agents, so no graph reads them: it would log a warning for
+    each part of another graph that it does not know.
+
     Args:
-        saver: The checkpointer of the graph, set up.
-        graph: The compiled graph.
+        saver: The checkpointer, set up.
         count: The largest number of threads.
 
     Returns:
-        One snapshot for each thread.
+        One snapshot for each thread, with its values, config and time.
     """
     # The saver's own method can only list all checkpoints of all threads.
     query = (
@@ -213,4 +214,18 @@ async def newest_of_threads(
     )
     async with saver.lock, saver.conn.execute(query, (count,)) as rows:
         names = [str(row[0]) async for row in rows]
-    return [await graph.aget_state({"configurable": {"thread_id": name}}) for name in names]
+    found = [await saver.aget_tuple({"configurable": {"thread_id": name}}) for name in names]
+    return [_snapshot(saved) for saved in found if saved]
+
+
+def _snapshot(saved: CheckpointTuple) -> StateSnapshot:
+    return StateSnapshot(
+        values=saved.checkpoint["channel_values"],
+        next=(),
+        config=saved.config,
+        metadata=saved.metadata,
+        created_at=saved.checkpoint["ts"],
+        parent_config=saved.parent_config,
+        tasks=(),
+        interrupts=(),
+    )

@@ -12,8 +12,9 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.build import AGENT_CHAT_UI, CACHE, DEEP_AGENTS_UI
+from tests.prompt_reader import read_lines
 from tests.server import Server
-from todo_tools._list.formatting import read_lines
+from todo_tools import TodoItem
 from todo_tools.clients import to_client_todos
 
 PICTURES = Path(os.environ.get("PICTURES", CACHE / "pictures"))
@@ -49,6 +50,12 @@ new MutationObserver(note).observe(
 def changes(lists: Iterable[Sequence[Item]]) -> list[list[Item]]:
     """The lists in order, each sorted, without repetitions."""
     return [list(items) for items, _ in groupby(sorted(items) for items in lists)]
+
+
+def told_items(text: str) -> list[Item]:
+    """The items in the text of a todo tool's result."""
+    todos = [TodoItem(text=item, status=status) for item, status in read_lines(text)]
+    return [(item["content"], item["status"]) for item in to_client_todos(todos)]
 
 
 class ChatPage(ABC):
@@ -205,8 +212,7 @@ class AgentChat(ChatPage):
         self.page.goto(f"{self.origin}/?apiUrl={self.server.url}&assistantId={graph}")
 
     def parse(self, shown: Any) -> list[Item]:
-        todos = [entry[1] for entry in read_lines(shown) if entry]
-        return [(item["content"], item["status"]) for item in to_client_todos(todos)]
+        return told_items(shown)
 
     @property
     def question(self) -> Locator:

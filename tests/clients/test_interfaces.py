@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.clients.pages import ChatPage, Item, changes
-from todo_tools._list.formatting import read_lines
-from todo_tools.clients import to_client_todos
+from tests.clients.pages import ChatPage, Item, changes, told_items
 
 pytestmark = pytest.mark.slow
 
@@ -28,12 +26,6 @@ def stored_items(values: dict[str, Any]) -> list[Item]:
     return [(todo["content"], todo["status"]) for todo in values.get("todos", [])]
 
 
-def told_items(message: dict[str, Any]) -> list[Item]:
-    """The items in the result of a todo tool."""
-    todos = [entry[1] for entry in read_lines(message["content"]) if entry]
-    return [(item["content"], item["status"]) for item in to_client_todos(todos)]
-
-
 def statuses(chat: ChatPage) -> list[str]:
     return [status for _, status in stored_items(chat.values)]
 
@@ -52,7 +44,7 @@ def test_the_list_is_right_during_a_run_after_it_and_after_a_reload(
     history: Any = chat.server.client.threads.get_history(chat.thread, limit=100)
     of_steps = changes(filter(None, (stored_items(each["values"]) for each in reversed(history))))
     results = [message for message in chat.values["messages"] if message["type"] == "tool"]
-    told = [sorted(told_items(result)) for result in results]
+    told = [sorted(told_items(result["content"])) for result in results]
     seen = chat.lists_seen
     assert [items for items in seen if items not in told] == []
     assert [items for items in seen if items in of_steps] == of_steps

@@ -17,12 +17,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Interrupt, StateSnapshot
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from typing_extensions import override
 
+from graphs import notes
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal.approval import Answer, Approval
 from graphs.terminal.chat import main
@@ -442,6 +444,21 @@ class TestAnswering:
         assert said == ["Begin.", "yes"]
         assert not (tmp_path / "one").exists()
 
+    async def test_a_line_sent_before_the_question_but_read_after_it_is_not_an_answer(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """It is kept as a message."""
+        waiting: list[str] = []
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        await chat._take("yes")  # as if it had been sent with the line before
+        assert waiting == ["yes"]
+        assert not (tmp_path / "one").exists()
+        typed.send_text("/quit\r")
+        await talk
+
     async def test_ctrl_c_at_a_question_returns_the_kept_messages_to_the_input(
         self, thread: SlowThread, typed: PipeInput
     ) -> None:
@@ -494,7 +511,8 @@ class Terminal(Emulator):
 
     def __init__(self, *argv: str) -> None:
         chat = ("-m", "graphs", "chat", "--workdir", "work", "--create")
-        super().__init__(*chat, *argv, rows=40, columns=80)
+        program = argv if argv[:1] == ("-c",) else (*chat, *argv)
+        super().__init__(*program, rows=40, columns=80)
 
     @override
     def see(self, *expected: str, within: float = LONG) -> None:
@@ -545,6 +563,33 @@ def messages(thread: str) -> list[BaseMessage]:
 
 HELD = "`until test -e go; do sleep 0.1; done`"
 FIVE = checklist(*(f"Step {n}: `echo {n} >> log`" for n in range(5)))
+
+
+class KilledError(Exception):
+    """Ends a run just before a checkpoint is stored."""
+
+
+class MortalSaver(AsyncSqliteSaver):
+    """A store whose program is killed between the result of a tool and the next checkpoint."""
+
+    @override
+    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        if any(
+            isinstance(m, ToolMessage) for m in checkpoint["channel_values"].get("messages", [])
+        ):
+            raise KilledError
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
+async def store_a_note() -> None:
+    """Run the notes agent in the thread `n`, until it is killed."""
+    made = turn("", call("notes", action="add", text="buy wood"))
+    builder = notes.build_graph(ScriptedChatModel(script=[made]))
+    request: Any = {"messages": [("user", "note: buy wood")]}
+    async with MortalSaver.from_conn_string("todo-threads.sqlite") as saver:
+        graph = builder.compile(checkpointer=saver)
+        config: RunnableConfig = {"configurable": {"thread_id": "n"}}
+        await graph.ainvoke(request, config, durability="sync")
 
 
 @pytest.mark.slow
@@ -740,6 +785,16 @@ class TestTerminal:
         refused.see("error: thread 'n' belongs to --agent notes")
         assert refused.end() == 2
 
+    async def test_a_thread_of_another_agent_causes_no_warning(
+        self, terminals: list[Terminal]
+    ) -> None:
+        """Its program was killed while it stored a note, in a channel that only its graph has."""
+        with pytest.raises(KilledError):
+            await store_a_note()
+        terminal = begin(terminals, "--agent", "until_done")
+        assert "  n  No todos note: buy wood" in terminal.everything
+        assert "unknown channel" not in terminal.everything
+
     def test_the_coding_agent_asks_and_is_answered(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
@@ -855,6 +910,85 @@ class TestTerminal:
         again.press("/quit\r")
         again.see("resume with: python -m graphs chat --db todo-threads.sqlite --thread t")
         assert again.end() == 0
+
+
+TWO_CALLS = """
+import sys
+from graphs.terminal import agents, chat
+from todo_tools.testing import ScriptedChatModel, call, turn
+def rule(prompt):
+    calls = [call("execute", command=command) for command in sys.argv[1:3]]
+    return "Done." if prompt[-1].type == "tool" else turn("", *calls)
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=rule)
+argv = ["--workdir", "work", "--create", "--agent", "coding", "--thread", "c", "--grace", "0"]
+sys.exit(chat.main(argv))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+class TestTypedBefore:
+    """What was typed before a question is shown is not an answer to it."""
+
+    def open(self, terminals: list[Terminal], *commands: str) -> Terminal:
+        """A chat whose agent calls two commands in one turn."""
+        terminal = Terminal("-c", TWO_CALLS, *commands)
+        terminals.append(terminal)
+        return terminal
+
+    def done(self, folder: Path) -> list[str]:
+        return sorted(path.name for path in (folder / "work").iterdir())
+
+    def test_before_the_program_has_started(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """The thread waits for an answer since the last program."""
+        terminal = self.open(terminals, "touch one", "touch two")
+        terminal.see("your turn")
+        terminal.say("Begin.")
+        terminal.see("command: touch one", "· yes, no, always, or why not")
+        terminal.press("/quit\r")
+        terminal.end()
+        again = self.open(terminals, "touch one", "touch two")
+        again.press("yes\ryes\r")
+        again.see("command: touch one", "· yes, no, always, or why not")
+        again.press("no\r")
+        again.see("command: touch two", "· yes, no, always, or why not")
+        again.press("no\r")
+        again.see("Done.", "your turn")
+        assert self.done(tmp_path) == []
+
+    def test_together_with_the_answer_to_the_question_before(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        terminal = self.open(terminals, "touch one", "touch two")
+        terminal.see("your turn")
+        terminal.say("Begin.")
+        terminal.see("command: touch one", "· yes, no, always, or why not")
+        terminal.press("yes\ryes\r")
+        terminal.see("command: touch two", "· yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("Done.", "your turn")
+        assert self.done(tmp_path) == ["one"]
+
+    def test_and_not_sent_before(self, terminals: list[Terminal], tmp_path: Path) -> None:
+        """It is put aside; the Up key brings it back."""
+        terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
+        terminal.say(checklist(f"One: {HELD}", "Two: `touch two`"))
+        terminal.see("command: until test -e go", "· yes, no, always, or why not")
+        terminal.press("yes\r")
+        terminal.see("the agent is working")
+        terminal.press("yes")
+        terminal.see("> yes")
+        (tmp_path / "work" / "go").touch()
+        terminal.see("Up brings it back", "command: touch two", "· yes, no, always, or why not")
+        terminal.press("\r")
+        terminal.press("\x1b[A")
+        terminal.see("> yes")
+        assert self.done(tmp_path) == ["go"]
+        terminal.press("\r")
+        terminal.see("✓ Done (2 items)", "your turn")
+        assert self.done(tmp_path) == ["go", "two"]
 
 
 class TestApproval:

@@ -25,7 +25,7 @@ COMMAND = "echo $$ > pid; exec sleep 600"
 
 @pytest.fixture
 def config(tmp_path: Path) -> RunnableConfig:
-    """A thread whose commands leave their exit codes in a folder."""
+    """A thread that keeps the results of commands in a folder."""
     return {"configurable": {"thread_id": "1", FOLDER: str(tmp_path / "endings")}}
 
 

@@ -260,6 +260,28 @@ class TestTerminal:
         assert self.ended(child) == 1
         assert [path.name for path in (tmp_path / "work").iterdir()] == ["one"]
 
+    def test_what_was_typed_before_a_question_is_shown_is_not_an_answer(
+        self, started: Any, tmp_path: Path
+    ) -> None:
+        """Two lines wait before the first question, and one more before the second."""
+        steps = write_checklist("One: `touch one`", "Two: `touch two`", "Three: `touch three`")
+        child = started(steps, *CODING)
+        child.send("yes\nyes\n")
+        child.expect_exact("command: touch one")
+        child.expect(QUESTION)
+        child.send("no\nyes\n")
+        child.expect_exact("rejected\r\n")
+        child.expect_exact("command: touch two")
+        child.expect(QUESTION)
+        child.send("show\nyes\n")  # it is shown again
+        child.expect(QUESTION)
+        child.send("not this one\n")
+        child.expect_exact("rejected: not this one")
+        child.expect(QUESTION)
+        child.send("yes\n")
+        assert self.ended(child) == 1
+        assert [path.name for path in (tmp_path / "work").iterdir()] == ["three"]
+
     def test_always_approves_later_calls_of_a_tool(self, started: Any, tmp_path: Path) -> None:
         """The program shows how it understood the answer, and how to be asked again."""
         child = started(write_checklist("One: `touch one`", "Two: `touch two`"), *CODING)

@@ -1,5 +1,6 @@
-"""A command that has ended is not run again if its result was lost with the program."""
+"""A command that has ended is not run again if its program was killed before storing the result."""
 
+import stat
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -16,8 +17,6 @@ from tests.support import BEGIN, Graph, results_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow
-
-LOST = "[The command ended before the program that ran it was killed."
 
 
 class KilledError(Exception):
@@ -50,8 +49,9 @@ def _flat(values: list[Any]) -> list[Any]:
     return [each for value in values for each in (value if isinstance(value, list) else [value])]
 
 
-def until_done(command: str, folder: Path, saver: LosingSaver) -> Graph:
-    model = ScriptedChatModel(script=[turn("", call("shell", command=command)), "Done."])
+def until_done(command: str, folder: Path, saver: LosingSaver, calls: int = 1) -> Graph:
+    made = [call("shell", command=command) for _ in range(calls)]
+    model = ScriptedChatModel(script=[turn("", *made), "Done."])
     return build_graph(model, [shell_tool(folder)]).compile(checkpointer=saver)
 
 
@@ -71,25 +71,34 @@ def config_of(folder: Path) -> Any:
 
 
 def killed_and_resumed(graph: Graph, saver: LosingSaver, config: Any) -> str:
-    """Lose the result of a command, resume as another program, and return the new result."""
+    """Lose the results of a step, resume as another program, and return the last new result."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(endings, "_THIS_PROGRAM", "another")
         with pytest.raises(KilledError):
             graph.invoke(BEGIN, config, durability="sync")
     saver.is_resumed.set()
-    (result,) = results_in(graph.invoke(None, config))
-    return str(result.text)
+    return str(results_in(graph.invoke(None, config))[-1].text)
 
 
-@pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("true", 0), ("(exit 4)", 4)])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("exit 3", 3),
+        ("true", 0),
+        ("(exit 4)", 4),
+        ("exec true", 0),
+        ("trap 'exit 5' EXIT", 5),
+        ("sh -c 'kill -TERM $$' || true", 0),
+    ],
+)
 def test_a_command_that_has_ended_is_not_run_again(
     command: str, code: int, build: Any, tmp_path: Path
 ) -> None:
-    """The result has its exit code and says that the output is lost."""
+    """The resumed program has its output and its exit code."""
     saver = LosingSaver()
-    graph = build(f"echo once >> log; {command}", tmp_path, saver)
+    graph = build(f"echo once | tee -a log; {command}", tmp_path, saver)
     answer = killed_and_resumed(graph, saver, config_of(tmp_path))
-    assert LOST in answer
+    assert answer.startswith("once\n")
     assert f"exit code {code}" in answer
     assert (tmp_path / "log").read_text() == "once\n"
 
@@ -98,34 +107,61 @@ def test_without_a_folder_nothing_is_kept(build: Any, tmp_path: Path) -> None:
     """An agent in a user's own program runs the command again, like any tool."""
     saver = LosingSaver()
     graph = build("echo twice >> log", tmp_path, saver)
-    answer = killed_and_resumed(graph, saver, {"configurable": {"thread_id": "t"}})
-    assert LOST not in answer
+    killed_and_resumed(graph, saver, {"configurable": {"thread_id": "t"}})
     assert (tmp_path / "log").read_text() == "twice\ntwice\n"
 
 
-def test_a_command_that_was_killed_is_run_again(build: Any, tmp_path: Path) -> None:
-    """It stored no exit code."""
+@pytest.mark.parametrize("name", ["HUP", "INT", "KILL", "TERM"])
+def test_a_command_that_a_signal_ended_is_run_again(name: str, build: Any, tmp_path: Path) -> None:
+    """The part of it that succeeded before the signal proves nothing. (bash ignores SIGQUIT.)"""
     saver = LosingSaver()
-    graph = build("echo began >> log; test -e go || { touch go; kill -9 $$; }", tmp_path, saver)
+    graph = build(
+        f"echo began >> log; test -e go || {{ touch go; kill -{name} $$; }}; echo ended >> log",
+        tmp_path,
+        saver,
+    )
+    answer = killed_and_resumed(graph, saver, config_of(tmp_path))
+    assert "exit code 0" in answer
+    assert (tmp_path / "log").read_text() == "began\nbegan\nended\n"
+
+
+def test_a_command_whose_last_part_was_ended_by_a_signal_is_run_again(
+    build: Any, tmp_path: Path
+) -> None:
+    """The shell itself ends normally, and its exit code names the signal."""
+    saver = LosingSaver()
+    graph = build(
+        "echo began >> log; test -e go || { touch go; sh -c 'kill -TERM $$'; }", tmp_path, saver
+    )
     answer = killed_and_resumed(graph, saver, config_of(tmp_path))
     assert "exit code 0" in answer
     assert (tmp_path / "log").read_text() == "began\nbegan\n"
 
 
 def test_the_same_command_twice_in_one_turn_runs_twice(tmp_path: Path) -> None:
-    """The second command does not use the exit code of the first."""
-    same = [call("shell", command="echo run >> log") for _ in range(2)]
-    model = ScriptedChatModel(script=[turn("", *same), "Done."])
-    graph = build_graph(model, [shell_tool(tmp_path)]).compile(checkpointer=InMemorySaver())
-    graph.invoke(BEGIN, config_of(tmp_path))
+    """The second call does not use the result of the first, and each result is kept."""
+    saver = LosingSaver()
+    graph = until_done("echo run >> log", tmp_path, saver, calls=2)
+    killed_and_resumed(graph, saver, config_of(tmp_path))
     assert (tmp_path / "log").read_text() == "run\nrun\n"
 
 
-def test_a_quote_in_the_folders_name_is_escaped(tmp_path: Path) -> None:
-    folder = tmp_path / "it's; touch bad"
-    config: Any = {"configurable": {"thread_id": "t", endings.FOLDER: str(folder)}}
-    graph = until_done('echo "it\'s"', tmp_path, LosingSaver())
+def test_only_the_user_can_read_what_is_kept(tmp_path: Path) -> None:
+    """An output may hold secrets."""
     with pytest.raises(KilledError):
-        graph.invoke(BEGIN, config, durability="sync")
-    assert len(list(folder.iterdir())) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name]
+        until_done("true", tmp_path, LosingSaver()).invoke(
+            BEGIN, config_of(tmp_path / "new"), durability="sync"
+        )
+    folder = tmp_path / "new" / "endings"
+    (kept,) = folder.iterdir()
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (folder.parent, folder, kept)]
+    assert modes == [0o700, 0o700, 0o600]
+
+
+def test_a_full_disk_does_not_take_the_result_from_the_agent(tmp_path: Path) -> None:
+    """A file is in the place of the folder."""
+    (tmp_path / "endings").write_text("")
+    saver = LosingSaver()
+    saver.is_resumed.set()
+    final = until_done("echo ran", tmp_path, saver).invoke(BEGIN, config_of(tmp_path))
+    assert results_in(final)[-1].text == "ran\nexit code 0"

@@ -1,4 +1,4 @@
-"""Programs that are killed at random moments do not repeat finished commands when resumed."""
+"""Programs that a signal ends at any moment neither repeat finished commands nor skip others."""
 
 import os
 import random
@@ -8,52 +8,98 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from tests.support import ROOT, checklist
-from tests.waiting import LONG, wait_for
+from tests.waiting import LONG, wait_for, wait_for_line
 
 KILLS = int(os.environ.get("RANDOM_KILLS", "5"))
 """How many kills; `RANDOM_KILLS=100` takes some minutes."""
 
 STEPS = 4
 _BEGINS, _ENDS = "echo begin {0} >> log", "echo end {0} >> log"
-_PLAN = checklist(*(f"Step {n}: `{_BEGINS}; sleep 0.1; {_ENDS}`".format(n) for n in range(STEPS)))
-_LONGEST_RUN = 1.2
+_PLAN = [f"Step {n}: `{_BEGINS}; sleep 0.1; {_ENDS}`".format(n) for n in range(STEPS)]
+_LONGEST_RUN = 1.6
 """The latest moment of a kill, in seconds: a little more than the steps take."""
 
+Program = subprocess.Popen[str]
 
-def graphs(folder: Path, *argv: str) -> subprocess.Popen[str]:
-    """The program with a checklist in a folder."""
-    (folder / "PLAN.md").write_text(_PLAN, encoding="utf-8")
+
+@contextmanager
+def graphs(folder: Path, *steps: str) -> Iterator[Program]:
+    """The program with a checklist in a folder; whatever happens, nothing of it keeps running."""
+    (folder / "PLAN.md").write_text(checklist(*steps), encoding="utf-8")
     given = ["PLAN.md", "--thread", "t", "--workdir", "work", "--create", "--grace", "0"]
-    return subprocess.Popen(
-        [sys.executable, "-u", "-m", "graphs", *given, *argv],
+    program = subprocess.Popen(
+        [sys.executable, "-u", "-m", "graphs", *given],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        start_new_session=True,  # a signal to its group does not reach the tests
     )
+    try:
+        yield program
+    finally:
+        program.kill()
+        end_all_in(folder)
+        program.communicate(timeout=LONG)
 
 
-def killed_at_random(folder: Path, moment: float) -> None:
-    """Run the program, and kill it some seconds after its work has started."""
-    program = graphs(folder)
-    assert program.stdout is not None
-    assert select.select([program.stdout], [], [], LONG)[0]
-    time.sleep(moment)  # the test is about the moment, so there is nothing to wait for
-    program.send_signal(signal.SIGSTOP)  # from now on it starts no process
-    started: list[psutil.Process] = []
+def end_all_in(folder: Path) -> None:
+    """End what a failing test has left: every process that works in the folder or below it."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if Path(process.cwd()).is_relative_to(folder):
+                process.kill()
+
+
+def itself(program: Program, signum: int) -> None:
+    program.send_signal(signum)
+
+
+def its_group(program: Program, signum: int) -> None:
+    os.killpg(program.pid, signum)
+
+
+def everything(program: Program, signum: int) -> None:
+    """The program's children, and then the program, as at the end of a service or of a machine."""
+    for child in children_of(program):
+        with suppress(psutil.NoSuchProcess):
+            child.send_signal(signum)
+    program.send_signal(signum)
+
+
+def children_of(program: Program) -> list[psutil.Process]:
     with suppress(psutil.NoSuchProcess):  # it had ended
-        started = psutil.Process(program.pid).children(recursive=True)
-    program.kill()
-    program.communicate(timeout=LONG)
-    wait_for(lambda: not any(map(is_running, started)), "the guard to end its command")
+        return list(psutil.Process(program.pid).children(recursive=True))
+    return []
+
+
+SIGNALS = [signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGQUIT, signal.SIGTERM]
+TARGETS = [itself, its_group, everything]
+
+
+def killed_at_random(folder: Path, chance: random.Random) -> None:
+    """Run the program, and end it some time after its work has started."""
+    with graphs(folder, *_PLAN) as program:
+        assert program.stdout is not None
+        assert select.select([program.stdout], [], [], LONG)[0]
+        # The test is about the moment, so there is nothing to wait for.
+        time.sleep(chance.uniform(0, _LONGEST_RUN))
+        program.send_signal(signal.SIGSTOP)  # from now on it starts no process
+        started = children_of(program)
+        chance.choice(TARGETS)(program, chance.choice(SIGNALS))
+        program.send_signal(signal.SIGCONT)
+        program.communicate(timeout=LONG)
+        wait_for(lambda: not any(map(is_running, started)), "the guard to end its command")
 
 
 def is_running(process: psutil.Process) -> bool:
@@ -62,6 +108,13 @@ def is_running(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def resumed(folder: Path, *steps: str) -> None:
+    """Run the program again, until it has completed all steps."""
+    with graphs(folder, *steps) as program:
+        shown, _ = program.communicate(timeout=LONG)
+    assert program.returncode == 0, shown
 
 
 def lines_in(folder: Path) -> list[str]:
@@ -74,15 +127,61 @@ def lines_in(folder: Path) -> list[str]:
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_no_finished_command_runs_twice_after_a_kill(seed: int, tmp_path: Path) -> None:
     """A command that was killed while it ran runs again, and the checklist is completed."""
-    killed_at_random(tmp_path, random.Random(seed).uniform(0, _LONGEST_RUN))
+    killed_at_random(tmp_path, random.Random(seed))
     ended = [line for line in lines_in(tmp_path) if line.startswith("end")]
     stored = len(list(tmp_path.glob("todo-threads.sqlite-endings/*/*")))
-    # A command that was killed between its last line and its end has not ended.
+    # A command has ended when the program knows its result, a moment after its last line.
     again = ended[-1] if stored == len(ended) - 1 else ""
-    resumed = graphs(tmp_path)
-    shown, _ = resumed.communicate(timeout=LONG)
-    assert resumed.returncode == 0, shown
+    resumed(tmp_path, *_PLAN)
     ran = Counter(lines_in(tmp_path))
     ends = [f"end {n}" for n in range(STEPS)]
     assert all(ran[end] == 1 or (end == again and ran[end] == 2) for end in ends)
     assert all(ran[f"begin {n}"] in (1, 2) for n in range(STEPS))
+
+
+_STEP = "Work: `{0}echo begin >> log; test ! -e go && {{ sleep 600 & wait; }}; echo end >> log`"
+STEP = _STEP.format("")
+DEAF_STEP = _STEP.format("trap 'exit 0' HUP INT QUIT TERM; ")
+"""A step whose command, like many servers, ends with exit code 0 when it gets a signal."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("to", "step"),
+    [(itself, STEP), (its_group, STEP), (everything, DEAF_STEP)],
+    ids=["itself", "its group", "everything"],
+)
+@pytest.mark.parametrize("signum", SIGNALS, ids=lambda signum: signum.name)
+def test_a_command_that_was_cut_off_is_not_done(
+    signum: signal.Signals, to: Callable[[Program, int], None], step: str, tmp_path: Path
+) -> None:
+    """Its first part had succeeded when the signal came; the resumed program runs all of it."""
+    with graphs(tmp_path, step) as program:
+        wait_for_line(tmp_path / "work" / "log")
+        started = children_of(program)
+        to(program, signum)
+        program.communicate(timeout=LONG)
+        wait_for(lambda: not any(map(is_running, started)), "the guard to end its command")
+    assert program.returncode != 0
+    (tmp_path / "work" / "go").touch()
+    resumed(tmp_path, step)
+    assert lines_in(tmp_path) == ["begin", "begin", "end"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGKILL, signal.SIGTERM])
+def test_a_command_that_was_ended_alone_has_failed(signum: signal.Signals, tmp_path: Path) -> None:
+    """The program sees that a signal ended the command, so the step is abandoned."""
+    with graphs(tmp_path, STEP) as program:
+        wait_for_line(tmp_path / "work" / "log")
+        for child in children_of(program):
+            if child.cwd() != "/":  # the guard
+                child.send_signal(signum)
+        program.communicate(timeout=LONG)
+    assert program.returncode == 1
+    with SqliteSaver.from_conn_string(str(tmp_path / "todo-threads.sqlite")) as saver:
+        saved = saver.get_tuple({"configurable": {"thread_id": "t"}})
+    assert saved is not None
+    (todo,) = saved.checkpoint["channel_values"]["todos"]
+    assert todo["status"] == "abandoned"
+    assert lines_in(tmp_path) == ["begin"]

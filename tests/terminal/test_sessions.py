@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import stat
 import subprocess
 import sys
 import tempfile
@@ -9,14 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pexpect  # type: ignore[import-untyped]
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graphs.terminal.checklist import main
+from graphs.terminal.claim import claimed
 from graphs.terminal.options import Parser
-from graphs.terminal.session import choose_session
+from graphs.terminal.session import choose_session, open_saver
 from tests.support import ROOT, edit, items, write_checklist
+from tests.waiting import LONG
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 LAZY = ["Hm."] * 99
@@ -197,6 +201,33 @@ class TestSteps:
         assert stored_todos("t") == items("c", status="completed")
 
 
+def modes(*paths: Path) -> dict[str, int]:
+    """Who may do what with files."""
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in paths}
+
+
+class TestFiles:
+    async def test_only_the_user_can_read_a_new_database(self, tmp_path: Path) -> None:
+        """The same holds for the files that SQLite puts next to it."""
+        async with open_saver("new.sqlite") as saver, saver.conn.execute("create table a (b)"):
+            names = [f"new.sqlite{end}" for end in ("", "-shm", "-wal")]
+            found = modes(*map(tmp_path.joinpath, names))
+        assert found == dict.fromkeys(names, 0o600)
+
+    async def test_a_database_that_exists_keeps_its_mode(self, tmp_path: Path) -> None:
+        """Its owner may share it."""
+        shared = tmp_path / "shared.sqlite"
+        os.close(os.open(shared, os.O_CREAT | os.O_WRONLY, 0o640))
+        async with open_saver("shared.sqlite"):
+            assert modes(shared) == {"shared.sqlite": 0o640}
+
+    def test_only_the_user_can_read_the_locks(self) -> None:
+        with claimed("new.sqlite", "t"):
+            folder = Path("new.sqlite-locks")
+            (lock,) = folder.iterdir()
+            assert modes(folder, lock) == {folder.name: 0o700, lock.name: 0o600}
+
+
 HOLD = """
 import sys
 from graphs.terminal.claim import claimed
@@ -224,6 +255,14 @@ class TestTwoPrograms:
             yield process
             process.kill()
 
+    @pytest.fixture
+    def terminals(self) -> Iterator[list[Any]]:
+        """The terminals that a test opens; they are closed afterwards."""
+        opened = list[Any]()
+        yield opened
+        for terminal in opened:
+            terminal.close(force=True)
+
     def test_the_second_program_on_a_thread_stops(
         self, holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -234,23 +273,18 @@ class TestTwoPrograms:
 
     @pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 2)])
     def test_a_person_decides(
-        self,
-        answer: str,
-        code: int,
-        holder: subprocess.Popen[str],
-        monkeypatch: pytest.MonkeyPatch,
+        self, answer: str, code: int, holder: subprocess.Popen[str], terminals: list[Any]
     ) -> None:
-        asked: list[str] = []
-        monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-
-        def ask(text: str) -> str:
-            asked.append(text)
-            return answer
-
-        monkeypatch.setattr("builtins.input", ask)
-        assert main([write_checklist("a"), "--thread", "t"]) == code
-        assert len(asked) == 1
-        assert "Thread 't' is open in another program" in asked[0]
+        """What was typed before the question is not the answer."""
+        argv, environment = program(write_checklist("a"), "--thread", "t", "--grace", "0")
+        terminal = pexpect.spawn(argv[0], argv[1:], env=environment, encoding="utf-8", timeout=LONG)
+        terminals.append(terminal)
+        terminal.send("no\n" if answer == "yes" else "yes\n")
+        terminal.expect_exact("Thread 't' is open in another program. Use it here too? yes or no: ")
+        terminal.send(f"{answer}\n")
+        terminal.expect(pexpect.EOF)
+        terminal.wait()
+        assert terminal.exitstatus == code
 
     def test_a_thread_is_free_after_the_program_was_killed(
         self, holder: subprocess.Popen[str]

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal.run_lines import messages_of
 from graphs.terminal.tools.background import BackgroundTasks
-from graphs.terminal.tools.guard import GUARD
+from graphs.terminal.tools.guard import GUARD, Guard
 from graphs.terminal.tools.output import Excerpt, Output, both
 from graphs.terminal.tools.shell import LocalShell, _interrupt, shell_tool
 from graphs.terminal.tools.workspace import Workspace
@@ -70,6 +71,14 @@ class TestEnvironment:
         variables = environment_in(shell.execute("env").output)
         assert (variables["TOKEN"], variables["LC_TIME"]) == ("given", "given")
         assert variables["PATH"] == os.environ["PATH"]
+
+    def test_the_guard_gets_no_variable_that_may_hold_a_key(self) -> None:
+        guard = Guard()
+        guard.start()
+        assert guard._process is not None
+        variables = psutil.Process(guard._process.pid).environ()
+        guard.close()
+        assert variables.keys() <= {"LD_LIBRARY_PATH"}
 
     def test_the_tool_accepts_variables_too(self, tmp_path: Path) -> None:
         tool = shell_tool(tmp_path, env={"TOKEN": "given"})

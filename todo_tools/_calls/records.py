@@ -1,7 +1,8 @@
 """Define the three tools as data, one record for each.
 
 To add a tool, add its name to `ToolName` and a record to `TOOLS`; the other modules read the
-record. The specification of the tools fixes the order of the checks and every string.
+record. A new operation also needs a type and a case of `apply` in `todo_tools._list.operations`.
+The specification of the tools fixes the order of the checks and every string.
 """
 
 from collections import Counter

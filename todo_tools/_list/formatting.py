@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from todo_tools._list.formats import ClientTodo, own_format
 from todo_tools._list.todos import STATUSES, TodoItem, incomplete
 
-# Invisible characters: Unicode's format characters, those that a font may leave out, and two
-# blanks. A person would not see them, but a model reads them.
+# What a model reads and a person does not see: Unicode's format characters, characters that a font
+# may leave out, and all blanks but the space. Wide blanks push text out of sight or imitate a
+# column; a blank that looks like a space makes two different texts look equal.
 _HIDDEN = (
-    *(0xAD, 0x34F, *range(0x600, 0x606), 0x61C, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x115F, 0x1160),
-    *(0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x200B, 0x200E, 0x200F, *range(0x2028, 0x202F)),
-    *(*range(0x2060, 0x2070), 0x2800, 0x3164, *range(0xFE00, 0xFE0E), 0xFEFF, 0xFFA0),
-    *(*range(0xFFF0, 0xFFFC), 0x110BD, 0x110CD, *range(0x13430, 0x13440)),
-    *(*range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)),
+    *(0xA0, 0xAD, 0x34F, *range(0x600, 0x606), 0x61C, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2),
+    *(0x115F, 0x1160, 0x1680, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x2000, 0x200C)),
+    *(0x200E, 0x200F, *range(0x2028, 0x2030), *range(0x205F, 0x2070), 0x2800, 0x3000, 0x3164),
+    *(*range(0xFE00, 0xFE0E), 0xFEFF, 0xFFA0, *range(0xFFF0, 0xFFFC), 0x110BD, 0x110CD),
+    *(*range(0x13430, 0x13443), 0x16FE4, *range(0x1BCA0, 0x1BCA4), 0x1D159),
+    *(*range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)),
 )
 
 
@@ -52,8 +54,9 @@ def one_line(text: str) -> str:
     """Put a text on one line and make its control and invisible characters visible.
 
     Line breaks and control characters become symbols such as `␊` and `␛`. Bidirectional overrides,
-    line separators, lone surrogates and invisible characters become marks such as `<U+202E>`.
-    Without this, a text could imitate another list line, or hide a message to the model.
+    line separators, lone surrogates, invisible characters and blanks other than the space become
+    marks such as `<U+202E>`. Without this, a text could imitate another list line, or hide a
+    message to the model.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -92,7 +92,7 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
             return [*todos[:index], *_that_fit(texts, todos), *todos[index:]]
         case {"op": "set_status", "status": status, "indices": [*indices]} if is_status(
             status
-        ) and (_are_indices(indices)):
+        ) and (_are_indices(indices) and is_list(operation.get("texts", []))):
             return _with_status(todos, status, indices, operation.get("texts"))
         case _:
             raise ValueError(
@@ -138,7 +138,7 @@ def origins(
 def _with_status(
     todos: list[TodoItem], status: TodoStatus, indices: Sequence[int], texts: Any
 ) -> list[TodoItem]:
-    expected = dict(zip(indices, texts, strict=False)) if is_list(texts) else None
+    expected = None if texts is None else dict(zip(indices, texts, strict=False))
     after = list(todos)
     for index in indices:
         if index < len(todos):

@@ -6,10 +6,11 @@ the conditional edge and the middleware carry the decision out.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, ToolMessage
 
+from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.formatting import format_incomplete
 from todo_tools._list.todos import STATUSES, TodoItem, incomplete
@@ -176,20 +177,36 @@ def _has_worked(reading: Reading, told: _Told) -> bool:
     New is a result that differs in tool, arguments or text from all that the agent got between the
     user's message and that telling. So a command that fails each time in the same way is no work.
     """
-    before = set(_results(reading.entries[told.by_user + 1 : told.at + 1]))
-    return any(result not in before for result in _results(reading.entries[told.at + 1 :]))
+    # The results of the last answer are that answer: a structured response, or a tool's own result
+    # (`return_direct`). Only a todo call beside them is work.
+    answer = reading.last_answer() or 0
+    before = set[_Result]()
+    for at, result in _results(reading.entries, told.by_user + 1):
+        if at <= told.at:
+            before.add(result)
+        elif result not in before and (at < answer or result.tool in TOOLS):
+            return True
+    return False
 
 
-def _results(entries: Sequence[Entry]) -> Iterator[tuple[str, str, str]]:
-    """Yield tool, arguments and text of each result."""
+class _Result(NamedTuple):
+    """What distinguishes the result of a tool from another."""
+
+    tool: str
+    args: str
+    text: str
+
+
+def _results(entries: Sequence[Entry], start: int) -> Iterator[tuple[int, _Result]]:
+    """Yield each result from an index on, with its index."""
     calls: Mapping[str | None, Any] = {}
-    for entry in entries:
+    for at, entry in enumerate(entries[start:], start):
         message = entry.message
         if isinstance(message, AIMessage):
             calls = {call["id"]: call["args"] for call in message.tool_calls}
         elif isinstance(message, ToolMessage):
             args = repr(calls.get(message.tool_call_id))
-            yield message.name or "", args, message.text
+            yield at, _Result(message.name or "", args, message.text)
 
 
 def _limit(

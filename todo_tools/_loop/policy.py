@@ -17,23 +17,38 @@ _DAY = 24 * 60 * 60
 class AutoContinue:
     """When and how an agent with incomplete todos is sent back to work.
 
-    The loop always ends: it sends the agent back at most `max_in_turn` times per user message.
-    Only a message that is in the state when a run begins counts as a user message. Messages that
-    tools or middleware add during a run do not reset the limits. Removing messages does not
-    either.
+    An agent is sent back only after work: it got a new tool result since the user or the loop last
+    told it something. A result is new if its tool, its arguments or its text differ from those of
+    earlier results for the same user message. So the loop never talks over a person: "stop", a new
+    subject, or a question that the agent repeats ends the run.
+
+    The loop ends when the first of these is true:
+
+    - There is no list, or every item is finished.
+    - The user cut the answer off, the provider refused it, or other middleware ended the run.
+    - `stop_when` returns true.
+    - The agent has not worked, and `max_idle` allows no more continuations.
+    - The run is close to LangGraph's `recursion_limit` (`TodoMiddleware` only).
+    - `max_in_turn` or `max_in_a_row` is reached.
+
+    So it always ends: it sends the agent back at most `max_in_turn` times per user message. With
+    `TodoMiddleware`, only a message that is in the state when a run begins counts as the user's. In
+    a hand-built graph, each new human message counts; tag those that your own nodes and tools add
+    with `additional_kwargs={"lc_source": "..."}`.
 
     The limits count continuations, not tool calls. If a model never stops calling tools,
     LangGraph's `recursion_limit` ends the run; LangChain's `ModelCallLimitMiddleware` and
-    `ToolCallLimitMiddleware` can end it earlier. If too few steps are left for a continuation, the
-    loop stops with the outcome `out_of_steps`.
+    `ToolCallLimitMiddleware` can end it earlier.
 
     Args:
-        max_in_a_row: The most continuations in a row. A successful `write_todos` or `edit_todos`
-            call or a user message resets the count; with 0 the loop never continues.
+        max_in_a_row: The most continuations in a row. A call of `write_todos` or `edit_todos` that
+            changes the list resets the count, and so does a user message; with 0 the loop never
+            continues.
         max_in_turn: The most continuations after one user message. Only a new user message resets
             the count; with 0 the loop never continues.
-        max_idle: The most continuations in a row without any tool call; an agent that only talks
-            probably needs the user. With 0 the loop never continues; `None` sets no limit.
+        max_idle: How many times in a row an agent that has not worked is sent back again. An agent
+            has worked if it got a new tool result since it was last told something by the user or
+            the loop. 0: never; `None`: no limit. Allow more for programs that nobody watches.
         grace_seconds: Whole seconds, at most a day, to wait before a continuation, so that the user
             can step in.
             Each second is announced by a `CountdownEvent`. If the run is cancelled meanwhile, the
@@ -46,8 +61,9 @@ class AutoContinue:
             can hide it, as agent-chat-ui does. Use `False` for interfaces that hide nothing, such
             as deep-agents-ui; the model then reads it only through `model_view` or
             `TodoMiddleware`.
-        explain: Whether to append a notice to the last answer if a limit was reached or the
-            provider refused the answer. People see it in any interface; `model_view` removes it.
+        explain: Whether to append a notice to the last answer if a limit was reached, the agent did
+            not work after a continuation, or the provider refused the answer. People see it in any
+            interface; `model_view` removes it.
         stop_when: A function of the state that returns true to stop the loop, such as `asks_user`.
         prompt: The instruction at the beginning of a continuation message. The incomplete items
             and the suggested call follow it.
@@ -66,7 +82,7 @@ class AutoContinue:
 
     max_in_a_row: int = 20
     max_in_turn: int = 100
-    max_idle: int | None = 3
+    max_idle: int | None = 0
     grace_seconds: int = 0
     ask: bool = False
     store: bool = True

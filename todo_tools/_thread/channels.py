@@ -74,18 +74,18 @@ class DeltaTodosChannel(DeltaChannel[Any]):
     @override
     def update(self, values: Sequence[Any]) -> bool:
         kept = _one_list(self.value, values)
-        if len(kept) < len(values):
-            # The checkpointer stores all writes, and a replay does not know which to ignore. So
+        if kept is not values:
+            # The checkpointer stores all writes as they came, and a replay applies all of them. So
             # store a snapshot that replays start from.
             self.snapshot_frequency = 1
         return super().update(kept)
 
 
 def _one_list(stored: Any, updates: Sequence[Any]) -> Sequence[Any]:
-    """Return the updates of a step without the whole lists that change nothing.
+    """Return the updates of a step without the whole lists that change nothing, the lists first.
 
-    A subgraph returns the whole list of its state. If several run in one step, the last list would
-    silently undo the changes of the others.
+    A subgraph returns the whole list of its state. If others run in the same step, it would
+    silently undo their changes.
 
     Raises:
         InvalidUpdateError: Two nodes of the step return different lists.
@@ -106,7 +106,7 @@ def _one_list(stored: Any, updates: Sequence[Any]) -> Sequence[Any]:
         if todos != base:
             kept.append(update)
             changed = changed if todos is None else todos
-    return kept
+    return sorted(kept, key=lambda update: not is_list(update))
 
 
 class _LangChain(str):
@@ -226,7 +226,7 @@ def valid_loop(stored: object) -> LoopState:
         return cast("LoopState", {key: value for key, value in items if (key,) not in invalid})
 
 
-@with_config(ConfigDict(extra="forbid", strict=True))
+@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
 class Note(TypedDict):
     """A continuation that is not stored in the history."""
 

@@ -4,17 +4,16 @@ The view, the decision of the loop, the list blocks and time travel all take thi
 list changes and additions are computed nowhere else, and a model call costs one pass.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
-from todo_tools._list.formatting import one_line
-from todo_tools._list.operations import apply
+from todo_tools._list.formatting import format_todos, one_line
 from todo_tools._list.todos import TodoItem, texts_of
-from todo_tools._thread.channels import Note, TodoBlocks, stable_ids
+from todo_tools._thread.channels import TodoBlocks, stable_ids
 from todo_tools._thread.state import blocks_in, has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import (
     continuation_message,
@@ -84,6 +83,10 @@ class Reading:
         entries = self.entries
         return next((at for at in reversed(range(len(entries))) if wanted(entries[at][0])), None)
 
+    def last_answer(self) -> int | None:
+        """Return the index of the model's last answer; `None` if there is none."""
+        return self.last(lambda message: isinstance(message, AIMessage))
+
     def until(self, at: int) -> "Reading":
         """Return the reading of the entries before an index."""
         entries = self.entries[:at]
@@ -111,8 +114,7 @@ def read_messages(
     entries: list[Entry] = []
     blocks = blocks or {}
     known: Todos = []
-    places = list(stable_ids(messages))
-    for message, place in zip(map(without_notice, messages), places, strict=True):
+    for message, place in _with_continuations(messages, blocks):
         entry = Entry(message, place)
         if isinstance(message, ToolMessage) and message.name in TOOLS:
             entry = _result(entry, message, known)
@@ -121,53 +123,76 @@ def read_messages(
             entry = entry._replace(block=block, shows=block)
         entries.append(entry)
         known = known if entry.shows is None else entry.shows
-        if isinstance(block, dict):
-            entries.append(_note(block, place, blocks))
-            known = entries[-1].shows or known
     places = [entry.place for entry in entries] if blocks else []
     return Reading(entries, todos, known, list(blocks.keys() - places))
 
 
-def _note(note: Note, place: str, blocks: TodoBlocks) -> Entry:
-    """Return a continuation that is not in the history; a list may be appended to it, too."""
-    message = continuation_message(note["text"], note["lines"], key=place)
-    own_place = message.id or ""
-    block = blocks.get(own_place)
-    shows = block if isinstance(block, list) else None
-    return Entry(message, own_place, shows=shows, block=shows)
+def _with_continuations(
+    messages: Sequence[AnyMessage], blocks: TodoBlocks
+) -> Iterable[tuple[AnyMessage, str]]:
+    """Return each message with its id, and the continuations that are not in the history."""
+    placed = list(zip(map(without_notice, messages), list(stable_ids(messages)), strict=True))
+    has_notes = any(isinstance(block, dict) for block in blocks.values())
+    return _noted(placed, blocks) if has_notes else placed
+
+
+def _noted(
+    placed: Iterable[tuple[AnyMessage, str]], blocks: TodoBlocks
+) -> Iterator[tuple[AnyMessage, str]]:
+    told: list[HumanMessage] = []
+    for message, place in placed:
+        # LangChain adds results to a request for calls with broken JSON; nothing may precede them.
+        if not isinstance(message, ToolMessage):
+            yield from ((note, note.id or "") for note in told)
+            told = []
+        yield message, place
+        note = blocks.get(place)
+        if isinstance(note, dict):
+            told.append(continuation_message(note["text"], note["lines"], key=place))
+    yield from ((note, note.id or "") for note in told)
 
 
 def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
     """Read the result of a todo tool."""
-    note = result_note(message)
-    # Middleware may replace the text, for example to save tokens; then it shows no list.
-    if not isinstance(message.content, str) or note.get("length", len(message.content)) != len(
-        message.content
-    ):
-        return entry
-    todos = list_after(message)
-    if todos is not None:
-        told = _after(known, todos, note.get("operation")) == todos
+    note, todos = result_note(message), list_after(message)
+    if todos is not None and not _is_replaced(message, note, todos):
+        told = _is_told(message, note, known, todos)
         return entry._replace(shows=todos, changed=True, told=told)
-    if (listed := listed_in(message)) is not None:
+    listed = listed_in(message)
+    if listed is not None and not _is_replaced(message, note, listed):
         # A listing shows marks instead of control characters, so keep the exact texts if known.
         return entry._replace(shows=known if same_list(known, listed) else listed)
     return entry
 
 
-def _after(known: Todos, todos: Todos, operation: Any) -> Todos | None:
-    """Return what a reader infers from the first line of a result; `None` for nothing."""
+def _is_replaced(message: ToolMessage, note: Mapping[str, Any], todos: Todos) -> bool:
+    """Whether middleware replaced the text, for example to save tokens; then it shows no list."""
+    text = message.content
+    if not isinstance(text, str):
+        return True
+    length = note.get("length")
+    if length is None:  # a result of version 0.2.0, or one that was imported without its metadata
+        return not text.endswith(format_todos(todos))
+    return bool(length != len(text))
+
+
+def _is_told(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos: Todos) -> bool:
+    """Whether a reader who knows the list before can infer the new one from the first line."""
     if texts_of(known) != texts_of(todos):
-        return None
-    match operation:
-        case {"op": "set_status"}:
-            return apply(known, operation)
+        return False
+    changed = [at for at, todo in enumerate(todos) if todo != known[at]]
+    match note.get("operation"):
         case {"op": "replace"}:
-            return [{"text": todo["text"], "status": "not_started"} for todo in known]
-        case None:  # version 0.2.0 stored no operation
-            return todos
+            return True
+        case {"op": "set_status", "indices": [*indices]}:
+            return all(at in indices for at in changed)
+        case None:  # a result of version 0.2.0, or one that was imported without its metadata
+            # No action sets this status, so the list was written again.
+            written = all(todo["status"] == "not_started" for todo in todos)
+            first: str = message.text.partition("\n")[0]
+            return written or not changed or first.endswith(f" {changed}")
         case _:
-            return known
+            return not changed
 
 
 def same_list(known: Todos, todos: Todos) -> bool:

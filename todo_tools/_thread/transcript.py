@@ -138,8 +138,8 @@ class CallPlace(NamedTuple):
     """The position of the call in its message, from 0."""
     pending: list[ToolCall]
     """The earlier calls of the message without a result, with the changes that a person made."""
-    repeated: bool
-    """Whether another call of the message has the same id."""
+    repeated: set[str | None]
+    """The ids that several calls of the message have."""
 
 
 def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
@@ -160,7 +160,8 @@ def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
                     for call in message.tool_calls[:position]
                     if call["id"] not in answered
                 ]
-                return CallPlace(message.id, position, pending, ids.count(call_id) > 1)
+                repeated = {each for each in ids if ids.count(each) > 1}
+                return CallPlace(message.id, position, pending, repeated)
     return None
 
 

@@ -22,7 +22,7 @@ from todo_tools._thread.events import todos_event
 from todo_tools._thread.reading import read
 from todo_tools._thread.state import format_in, has_channel, todos_in
 from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
-from todo_tools._tools.checks import Check, achecked, checked, require_check
+from todo_tools._tools.checks import Check, Completion, achecked, checked, require_check
 from todo_tools._view.view import record_block
 
 
@@ -159,14 +159,14 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
         made = _Call.receive(name, args, runtime, settings)
         answer = made.answer
         if settings.check:
-            answer = checked(name, answer, made.before, settings.check, made.runtime.state)
+            answer = checked(made.completion, settings.check, made.runtime.state)
         return made.respond(answer)
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
         made = _Call.receive(name, args, runtime, settings)
         answer = made.answer
         if settings.check:
-            answer = await achecked(name, answer, made.before, settings.check, made.runtime.state)
+            answer = await achecked(made.completion, settings.check, made.runtime.state)
         return made.respond(answer)
 
     return StructuredTool(
@@ -227,6 +227,13 @@ class _Call:
             answer = answer_call(name, args, before, settings.limits)
         return cls(name, runtime, place, before, answer, settings.records_blocks)
 
+    @property
+    def completion(self) -> Completion:
+        """What a check needs to know of the call."""
+        pending = self.place.pending if self.place else []
+        is_first = not any(call["name"] in TOOLS for call in pending)
+        return Completion(self.name, self.answer, self.before, is_first)
+
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
         """Return the result and the update, and send the event of a change."""
         todos_format = format_in(self.runtime.state)
@@ -244,7 +251,9 @@ class _Call:
             turn, position = (self.place.turn, self.place.position) if self.place else (None, 0)
             event = todos_event(answer.todos, position, todos_format, turn=turn)
             self.runtime.stream_writer(event)
-        return Command(update={**update, "messages": [message]}) if update else message
+        if not update or self.runtime.tool_call_id is None:  # a Command needs a result with an id
+            return message
+        return Command(update={**update, "messages": [message]})
 
     def _update(self, answer: Answer) -> dict[str, Any]:
         update: dict[str, Any] = {}
@@ -267,18 +276,19 @@ def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> l
     calls in the same order. Whether a check or another middleware refuses an earlier call is not
     known here. The operation of this call then changes nothing, or the same items as here.
     """
-    pending = place.pending if place else []
-    ids = [call["id"] for call in pending]
+    todos = todos_in(state)
+    if place is None:
+        return todos
     # Calls without an id of their own are refused.
-    earlier = [(call["name"], call["args"]) for call in pending if ids.count(call["id"]) == 1]
-    return after_calls(earlier, todos_in(state), limits)
+    own = (call for call in place.pending if call["id"] and call["id"] not in place.repeated)
+    return after_calls(((call["name"], call["args"]) for call in own), todos, limits)
 
 
 def _fault(call_id: str | None, place: CallPlace | None) -> CallError | None:
     """Return the error for a call that no result could name."""
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")
-    if place and place.repeated:
+    if place and call_id in place.repeated:
         return CallError(
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import run_in_executor
 
@@ -29,50 +29,57 @@ def require_check(check: object) -> None:
         )
 
 
-def checked(
-    name: str, answer: Answer, todos: list[TodoItem], check: Check | None, state: Any
-) -> Answer:
-    """Return the answer to a call, or the refusal of the first item that its check does not accept.
+class Completion(NamedTuple):
+    """A call that may complete items."""
 
-    Args:
-        name: The name of the tool.
-        answer: The answer if every item passes.
-        todos: The list before the call.
-        check: The application's check.
-        state: The graph state.
+    name: str
+    """The name of the tool."""
+    answer: Answer
+    """The answer if every item passes."""
+    todos: list[TodoItem]
+    """The list before the call."""
+    is_first: bool
+    """Whether no earlier todo call of the same AI message is without a result."""
+
+    def to_check(self) -> list[int]:
+        """Return the indices of the items that the call newly completes."""
+        done = self.answer.operation
+        if done is None or done["op"] != "set_status" or done["status"] != "completed":
+            return []
+        indices = dict.fromkeys(done["indices"])
+        # The call that completed an item before this one in the same message may be refused.
+        was_open = (i for i in indices if self.todos[i]["status"] != "completed")
+        return list(was_open if self.is_first else indices)
+
+    def refused(self, index: int, reason: str) -> Answer:
+        """Return the answer if an item does not pass."""
+        return refuse_call(self.name, _not_done(index, reason), self.todos)
+
+
+def checked(completion: Completion, check: Check, state: Any) -> Answer:
+    """Return the answer to a call, or the refusal of the first item that its check does not accept.
 
     Raises:
         TypeError: The check is async, or returns something else than `None` or a reason.
     """
-    for index in _to_check(answer, todos) if check else ():
-        reply = check(todos[index].copy(), state) if check else None
+    for index in completion.to_check():
+        reply = check(completion.todos[index].copy(), state)
         if inspect.iscoroutine(reply):
             reply.close()  # or Python would warn that nobody awaited it
         if inspect.isawaitable(reply):
             raise TypeError("check is async, and this graph was run with invoke; use ainvoke")
         if reason := _reason(reply):
-            return refuse_call(name, _not_done(index, reason), todos)
-    return answer
+            return completion.refused(index, reason)
+    return completion.answer
 
 
-async def achecked(
-    name: str, answer: Answer, todos: list[TodoItem], check: Check | None, state: Any
-) -> Answer:
+async def achecked(completion: Completion, check: Check, state: Any) -> Answer:
     """Do the same as `checked`; a sync check runs in a thread."""
-    for index in _to_check(answer, todos) if check else ():
-        reply = await run_in_executor(None, check, todos[index].copy(), state) if check else None
+    for index in completion.to_check():
+        reply = await run_in_executor(None, check, completion.todos[index].copy(), state)
         if reason := _reason(await reply if inspect.isawaitable(reply) else reply):
-            return refuse_call(name, _not_done(index, reason), todos)
-    return answer
-
-
-def _to_check(answer: Answer, todos: list[TodoItem]) -> list[int]:
-    """Return the indices of the items that a call newly completes."""
-    operation = answer.operation
-    if operation is None or operation["op"] != "set_status" or operation["status"] != "completed":
-        return []
-    indices = dict.fromkeys(operation["indices"])
-    return [index for index in indices if todos[index]["status"] != "completed"]
+            return completion.refused(index, reason)
+    return completion.answer
 
 
 def _reason(reply: object) -> str | None:

@@ -302,6 +302,6 @@ def record_block(reading: Reading) -> dict[str, Any]:
     Args:
         reading: The whole history; the prompt of its last answer is meant.
     """
-    answer = reading.last(lambda message: isinstance(message, AIMessage))
+    answer = reading.last_answer()
     prompt = reading.until(len(reading.entries) if answer is None else answer)
     return block_update(prompt, due_block(prompt, at_newest=False))

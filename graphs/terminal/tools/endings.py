@@ -1,29 +1,39 @@
-"""Commands that have ended are not run again, even if their result was lost with the program.
+"""The results of commands are kept in files until their thread has stored them.
 
-A program that is killed between the end of a command and the moment its result is stored would run
-the command again when it is resumed. So the shell itself leaves the exit code in a file as its last
-act, and a later program finds it. A command that was killed while it ran leaves nothing.
+A program that is killed between the end of a command and the moment its thread stores the result
+would run the command again when it is resumed. So the program writes the result to a file first,
+and a later program finds it.
+
+Nothing but the program writes such a file, and only for a command that ended while it waited for
+it. A signal that ends the program, or everything at once, leaves no file: the program ends its
+commands with itself, and a call that was cancelled keeps nothing.
 """
 
-import shlex
+import json
+import tempfile
+import time
 from contextlib import suppress
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
+from deepagents.backends.protocol import ExecuteResponse
 from langgraph.config import get_config
 
 FOLDER = "endings_folder"
 """The key in a run's `configurable` that names the folder; without it nothing is kept."""
 
 _THIS_PROGRAM = uuid4().hex
+_EXIT_CODES = range(128)
+"""The exit codes of commands that ended by themselves; a shell adds 128 to a signal's number."""
 
 
 class Ending:
-    """Stores the exit code of one command in one step of a thread.
+    """Keeps the result of one command in one step of a thread.
 
     Args:
-        folder: The folder for the exit codes of the thread.
+        folder: The folder for the results of the thread.
         step: The id of the step, which is the same when the step runs again.
         command: The command.
     """
@@ -31,30 +41,35 @@ class Ending:
     def __init__(self, folder: Path, step: str, command: str) -> None:
         self._folder = folder
         self._name = sha256(f"{step}\0{command}".encode()).hexdigest()[:32]
-        self._command = command
 
-    @property
-    def command(self) -> str:
-        """The command, extended to store its exit code in the name of a file, which is atomic."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        place = shlex.quote(f"{self._folder / self._name}.{_THIS_PROGRAM}.")
-        return f"trap {shlex.quote(f': > {place}$?')} EXIT; {self._command}"
+    def keep(self, response: ExecuteResponse) -> None:
+        """Keep a result, unless a signal ended the command, so that it has to run again."""
+        if response.exit_code not in _EXIT_CODES:
+            return
+        with suppress(OSError):  # a full disk must not take the result from the agent
+            self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=self._folder, delete=False) as file:
+                json.dump(asdict(response), file)
+            Path(file.name).rename(self._path(time.time_ns()))  # it is there whole, or not at all
 
-    def take(self) -> int | None:
-        """The exit code that an earlier program left, if there is one.
+    def take(self) -> ExecuteResponse | None:
+        """The result that an earlier program kept, if there is one.
 
         It is returned only once, because a step may contain the same command twice.
         """
-        for found in self._folder.glob(f"{self._name}.*"):
-            _, program, code = found.name.split(".")
+        for found in sorted(self._folder.glob(f"{self._name}.*")):
+            _, kept_at, program = found.name.split(".")
             if program != _THIS_PROGRAM:
-                found.rename(found.with_name(f"{self._name}.{_THIS_PROGRAM}.{code}"))
-                return int(code)
+                return ExecuteResponse(**json.loads(found.rename(self._path(kept_at)).read_text()))
         return None
+
+    def _path(self, kept_at: int | str) -> Path:
+        return self._folder / f"{self._name}.{kept_at}.{_THIS_PROGRAM}"
 
 
 def ending_of(command: str) -> Ending | None:
-    """The ending of a command that a tool runs; `None` if exit codes are not kept."""
+    """The ending of a command that a tool runs; `None` if results are not kept."""
     with suppress(RuntimeError):  # there is no config outside a graph
         configurable = get_config().get("configurable", {})
         if folder := configurable.get(FOLDER):

@@ -12,10 +12,12 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _SECONDS_TO_END = 5.0
+_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 
 class Guard:
@@ -31,15 +33,17 @@ class Guard:
         with self._lock:
             if self._process and self._process.poll() is None:
                 return
-            self._process = subprocess.Popen(  # noqa: S603  this file
-                [sys.executable, "-I", "-S", str(Path(__file__))],
-                bufsize=0,
-                cwd="/",
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # a signal to the program's session must not end the guard
-            )
+            with _blocked_signals():
+                self._process = subprocess.Popen(  # noqa: S603  this file
+                    [sys.executable, "-I", "-S", str(Path(__file__))],
+                    bufsize=0,
+                    cwd="/",
+                    env=_environment(),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # a signal to the program's group does not reach it
+                )
 
     def add(self, group: int) -> None:
         """Add a process group, to be killed when the program ends."""
@@ -76,6 +80,21 @@ class Guard:
             self._process.stdin.write(b" ".join(b"%d" % group for group in self._groups) + b"\n")
 
 
+@contextmanager
+def _blocked_signals() -> Generator[None, None, None]:
+    """Block the signals that may go to all processes; one that starts here never gets them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _environment() -> dict[str, str]:
+    """The one variable that Python may need to start; the others may hold keys."""
+    return {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+
+
 GUARD = Guard()
 atexit.register(GUARD.close)
 os.register_at_fork(after_in_child=GUARD.forget)
@@ -88,8 +107,6 @@ def end_group(group: int) -> None:
 
 
 def _main() -> None:
-    for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, signal.SIG_IGN)
     last = b""
     for line in sys.stdin.buffer:
         last = line if line.endswith(b"\n") else last  # the last line may have been cut off

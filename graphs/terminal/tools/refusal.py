@@ -1,9 +1,11 @@
 """Answer file changes that cannot succeed before a person is asked about them."""
 
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, AgentState
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
@@ -56,6 +58,14 @@ class RefuseImpossible(AgentMiddleware[AgentState[Any], Any, Any]):
 
 
 def is_open(request: ToolCallRequest) -> bool:
-    """Whether a call has no result yet."""
-    results = (each for each in request.state["messages"] if isinstance(each, ToolMessage))
-    return all(each.tool_call_id != request.tool_call["id"] for each in results)
+    """Whether a call of the last AI message has no result yet."""
+    return request.tool_call["id"] not in answered(request.state["messages"])
+
+
+def answered(messages: Sequence[AnyMessage]) -> set[str]:
+    """The ids of the calls of the last AI message that have a result.
+
+    Results before that message do not count, because some model servers use the same ids again.
+    """
+    after = takewhile(lambda each: not isinstance(each, AIMessage), reversed(messages))
+    return {each.tool_call_id for each in after if isinstance(each, ToolMessage)}

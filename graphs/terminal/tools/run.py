@@ -99,6 +99,10 @@ class ShellRun:
         """Whether the run was ended by a call of `end`."""
         return self._ended.is_set()
 
+    def is_ended_within(self, seconds: float) -> bool:
+        """Wait for a call of `end`; return whether there was one."""
+        return self._ended.wait(seconds)
+
     def end(self) -> None:
         """Kill the command and every process that it started, without waiting."""
         with self._lock:

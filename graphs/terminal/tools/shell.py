@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Annotated, Any, cast
 
 from deepagents.backends import LocalShellBackend
-from deepagents.backends.protocol import ExecuteResponse
+from deepagents.backends.protocol import ExecuteArtifact, ExecuteResponse
 from langchain_core.tools import StructuredTool
 from langgraph.config import get_stream_writer
 from langgraph.pregel import Pregel
@@ -41,10 +41,8 @@ PASSED_VARIABLES = frozenset(
 """The variables that commands always get, besides those of the locale (`LC_*`)."""
 
 _SECONDS_BETWEEN_LOOKS = 0.1
-_OUTPUT_LOST = (
-    "[The command ended before the program that ran it was killed. It is not run again, and its "
-    "output is lost.]"
-)
+_SECONDS_TO_HEAR = 0.05
+_INTERRUPTED = ("[Interrupted]", INTERRUPTED)
 
 Command = Annotated[str, Field(description="The command, for bash (sh where there is no bash).")]
 """The `command` argument of a tool."""
@@ -53,6 +51,15 @@ _DESCRIPTION = (
     "Run a shell command in the working directory. Returns its output and, on the last line, its "
     "exit code; 0 means success."
 )
+
+
+class ShellArtifact(ExecuteArtifact):
+    """How a command ended, as programs read it: what deepagents reports, and the command itself.
+
+    The call in the history is not always the command that ran, because a person may edit it.
+    """
+
+    command: str
 
 
 def shell_tool(
@@ -69,18 +76,23 @@ def shell_tool(
         env: Variables for commands, added to the few of `PASSED_VARIABLES`.
 
     Returns:
-        A tool that takes `command`.
+        A tool that takes `command`. The artifact of its result is a `ShellArtifact`.
     """
     backend = LocalShell(workdir, timeout=timeout, env=env)
 
-    def shell(command: Command) -> str:
-        return shell_answer(backend.execute(command))
+    def shell(command: Command) -> tuple[str, ShellArtifact]:
+        return _with_artifact(command, backend.execute(command))
 
-    async def ashell(command: Command) -> str:
-        return shell_answer(await backend.aexecute(command))
+    async def ashell(command: Command) -> tuple[str, ShellArtifact]:
+        return _with_artifact(command, await backend.aexecute(command))
 
     return StructuredTool.from_function(
-        shell, ashell, name="shell", description=_DESCRIPTION, metadata={"label": "Shell"}
+        shell,
+        ashell,
+        name="shell",
+        description=_DESCRIPTION,
+        metadata={"label": "Shell"},
+        response_format="content_and_artifact",
     )
 
 
@@ -130,10 +142,13 @@ class LocalShell(LocalShellBackend):
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a command and wait for it."""
         ending = ending_of(command)
-        if ending and (code := ending.take()) is not None:
-            return ExecuteResponse(_OUTPUT_LOST, code)
-        with self.run(ending.command if ending else command) as run:
-            return self._finish(run, command, timeout)
+        if ending and (kept := ending.take()):
+            return kept
+        with self.run(command) as run:
+            response = self._finish(run, timeout)
+        if ending and run.finished:
+            ending.keep(response)
+        return response
 
     async def aexecute(
         self,
@@ -143,18 +158,21 @@ class LocalShell(LocalShellBackend):
     ) -> ExecuteResponse:
         """Run a command; when cancelled, end it."""
         ending = ending_of(command)
-        if ending and (code := ending.take()) is not None:
-            return ExecuteResponse(_OUTPUT_LOST, code)
-        with self.run(ending.command if ending else command) as run:
-            return await asyncio.to_thread(self._finish, run, command, timeout)
+        if ending and (kept := ending.take()):
+            return kept
+        with self.run(command) as run:
+            response = await asyncio.to_thread(self._finish, run, timeout)
+        if ending and run.finished:  # a call that was cancelled does not come here
+            ending.keep(response)
+        return response
 
-    def _finish(self, run: ShellRun, command: str, timeout: int | None) -> ExecuteResponse:
+    def _finish(self, run: ShellRun, timeout: int | None) -> ExecuteResponse:
         seconds = self.timeout if timeout is None else timeout
         if seconds <= 0:
             raise ValueError(f"timeout must be positive, got {seconds}")
         try:
             run.start()
-            stopped = _why_unfinished(run, seconds, _output_writer(command))
+            stopped = _why_unfinished(run, seconds, _output_writer(run.command))
         except (OSError, ValueError) as error:  # no directory, or a null byte
             return ExecuteResponse(f"Error: the command cannot be started: {error}", NOT_STARTED)
         if not stopped:
@@ -168,6 +186,13 @@ class LocalShell(LocalShellBackend):
 def shell_answer(response: ExecuteResponse) -> str:
     """A command's output for the model, with the exit code on the last line."""
     return f"{response.output}\nexit code {response.exit_code}"
+
+
+def _with_artifact(command: str, response: ExecuteResponse) -> tuple[str, ShellArtifact]:
+    artifact = ShellArtifact(command=command, truncated=response.truncated)
+    if response.exit_code is not None:
+        artifact["exit_code"] = response.exit_code
+    return shell_answer(response), artifact
 
 
 def command_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -201,7 +226,10 @@ def _why_unfinished(
         if time.monotonic() >= deadline:
             return f"[Timed out after {seconds}s]", TIMED_OUT
         if run.ended or _interrupt() not in (None, before):
-            return "[Interrupted]", INTERRUPTED
+            return _INTERRUPTED
+    # A signal to all processes may reach the command first. Then its end means nothing.
+    if run.is_ended_within(_SECONDS_TO_HEAR) or _interrupt() not in (None, before):
+        return _INTERRUPTED
     if is_shown and (text := run.take_new()):  # otherwise the end of the output would be missing
         write(text)
     return None

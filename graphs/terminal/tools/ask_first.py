@@ -1,0 +1,170 @@
+"""Ask a person before a tool changes something, and check the approval where the tool runs.
+
+LangChain's `HumanInTheLoopMiddleware` asks one question about all calls of an AI message, in a node
+before the tools. A run that reaches the tools by another way has no question: after a fork or an
+edit of the message, by `goto`, or by `update_state(as_node=...)`.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, cast
+
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+from langgraph.errors import GraphInterrupt
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.runtime import ExecutionInfo, Runtime, get_runtime
+from langgraph.types import Command
+from typing_extensions import override
+
+from graphs.terminal.tools.refusal import answered
+
+Result = ToolMessage | Command[Any]
+Edits = Mapping[str, Any]
+"""A person's changes to calls, in the channel where LangChain's middleware looks for them."""
+
+
+class Approval(NamedTuple):
+    """Exactly what a person approves."""
+
+    thread: str | None
+    message: str | None
+    call: str | None
+    name: str
+    args: str
+
+
+class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
+    """LangChain's middleware, with the same questions; but nothing runs without an approval.
+
+    Approvals are kept in this object, so nothing that writes to a thread can make one. An approval
+    is used up when its tool has run. A call without one is asked about where it runs.
+    """
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._approved: dict[Approval, Edits] = {}
+        self._asked: dict[str, Approval] = {}
+
+    @property
+    @override
+    def name(self) -> str:
+        """The name of the middleware that this one replaces."""
+        return "HumanInTheLoopMiddleware"
+
+    @override
+    def after_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        update = super().after_model(state, runtime)
+        if update and "messages" in update:
+            message, *rejections = update["messages"]
+            done = answered([*state["messages"], *rejections])
+            for call in _distinct_calls(message):
+                if call["name"] in self.interrupt_on and call["id"] not in done:
+                    approval = _approval_of(call, message, runtime.execution_info)
+                    self._approved[approval] = _edits_in(update)
+        return update
+
+    @override
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
+    ) -> Result:
+        if request.tool_call["name"] not in self.interrupt_on:
+            return handler(request)
+        with self._approval_for(request) as edits:
+            if isinstance(edits, ToolMessage):
+                return edits
+            return super().wrap_tool_call(
+                request.override(state=edits),
+                lambda edited: handler(edited.override(state=request.state)),
+            )
+
+    @override
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        if request.tool_call["name"] not in self.interrupt_on:
+            return await handler(request)
+        with self._approval_for(request) as edits:
+            if isinstance(edits, ToolMessage):
+                return edits
+            return await super().awrap_tool_call(
+                request.override(state=edits),
+                lambda edited: handler(edited.override(state=request.state)),
+            )
+
+    @contextmanager
+    def _approval_for(self, request: ToolCallRequest) -> Generator[Edits | ToolMessage, None, None]:
+        """Use an approval up, unless the tool is stopped before it ends; ask if there is none.
+
+        Yields:
+            The person's changes to the call, or a result in its place.
+        """
+        approval = _approval_at(request)
+        edits = self._approved.pop(approval, None)
+        allowed = self._ask(request, approval) if edits is None else edits
+        try:
+            yield allowed
+        except BaseException:
+            if not isinstance(allowed, ToolMessage):
+                self._approved[approval] = allowed
+            raise
+
+    def _ask(self, request: ToolCallRequest, approval: Approval) -> Edits | ToolMessage:
+        """Ask about a call as if it were the only one of its message.
+
+        If a task has several calls, only one of them is asked about, because they share its answer.
+        """
+        runtime = get_runtime()
+        task = runtime.execution_info.task_id if runtime.execution_info else ""
+        if self._asked.get(task, approval) != approval:
+            return _not_asked_about(request.tool_call)
+        message = AIMessage("", tool_calls=[request.tool_call])
+        state: Any = {**_state_of(request), "messages": [message]}
+        try:
+            update = super().after_model(state, runtime) or {}
+        except GraphInterrupt:
+            if self._asked.setdefault(task, approval) != approval:
+                return _not_asked_about(request.tool_call)
+            raise
+        rejections: list[ToolMessage] = update.get("messages", [])[1:]
+        return rejections[0] if rejections else _edits_in(update)
+
+
+def _distinct_calls(message: AIMessage) -> Iterator[ToolCall]:
+    """The calls of a message that have an id of their own; the others cannot be told apart."""
+    ids = [call["id"] for call in message.tool_calls]
+    return (call for call in message.tool_calls if ids.count(call["id"]) == 1)
+
+
+def _approval_of(call: ToolCall, message: AIMessage | None, info: ExecutionInfo | None) -> Approval:
+    return Approval(
+        thread=info.thread_id if info else None,
+        message=message.id if message else None,
+        call=call["id"],
+        name=call["name"],
+        args=json.dumps(call["args"], sort_keys=True, default=repr),
+    )
+
+
+def _approval_at(request: ToolCallRequest) -> Approval:
+    """The approval that a call needs where it runs."""
+    messages = _state_of(request).get("messages", [])
+    answers = [each for each in messages if isinstance(each, AIMessage)]
+    message = answers[-1] if answers else None
+    return _approval_of(request.tool_call, message, request.runtime.execution_info)
+
+
+def _state_of(request: ToolCallRequest) -> Mapping[str, Any]:
+    """The state of the agent; whatever jumps to the tools may bring another one."""
+    is_state = isinstance(request.state, Mapping)
+    return cast("Mapping[str, Any]", request.state) if is_state else {}
+
+
+def _edits_in(update: Mapping[str, Any]) -> Edits:
+    return {name: value for name, value in update.items() if name != "messages"}
+
+
+def _not_asked_about(call: ToolCall) -> ToolMessage:
+    text = "Error: nobody was asked about this call. Make it again if it is still needed."
+    return ToolMessage(text, name=call["name"], tool_call_id=call["id"], status="error")

@@ -1,0 +1,122 @@
+"""What a client may write into a thread; LangGraph's server itself accepts more.
+
+The rules for runs are called by `graphs/auth.py`. On some routes `auth` does not see what is
+written; `CheckWrites` reads their requests.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+Check = Callable[[Mapping[str, Any]], str | None]
+"""Says what is wrong with the body of a request; `None` if nothing is."""
+
+_END = "__end__"
+_OVERWRITE = "__overwrite__"
+
+
+def fault_in_values(values: object) -> str | None:
+    """Say which value a client may not write; `None` if there is none.
+
+    Args:
+        values: The values by channel, or pairs of a channel and a value.
+    """
+    for channel, value in _by_channel(values):
+        if isinstance(value, dict) and (_OVERWRITE in value or value.get("type") == _OVERWRITE):
+            return f"{channel!r} may not be overwritten without its checks; send a plain value"
+    return None
+
+
+def fault_in_command(command: Mapping[str, Any]) -> str | None:
+    """Say what a client may not command; `None` if all is allowed.
+
+    Args:
+        command: The command of a run. Interfaces end an interrupted run with `goto`.
+    """
+    goto: Any = command.get("goto") or _END
+    if goto not in (_END, [_END]):
+        return f"'goto' may only be {_END!r}"
+    return fault_in_values(command.get("update"))
+
+
+def _fault_in_update(body: Mapping[str, Any]) -> str | None:
+    """What is wrong with an edit of a thread, or with a thread that is created."""
+    for name in ("as_node", "supersteps"):
+        if body.get(name):
+            return f"{name!r} is not allowed: it writes in the name of a node that did not run"
+    return fault_in_values(body.get("values"))
+
+
+def _fault_in_message(body: Mapping[str, Any]) -> str | None:
+    """What is wrong with a message that starts or resumes a run."""
+    params = body.get("params")
+    if isinstance(params, dict) and params.get("context"):
+        return "'context' would be ignored here; put its keys into 'config.configurable'"
+    return None
+
+
+_CHECKS: dict[str, Check] = {
+    "/threads": _fault_in_update,
+    "/threads/[^/]+/state": _fault_in_update,
+    "/threads/[^/]+/commands": _fault_in_message,
+}
+"""The check of each route."""
+
+
+def _by_channel(values: object) -> Iterator[tuple[Any, Any]]:
+    if isinstance(values, dict):
+        yield from cast("Mapping[Any, Any]", values).items()
+    elif isinstance(values, list):
+        for pair in cast("Sequence[Any]", values):
+            match pair:
+                case [channel, value]:
+                    yield channel, value
+                case _:
+                    pass
+
+
+class CheckWrites:
+    """Middleware that refuses what a client may not write.
+
+    Args:
+        app: The app to which accepted requests go.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        check = _check_of(scope)
+        if check is None:
+            await self._app(scope, receive, send)
+            return
+        body = await Request(scope, receive).body()
+        if fault := _fault_in_body(body, check):
+            await JSONResponse({"detail": fault}, 422)(scope, receive, send)
+            return
+        read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return read.pop() if read else await receive()
+
+        await self._app(scope, again, send)
+
+
+def _check_of(scope: Scope) -> Check | None:
+    if scope["type"] != "http" or scope["method"] != "POST":
+        return None
+    return next((_CHECKS[path] for path in _CHECKS if re.fullmatch(path, scope["path"])), None)
+
+
+def _fault_in_body(body: bytes, check: Check) -> str | None:
+    try:
+        content: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return "the body is not JSON"
+    return check(cast("dict[str, Any]", content)) if isinstance(content, dict) else None

@@ -1,0 +1,260 @@
+"""No change is made without the approval of exactly this call, whatever way a run comes to it."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, Send
+
+from graphs.coding_agent import build_coding_agent
+from tests.support import BEGIN, Graph, results_in
+from tests.waiting import await_for
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "HumanInTheLoopMiddleware.after_model"
+"""The node that asks before the tools."""
+
+APPROVE: Any = Command(resume={"decisions": [{"type": "approve"}]})
+REJECT: Any = Command(resume={"decisions": [{"type": "reject"}]})
+ONE = call("execute", command="echo one >> log")
+TWO = call("execute", command="echo two >> log")
+FORGED = call("execute", command="echo forged >> log")
+
+
+class Work:
+    """An agent in a directory, and what its commands have written there."""
+
+    def __init__(self, directory: Path, config: RunnableConfig, *script: AIMessage) -> None:
+        self.directory = directory
+        self.config = config
+        self.saver = InMemorySaver()
+        self.restart(*script)
+
+    def restart(self, *script: AIMessage) -> None:
+        """Build the agent anew, as another program with the same threads would."""
+        model = ScriptedChatModel(script=[*script, *["Done."] * 9])
+        self.agent: Graph = build_coding_agent(model, self.directory, checkpointer=self.saver)
+
+    def run(self, request: Any = None, config: Any = None, **settings: Any) -> dict[str, Any]:
+        final: dict[str, Any] = self.agent.invoke(request, config or self.config, **settings)
+        self.questions = final.get("__interrupt__", [])
+        return final
+
+    @property
+    def asked(self) -> list[list[str]]:
+        """The commands in each question with which the last run ended."""
+        return [
+            [action["args"]["command"] for action in each.value["action_requests"]]
+            for each in self.questions
+        ]
+
+    @property
+    def log(self) -> list[str]:
+        written = self.directory / "log"
+        return written.read_text().split() if written.exists() else []
+
+    def past(self, node: str) -> Any:
+        """The first checkpoint at which this node was next."""
+        history = list(self.agent.get_state_history(self.config))
+        return next(each.config for each in reversed(history) if node in each.next)
+
+
+@pytest.fixture
+def work(tmp_path: Path, config: RunnableConfig) -> Callable[..., Work]:
+    return lambda *script: Work(tmp_path, config, *script)
+
+
+def with_id(made: Any, identifier: str) -> Any:
+    return {**made, "id": identifier}
+
+
+class TestRepeatedIds:
+    """Some model servers begin with the same id in each answer."""
+
+    @pytest.mark.parametrize(("decision", "ran"), [(APPROVE, ["one"]), (REJECT, [])])
+    def test_the_second_command_is_asked_about_too(
+        self, decision: Any, ran: list[str], work: Callable[..., Work]
+    ) -> None:
+        """It does not run, neither after an approval of the first nor after its rejection."""
+        turns = [turn("", with_id(made, "call_0")) for made in (ONE, TWO)]
+        done = work(*turns)
+        done.run(BEGIN)
+        done.run(decision)
+        assert done.asked == [["echo two >> log"]]
+        assert done.log == ran
+
+    def test_the_same_command_is_asked_about_again(self, work: Callable[..., Work]) -> None:
+        done = work(*[turn("", with_id(ONE, "call_0")) for _ in range(2)])
+        done.run(BEGIN)
+        done.run(APPROVE)
+        assert (done.asked, done.log) == ([["echo one >> log"]], ["one"])
+
+    def test_calls_of_one_message_with_one_id_are_asked_about_one_by_one(
+        self, work: Callable[..., Work]
+    ) -> None:
+        """An approval could not say which of them it means."""
+        done = work(turn("", *(with_id(made, "call_0") for made in (ONE, TWO))))
+        done.run(BEGIN)
+        done.run(Command(resume={"decisions": [{"type": "approve"}] * 2}))
+        assert (done.asked, done.log) == ([["echo one >> log"], ["echo two >> log"]], [])
+
+
+class TestOtherWays:
+    """Ways to the tools that do not pass the question before them."""
+
+    def test_a_jump_to_the_tools_is_asked_about(self, work: Callable[..., Work]) -> None:
+        done = work()
+        done.run(BEGIN)
+        done.run(Command(goto=Send("tools", [FORGED])))
+        assert (done.asked, done.log) == ([["echo forged >> log"]], [])
+        done.run(APPROVE)
+        assert done.log == ["forged"]
+
+    def test_a_jump_with_several_calls_asks_about_one(self, work: Callable[..., Work]) -> None:
+        """The others are refused, because the answer could reach any of them."""
+        done = work()
+        done.run(BEGIN)
+        done.run(Command(goto=Send("tools", [ONE, FORGED])))
+        assert len(done.asked) == 1
+        (asked,) = done.asked[0]
+        final = done.run(APPROVE)
+        assert [f"echo {ran} >> log" for ran in done.log] == [asked]
+        assert sorted(each.status for each in results_in(final)) == ["error", "success"]
+
+    def test_an_approved_call_that_is_sent_twice_runs_once(self, work: Callable[..., Work]) -> None:
+        done = work(turn("", ONE))
+        done.run(BEGIN)
+        done.run(Command(resume=APPROVE.resume, goto=Send("tools", [ONE])))
+        assert done.log == ["one"]
+        assert done.asked == [["echo one >> log"]]
+
+    def test_a_state_that_a_jump_brings_along_approves_nothing(
+        self, work: Callable[..., Work]
+    ) -> None:
+        done = work()
+        done.run(BEGIN)
+        edits = {FORGED["id"]: {"name": "execute", "args": FORGED["args"]}}
+        brought = {"messages": [turn("", FORGED)], "hitl_edited_tool_calls": edits}
+        done.run(Command(goto=Send("tools", brought)))
+        assert (done.asked, done.log) == ([["echo forged >> log"]], [])
+
+    def test_writing_in_the_name_of_the_question_approves_nothing(
+        self, work: Callable[..., Work]
+    ) -> None:
+        done = work()
+        done.run(BEGIN)
+        done.agent.update_state(done.config, {"messages": [turn("", FORGED)]}, as_node=QUESTION)
+        assert done.agent.get_state(done.config).next == ("tools",)
+        done.run()
+        assert (done.asked, done.log) == ([["echo forged >> log"]], [])
+
+    def test_a_call_that_was_changed_after_its_approval_is_asked_about(
+        self, work: Callable[..., Work]
+    ) -> None:
+        done = work(turn("", ONE))
+        done.run(BEGIN)
+        message = done.run(APPROVE, interrupt_before=["tools"])["messages"][-1]
+        changed = message.model_copy(update={"tool_calls": [{**FORGED, "id": ONE["id"]}]})
+        done.agent.update_state(done.config, {"messages": [changed]}, as_node=QUESTION)
+        done.run()
+        assert (done.asked, done.log) == ([["echo forged >> log"]], [])
+
+    def test_a_stored_edit_that_no_person_made_is_ignored(self, work: Callable[..., Work]) -> None:
+        """LangChain's middleware would replace any call by it, also one that needs no approval."""
+        done = work(turn("", call("ls", path="/")))
+        done.run(BEGIN, interrupt_before=["tools"])
+        (made,) = done.agent.get_state(done.config).values["messages"][-1].tool_calls
+        edits = {made["id"]: {"name": "execute", "args": FORGED["args"]}}
+        done.agent.update_state(done.config, {"hitl_edited_tool_calls": edits}, as_node=QUESTION)
+        (result,) = results_in(done.run())
+        assert (result.name, done.log) == ("ls", [])
+
+
+class TestTimeTravel:
+    """An approval is used up when the tool has run."""
+
+    @pytest.mark.parametrize("node", [QUESTION, "tools", "model"])
+    def test_a_replayed_command_is_asked_about_again(
+        self, node: str, work: Callable[..., Work]
+    ) -> None:
+        done = work(turn("", ONE), turn("Done."), turn("", ONE))
+        done.run(BEGIN)
+        done.run(APPROVE)
+        past = done.past(node)
+        done.run(None, past)
+        assert (done.asked, done.log) == ([["echo one >> log"]], ["one"])
+
+    def test_a_fork_does_not_have_the_approval(self, work: Callable[..., Work]) -> None:
+        done = work(turn("", ONE))
+        done.run(BEGIN)
+        done.run(APPROVE)
+        fork = done.agent.update_state(done.past("tools"), None)
+        done.run(None, fork)
+        assert (done.asked, done.log) == ([["echo one >> log"]], ["one"])
+
+    def test_a_copied_thread_does_not_have_the_approval(self, work: Callable[..., Work]) -> None:
+        """Not even before the command has run."""
+        done = work(turn("", ONE))
+        done.run(BEGIN)
+        done.run(APPROVE, interrupt_before=["tools"])
+        copied = done.agent.get_state(done.config).values
+        done.config = {"configurable": {"thread_id": "copy"}}
+        done.agent.update_state(done.config, copied, as_node=QUESTION)
+        done.run()
+        assert (done.asked, done.log) == ([["echo one >> log"]], [])
+
+
+class TestRestart:
+    """Another program resumes a thread between an approval and the end of the command."""
+
+    @pytest.fixture
+    def resumed(self, work: Callable[..., Work]) -> Work:
+        done = work(turn("", ONE, TWO))
+        done.run(BEGIN)
+        both: Any = Command(resume={"decisions": [{"type": "approve"}] * 2})
+        done.run(both, interrupt_before=["tools"])
+        done.restart()
+        done.run()
+        return done
+
+    def test_each_command_is_asked_about_where_it_runs(self, resumed: Work) -> None:
+        assert (resumed.asked, resumed.log) == ([["echo one >> log"], ["echo two >> log"]], [])
+
+    def test_the_answers_are_independent(self, resumed: Work) -> None:
+        first, second = resumed.questions
+        answers = {first.id: REJECT.resume, second.id: APPROVE.resume}
+        final = resumed.run(Command(resume=answers))
+        assert resumed.log == ["two"]
+        assert [each.status for each in results_in(final)] == ["error", "success"]
+        assert final["messages"][-1].text == "Done."
+
+    def test_a_command_can_be_edited_there(self, resumed: Work) -> None:
+        """The model reads that it was replaced."""
+        first, second = resumed.questions
+        action = {"name": "execute", "args": {"command": "echo edited >> log"}}
+        edit = {"decisions": [{"type": "edit", "edited_action": action}]}
+        final = resumed.run(Command(resume={first.id: edit, second.id: REJECT.resume}))
+        assert resumed.log == ["edited"]
+        assert "a human reviewer replaced this tool call" in results_in(final)[0].text
+
+
+async def test_a_stopped_command_is_not_asked_about_again(work: Callable[..., Work]) -> None:
+    """The same program resumes it, so the approval is still there."""
+    waits = "touch begun; until test -e go; do sleep 0.02; done; echo one >> log"
+    done = work(turn("", call("execute", command=waits)))
+    await done.agent.ainvoke(BEGIN, done.config)
+    running = asyncio.create_task(done.agent.ainvoke(APPROVE, done.config))
+    await await_for((done.directory / "begun").exists, "the command to begin")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    (done.directory / "go").touch()
+    assert "__interrupt__" not in await done.agent.ainvoke(None, done.config)
+    assert done.log == ["one"]

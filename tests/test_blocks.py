@@ -1,0 +1,122 @@
+"""Where a prompt needs the whole list as a block, and how the block is recorded."""
+
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+
+from tests.support import items, result_of
+from todo_tools import TodoItem
+from todo_tools._thread.reading import read
+from todo_tools._view.view import block_update, due_block, record_block
+
+USER = HumanMessage("Begin.", id="user")
+LATER = HumanMessage("Something else.", id="later")
+WORKED = ToolMessage("Worked.", name="work", tool_call_id="w", id="worked")
+SAID = AIMessage("I stop here.", id="said")
+DONE = items("a", status="completed")
+
+
+def wrote(*texts: str) -> ToolMessage:
+    """The result of a call that replaces the list."""
+    args = {"mode": "replace", "todos": list(texts)}
+    return result_of("write_todos", args, id="result")
+
+
+def due(
+    *messages: AnyMessage, todos: list[TodoItem], at_newest: bool = False, **state: Any
+) -> str | None:
+    """The id of the message that needs a block."""
+    reading = read({"messages": messages, "todos": todos, **state})
+    at = due_block(reading, at_newest=at_newest)
+    return None if at is None else reading.entries[at].place
+
+
+class TestDue:
+    def test_a_list_that_is_shown_needs_no_block(self) -> None:
+        """A result or an earlier block shows it."""
+        assert due(USER, wrote("a"), todos=items("a")) is None
+        assert due(USER, todos=items("a"), todo_blocks={"user": items("a")}) is None
+
+    def test_a_list_that_looks_the_same_needs_no_block(self) -> None:
+        """A reader sees a line break and its mark alike."""
+        recorded = {"user": items("a␊b")}
+        assert due(USER, todos=items("a\nb"), todo_blocks=recorded) is None
+
+    def test_a_state_without_the_channel_needs_no_block(self) -> None:
+        """A graph without todo tools may also use `model_view`."""
+        assert due_block(read({"messages": [USER, wrote("a")]}), at_newest=True) is None
+
+    def test_it_is_placed_where_every_call_finds_it_again(self) -> None:
+        """This is the user's newest message or the last result of the turn with the newest list."""
+        new = items("b")
+        more: list[AnyMessage] = [AIMessage("", id="called"), WORKED, SAID]
+        assert due(USER, *more, todos=new) == "user"
+        assert due(USER, wrote("a"), *more, todos=new) == "result"
+        assert due(USER, wrote("a"), WORKED, SAID, todos=new) == "worked"
+        assert due(USER, wrote("a"), LATER, *more, todos=new) == "later"
+
+    def test_without_these_it_is_placed_at_the_newest_message_of_a_tool(self) -> None:
+        """An answer of the model cannot hold it."""
+        assert due(SAID, WORKED, SAID, todos=items("a")) == "worked"
+        assert due(SAID, todos=items("a")) is None
+
+    def test_with_the_middleware_it_is_placed_at_the_newest_message(self) -> None:
+        """The middleware records it at once, so its place need not be found again."""
+        history: list[AnyMessage] = [USER, SAID, WORKED, SAID]
+        assert due(*history, todos=items("a"), at_newest=True) == "worked"
+
+    def test_a_list_that_was_finished_before_the_users_message_needs_none(self) -> None:
+        """The application finished it, so the results show it as open."""
+        assert due(USER, wrote("a"), LATER, todos=DONE) is None
+
+    def test_a_list_that_is_finished_during_the_task_is_shown(self) -> None:
+        """The model must not go on with an item that the application completed."""
+        assert due(USER, wrote("a"), todos=DONE) == "result"
+        assert due(wrote("a"), todos=DONE) == "result"
+
+    def test_a_list_that_was_emptied_is_shown(self) -> None:
+        """The results show items that are gone."""
+        assert due(USER, wrote("a"), LATER, todos=[]) == "later"
+
+
+STATE: dict[str, Any] = {
+    "messages": [USER, SAID, WORKED, SAID, LATER, SAID],
+    "todos": items("a"),
+    "todo_blocks": {},
+}
+
+
+class TestRecord:
+    def test_the_block_of_the_last_prompt_is_recorded(self) -> None:
+        """The prompt had only the messages before the model's answer."""
+        assert record_block(read(STATE)) == {"todo_blocks": {"later": items("a")}}
+        earlier = {**STATE, "messages": STATE["messages"][:4]}
+        assert record_block(read(earlier)) == {"todo_blocks": {"user": items("a")}}
+
+    def test_without_an_answer_the_whole_history_was_the_prompt(self) -> None:
+        """An application may run a tool by itself."""
+        state = {**STATE, "messages": [USER]}
+        assert record_block(read(state)) == {"todo_blocks": {"user": items("a")}}
+
+    def test_the_blocks_of_messages_that_are_gone_are_removed(self) -> None:
+        """`None` removes a block; that of a message that is still there stays."""
+        state = {**STATE, "todo_blocks": {"gone": items("b"), "user": items("c")}}
+        assert record_block(read(state)) == {"todo_blocks": {"gone": None, "later": items("a")}}
+
+    def test_a_block_after_the_last_answer_stays(self) -> None:
+        """It is not part of the last prompt, but its message is still there."""
+        state = {**STATE, "messages": [USER, SAID, LATER], "todo_blocks": {"later": items("b")}}
+        assert record_block(read(state)) == {"todo_blocks": {"user": items("a")}}
+
+    def test_nothing_is_stored_where_nothing_is_new(self) -> None:
+        """The block is recorded already, or no list needs one."""
+        known = {**STATE, "todo_blocks": {"user": items("a")}}
+        assert record_block(read(known)) == {}
+        assert block_update(read({"messages": [USER]}), 0) == {}
+
+    def test_a_continuation_outside_the_history_may_hold_it(self) -> None:
+        """The prompt showed it there, since the history has no message of the user or a tool."""
+        kept = {"said": {"text": "Go on.", "lines": ""}}
+        state = {**STATE, "messages": [SAID, AIMessage("Again.")], "todo_blocks": kept}
+        reading = read(state)
+        assert record_block(reading) == {"todo_blocks": {reading.entries[1].place: items("a")}}

@@ -1,0 +1,302 @@
+"""The coding agent on LangGraph's server: its approvals, its directories, its token."""
+
+import asyncio
+import importlib
+import re
+import shutil
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from langgraph_sdk.errors import ConflictError, UnprocessableEntityError
+
+from graphs.terminal.tools.endings import FOLDER
+from tests.openai_api import model_server
+from tests.server import ROOT, Server, serving, statuses, user
+from tests.support import items
+from tests.waiting import LONG, has_ended, wait_for, wait_for_file, wait_for_line
+from todo_tools.clients import to_client_todos
+
+pytestmark = pytest.mark.slow
+
+APPROVE: Any = {"resume": {"decisions": [{"type": "approve"}]}}
+REJECT: Any = {"resume": {"decisions": [{"type": "reject"}]}}
+TOKEN = "open sesame"
+
+
+def copy_configuration(directory: Path) -> Path:
+    """Copy what serves the coding agent, and make a directory for its threads."""
+    shutil.copy(ROOT / "langgraph-coding.json", directory / "langgraph.json")
+    (directory / "work").mkdir()
+    return directory / "work"
+
+
+@pytest.fixture(scope="module")
+def coding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with the coding agent; it must report no blocking call."""
+    directory = tmp_path_factory.mktemp("coding")
+    work = copy_configuration(directory)
+    with serving(directory, TODO_TOKEN=TOKEN, TODO_WORKDIR=str(work)) as server:
+        yield server
+    assert server.blocking_calls == set()
+
+
+@contextmanager
+def serving_model(
+    directory: Path, *commands: str, tool: str = "execute"
+) -> Generator[Server, None, None]:
+    """A server with the coding agent, whose model runs these commands."""
+    work = copy_configuration(directory)
+    variables = {"TODO_TOKEN": TOKEN, "TODO_WORKDIR": str(work), "TODO_MODEL": "openai:local"}
+    with model_server(commands, tool) as model, serving(directory, **variables, **model) as server:
+        yield server
+
+
+def work_of(server: Server, thread: str) -> Path:
+    return server.directory / "work" / thread
+
+
+def questions(server: Server, thread: str) -> list[str]:
+    """The commands that wait for a person."""
+    tasks = server.state_of(thread)["tasks"]
+    asked = [each["value"] for task in tasks for each in task["interrupts"]]
+    return [action["args"]["command"] for each in asked for action in each["action_requests"]]
+
+
+def test_a_command_waits_for_a_person_and_runs_in_the_directory_of_its_thread(
+    coding: Server,
+) -> None:
+    client, work = coding.client, coding.directory / "work"
+    threads = [coding.new_thread() for _ in range(2)]
+    for thread in threads:
+        message = user("- [ ] Here: `pwd > here`")
+        client.runs.wait(thread, "coding_agent", input=message)
+        assert coding.status_of(thread) == "interrupted"
+    assert list(work.rglob("here")) == []
+    for thread in threads:
+        client.runs.wait(thread, "coding_agent", command=APPROVE)
+        assert statuses(coding.values_of(thread)["todos"]) == ["completed"]
+        assert (work / thread / "here").read_text() == f"{work / thread}\n"
+
+
+def test_a_thread_is_not_edited_during_a_run(coding: Server) -> None:
+    """The server refuses the edit, and the run continues."""
+    client, thread = coding.client, coding.new_thread()
+    work = coding.directory / "work" / thread
+    step = "Wait: `touch waiting; until test -e go; do sleep 0.05; done`"
+    client.runs.wait(thread, "coding_agent", input=user(f"- [ ] {step}"))
+    run = client.runs.create(thread, "coding_agent", command=APPROVE)
+    wait_for_file(work / "waiting")
+    with pytest.raises(ConflictError):
+        client.threads.update_state(thread, {"todos": []})
+    (work / "go").touch()
+    client.runs.join(thread, run["run_id"])
+    assert coding.values_of(thread)["todos"] == to_client_todos(items(step, status="completed"))
+
+
+class TestApproval:
+    """Nothing that a client writes takes the place of an approval."""
+
+    @pytest.mark.parametrize(("decision", "ran"), [(APPROVE, "one\n"), (REJECT, "")])
+    def test_a_repeated_call_id_is_asked_about(
+        self, decision: Any, ran: str, tmp_path: Path
+    ) -> None:
+        """The model server uses one id in all its answers."""
+        with serving_model(tmp_path, "echo one >> log", "echo two >> log") as server:
+            thread = server.new_thread()
+            server.client.runs.wait(thread, "coding_agent", input=user("Begin."))
+            server.client.runs.wait(thread, "coding_agent", command=decision)
+            assert questions(server, thread) == ["echo two >> log"]
+            log = work_of(server, thread) / "log"
+            assert (log.read_text() if log.exists() else "") == ran
+
+    def test_a_client_cannot_jump_to_the_tools(self, coding: Server) -> None:
+        client, thread = coding.client, coding.new_thread()
+        made = {"name": "execute", "args": {"command": "touch made"}, "id": "1"}
+        goto: Any = {"node": "tools", "input": [{**made, "type": "tool_call"}]}
+        with pytest.raises(UnprocessableEntityError, match="'goto' may only be"):
+            client.runs.create(thread, "coding_agent", command={"goto": goto})
+        assert not (work_of(coding, thread) / "made").exists()
+
+    def test_a_call_that_a_client_changes_after_its_approval_is_asked_about(
+        self, coding: Server
+    ) -> None:
+        """An edit that names no node is allowed, and LangGraph takes it for the question's."""
+        client, thread = coding.client, coding.new_thread()
+        message = user("- [ ] One: `touch one`")
+        client.runs.wait(thread, "coding_agent", input=message)
+        client.runs.wait(thread, "coding_agent", command=APPROVE, interrupt_before=["tools"])
+        answer = coding.values_of(thread)["messages"][-1]
+        (made,) = answer["tool_calls"]
+        changed = {**answer, "tool_calls": [{**made, "args": {"command": "touch other"}}]}
+        client.threads.update_state(thread, {"messages": [changed]})
+        assert coding.state_of(thread)["next"] == ["tools"]
+        client.runs.wait(thread, "coding_agent", input=None)
+        assert questions(coding, thread) == ["touch other"]
+        assert list(work_of(coding, thread).iterdir()) == []
+        client.runs.wait(thread, "coding_agent", command=APPROVE)
+        assert [path.name for path in work_of(coding, thread).iterdir()] == ["other"]
+
+    def test_a_fork_is_asked_about(self, coding: Server) -> None:
+        """The approval of the first branch is used up."""
+        client, thread = coding.client, coding.new_thread()
+        client.runs.wait(thread, "coding_agent", input=user("- [ ] One: `echo one >> log`"))
+        client.runs.wait(thread, "coding_agent", command=APPROVE)
+        history: Any = client.threads.get_history(thread, limit=100)
+        last_call = next(past for past in history if _calls(past) == ["execute"])
+        client.runs.wait(
+            thread,
+            "coding_agent",
+            input=None,
+            checkpoint_id=last_call["checkpoint"]["checkpoint_id"],
+        )
+        assert questions(coding, thread) == ["echo one >> log"]
+        assert (work_of(coding, thread) / "log").read_text() == "one\n"
+
+    def test_exit_codes_are_not_kept_where_a_client_says(
+        self, coding: Server, tmp_path: Path
+    ) -> None:
+        """The programs name a folder for them; from a client it could be any."""
+        client, thread = coding.client, coding.new_thread()
+        config: Any = {"configurable": {FOLDER: str(tmp_path / "anywhere")}}
+        with pytest.raises(UnprocessableEntityError, match=FOLDER):
+            client.runs.create(thread, "coding_agent", input=user("Begin."), config=config)
+        with pytest.raises(UnprocessableEntityError, match=FOLDER):
+            client.assistants.create("coding_agent", config=config)
+
+
+def _calls(past: Any) -> list[str]:
+    """The calls that run next."""
+    waits = past["next"] == ["tools"]
+    return [each["name"] for each in past["values"]["messages"][-1]["tool_calls"]] if waits else []
+
+
+class TestDirectories:
+    """They go when their threads go."""
+
+    def started(self, coding: Server) -> str:
+        """A thread with a file."""
+        client, thread = coding.client, coding.new_thread()
+        client.runs.wait(thread, "coding_agent", input=user("- [ ] One: `touch one`"))
+        client.runs.wait(thread, "coding_agent", command=APPROVE)
+        assert (work_of(coding, thread) / "one").exists()
+        return thread
+
+    def test_a_deleted_thread_leaves_none(self, coding: Server) -> None:
+        thread = self.started(coding)
+        coding.client.threads.delete(thread)
+        assert not work_of(coding, thread).exists()
+
+    def test_pruned_threads_leave_none(self, coding: Server) -> None:
+        thread, kept = self.started(coding), self.started(coding)
+        coding.client.threads.prune([thread])
+        assert not work_of(coding, thread).exists()
+        assert work_of(coding, kept).exists()
+
+    def test_its_background_tasks_end(self, tmp_path: Path) -> None:
+        command = "echo $$ > pid; exec sleep 600"
+        with serving_model(tmp_path, command, tool="run_in_background") as server:
+            thread, pid = server.new_thread(), tmp_path / "pid"
+            server.client.runs.wait(thread, "coding_agent", input=user("Begin."))
+            server.client.runs.wait(thread, "coding_agent", command=APPROVE)
+            wait_for_line(work_of(server, thread) / "pid")
+            shutil.copy(work_of(server, thread) / "pid", pid)
+            assert not has_ended(pid)
+            server.client.threads.delete(thread)
+            wait_for(lambda: has_ended(pid), "the task to end")
+
+    @pytest.mark.parametrize("step", ["Think", "One: `touch one`"])
+    def test_a_stateless_run_leaves_none(self, step: str, coding: Server) -> None:
+        """Its thread ends with it, even if it waits for a person."""
+        before = set((coding.directory / "work").iterdir())
+        coding.client.runs.wait(None, "coding_agent", input=user(f"- [ ] {step}"))
+        wait_for(
+            lambda: set((coding.directory / "work").iterdir()) == before, "the directory to go"
+        )
+
+    def test_a_client_cannot_claim_that_its_run_is_stateless(self, coding: Server) -> None:
+        client, thread = coding.client, coding.new_thread()
+        config: Any = {"configurable": {"todo_stateless": True}}
+        client.runs.wait(thread, "coding_agent", input=user("- [ ] Think"), config=config)
+        assert work_of(coding, thread).exists()
+
+
+class TestFactory:
+    """What the server calls for each run, in the process of the tests."""
+
+    @pytest.fixture
+    def served(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+        """The module as the server imports it: once, with an environment."""
+        monkeypatch.setenv("TODO_TOKEN", TOKEN)
+        monkeypatch.setenv("TODO_WORKDIR", str(tmp_path))
+        monkeypatch.delenv("TODO_MODEL", raising=False)
+        for name in ("graphs.auth", "graphs.served_coding"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module("graphs.served_coding")
+
+    async def agent_of(self, served: ModuleType, **configurable: object) -> Any:
+        async with served.coding_agent({"configurable": configurable}) as agent:
+            return agent
+
+    async def test_the_agent_has_a_name_and_no_checkpointer(self, served: ModuleType) -> None:
+        """Traces show the name; the server has its own checkpointer and refuses any other."""
+        agent = await self.agent_of(served)
+        assert (agent.name, agent.checkpointer) == ("coding_agent", None)
+
+    async def test_a_thread_has_one_agent(self, served: ModuleType) -> None:
+        """Its background tasks continue in its next run, and other threads do not see them."""
+        threads = [str(uuid4()) for _ in range(2)]
+        first, again, other = await asyncio.gather(
+            *(self.agent_of(served, thread_id=thread) for thread in [threads[0], *threads])
+        )
+        assert first is again
+        assert first is not other
+
+    async def test_the_agents_of_the_oldest_threads_are_dropped(self, served: ModuleType) -> None:
+        """Their directories stay."""
+        threads = [str(uuid4()) for _ in range(101)]
+        first = await self.agent_of(served, thread_id=threads[0])
+        for thread in threads[1:]:
+            newest = await self.agent_of(served, thread_id=thread)
+        assert await self.agent_of(served, thread_id=threads[-1]) is newest
+        assert await self.agent_of(served, thread_id=threads[0]) is not first
+
+    async def test_a_thread_cannot_name_a_directory_elsewhere(self, served: ModuleType) -> None:
+        with pytest.raises(ValueError, match="badly formed"):
+            await self.agent_of(served, thread_id="../elsewhere")
+
+
+def test_the_context_is_in_the_schemas(coding: Server) -> None:
+    assistants: Any = coding.client.assistants
+    (assistant,) = assistants.search(graph_id="coding_agent")
+    schema = assistants.get_schemas(assistant["assistant_id"])["context_schema"]
+    assert list(schema["properties"]) == ["max_continuations"]
+
+
+def test_without_the_token_nothing_can_be_read_or_run(coding: Server) -> None:
+    answer = httpx.post(f"{coding.url}/threads/search", json={}, timeout=LONG, trust_env=False)
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ({}, "set TODO_TOKEN to serve it"),
+        (
+            {"TODO_TOKEN": TOKEN, "TODO_WORKDIR": "missing"},
+            "TODO_WORKDIR must name an existing directory, got 'missing'",
+        ),
+    ],
+)
+def test_what_is_missing_is_an_error_at_start(
+    variables: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    copy_configuration(tmp_path)
+    with pytest.raises(AssertionError, match=re.escape(reason)), serving(tmp_path, **variables):
+        pass

@@ -1,0 +1,230 @@
+"""Which messages count as the user's and reset the limits, in both kinds of graph."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
+
+from tests.support import BEGIN, Graph, edit, items, loop_of
+from todo_tools import AutoContinue, TodoState, add_auto_continue, create_todo_tools, model_view
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.transcript import is_injected
+
+SEEDED: dict[str, Any] = {**BEGIN, "todos": items("a")}
+MORE: dict[str, Any] = {"messages": [("user", "Go on.")]}
+FEW = AutoContinue(max_in_turn=2, max_idle=None)
+
+
+@tool
+def look() -> str:
+    """Look around."""
+    return "Nothing."
+
+
+@tool
+def ask_first() -> str:
+    """Ask a person first."""
+    return str(interrupt("May I?"))
+
+
+@tool
+def cancel() -> str:
+    """End the run."""
+    raise KeyboardInterrupt
+
+
+TOOLS = [look, ask_first, cancel]
+Added = list[Any]
+Build = Callable[..., Graph]
+
+
+def context(*, tagged: bool) -> Added:
+    """A human message that the application adds before each call of the model."""
+    kwargs = {"additional_kwargs": {"lc_source": "clock"}} if tagged else {}
+    return [HumanMessage("The time is 12:00.", **kwargs)]
+
+
+def summary(*, tagged: bool) -> Added:
+    """A human message that replaces the whole history before each call of the model."""
+    return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *context(tagged=tagged)]
+
+
+def nothing(*, tagged: bool) -> Added:
+    return []
+
+
+def hand_built(
+    model: ScriptedChatModel, policy: AutoContinue, adds: Callable[..., Added] = nothing
+) -> Graph:
+    """A graph that tags the messages that it adds."""
+
+    def answer(state: TodoState) -> dict[str, Any]:
+        return {"messages": [*adds(tagged=True), model.invoke(model_view(state))]}
+
+    builder = StateGraph(TodoState)
+    builder.add_node("agent", answer)
+    builder.add_node("tools", ToolNode([*create_todo_tools(), *TOOLS]))
+    builder.add_edge(START, "agent")
+    builder.add_edge("tools", "agent")
+    add_auto_continue(builder, policy=policy)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def with_middleware(
+    model: ScriptedChatModel, policy: AutoContinue, adds: Callable[..., Added] = nothing
+) -> Graph:
+    """An agent with another middleware, which does not tag the messages that it adds."""
+
+    class Adding(AgentMiddleware[Any, Any, Any]):
+        def before_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+            return {"messages": adds(tagged=False)}
+
+    middleware: list[Any] = [TodoMiddleware(policy=policy), Adding()]
+    return create_agent(model, TOOLS, middleware=middleware, checkpointer=InMemorySaver())
+
+
+BUILDS = [hand_built, with_middleware]
+
+
+@pytest.fixture(params=BUILDS)
+def build(request: pytest.FixtureRequest) -> Build:
+    built: Build = request.param
+    return built
+
+
+def talks_after(*first: AIMessage) -> ScriptedChatModel:
+    """A model that gives some answers and then only talks."""
+    answers: Iterator[AIMessage | str] = chain(first, repeat("I stop here."))
+    return ScriptedChatModel(script=lambda _: next(answers))
+
+
+def continuations(graph: Graph, config: RunnableConfig) -> int:
+    return sum(map(is_injected, graph.get_state(config).values["messages"]))
+
+
+class TestTheUser:
+    def test_a_message_after_a_cancelled_run_counts(
+        self, build: Build, config: RunnableConfig
+    ) -> None:
+        """An earlier run had used up the limit."""
+        talk = turn("I stop.")
+        graph = build(talks_after(talk, talk, talk, turn("", call("cancel"))), FEW)
+        graph.invoke(SEEDED, config)
+        with pytest.raises(KeyboardInterrupt):
+            graph.invoke(MORE, config)
+        graph.invoke(MORE, config)
+        assert continuations(graph, config) == 4
+
+    def test_a_message_after_a_tools_result_counts(
+        self, build: Build, config: RunnableConfig
+    ) -> None:
+        """The application may complete the history of a run that ended in the middle."""
+        graph = build(talks_after(), FEW)
+        graph.invoke(SEEDED, config)
+        made = call("look")
+        result = ToolMessage("Nothing.", name="look", tool_call_id=made["id"])
+        graph.invoke({"messages": [turn("", made), result, HumanMessage("Go on.")]}, config)
+        assert continuations(graph, config) == 4
+
+    def test_the_answer_to_the_question_of_the_loop_counts(
+        self, build: Build, config: RunnableConfig
+    ) -> None:
+        """It counts if it is a message; a yes does not."""
+        graph = build(talks_after(), AutoContinue(max_in_turn=1, max_idle=None, ask=True))
+        graph.invoke(SEEDED, config)
+        assert graph.invoke(Command(resume="Only a, please."), config)["__interrupt__"]
+        graph.invoke(Command(resume="yes"), config)
+        assert loop_of(graph, config)["outcome"] == "limit_in_turn"
+        assert continuations(graph, config) == 1
+
+
+class TestOthers:
+    def test_resuming_a_run_is_no_message(self, build: Build, config: RunnableConfig) -> None:
+        """The run was interrupted by a tool after it had used up the limit."""
+        talk = turn("I stop.")
+        graph = build(talks_after(talk, talk, turn("", call("ask_first"))), FEW)
+        graph.invoke(SEEDED, config)
+        graph.invoke(Command(resume="Yes."), config)
+        assert continuations(graph, config) == 2
+        assert loop_of(graph, config)["outcome"] == "limit_in_turn"
+
+    def test_an_edited_message_is_not_new(self, build: Build, config: RunnableConfig) -> None:
+        graph = build(talks_after(), FEW)
+        said, edited = HumanMessage("Begin.", id="u1"), HumanMessage("Begin!", id="u1")
+        graph.invoke({"messages": [said], "todos": items("a")}, config)
+        graph.invoke({"messages": [edited]}, config)
+        assert continuations(graph, config) == 2
+
+    @pytest.mark.parametrize("adds", [context, summary])
+    def test_what_is_added_during_a_run_is_not_the_users(
+        self, build: Build, config: RunnableConfig, adds: Any
+    ) -> None:
+        """Not even a summary of the history, which removes the user's own message."""
+        graph = build(talks_after(), AutoContinue(max_in_turn=4, max_idle=None), adds)
+        for given_input in (SEEDED, MORE):
+            graph.invoke(given_input, config)
+            assert loop_of(graph, config)["in_turn"] == 4
+
+    def test_what_was_added_in_an_earlier_run_is_not_the_users(
+        self, build: Build, config: RunnableConfig
+    ) -> None:
+        """A run may begin without a message."""
+        graph = build(talks_after(), FEW, context)
+        graph.invoke(SEEDED, config)
+        graph.invoke({"messages": []}, config)
+        assert continuations(graph, config) == 2
+
+
+policies = st.builds(
+    AutoContinue,
+    max_in_a_row=st.integers(0, 3),
+    max_in_turn=st.integers(0, 4),
+    max_idle=st.none() | st.integers(0, 3),
+)
+ANSWERS: dict[str, Callable[[], AIMessage]] = {
+    "talk": lambda: turn("I stop here."),
+    "edit": lambda: edit("start", 0),
+    "look": lambda: turn("", call("look")),
+}
+
+
+@given(
+    script=st.lists(st.sampled_from(list(ANSWERS)), min_size=1, max_size=6),
+    build=st.sampled_from(BUILDS),
+    adds=st.sampled_from([nothing, context, summary]),
+    policy=policies,
+)
+def test_the_loop_ends_whatever_is_added(
+    script: list[str], build: Build, adds: Any, policy: AutoContinue
+) -> None:
+    """The model answers without a tool call at most 1 + max_in_turn times for each message."""
+    stops = 0
+
+    def answer(_: Any) -> AIMessage:
+        nonlocal stops
+        name = [*script, "talk"][len(model.prompts) % (len(script) + 1)]
+        stops += name == "talk"
+        return ANSWERS[name]()
+
+    model = ScriptedChatModel(script=answer)
+    graph = build(model, policy, adds)
+    config: RunnableConfig = {"configurable": {"thread_id": "1"}, "recursion_limit": 500}
+    for given_input in (SEEDED, MORE):
+        stops = 0
+        graph.invoke(given_input, config)
+        assert stops <= 1 + policy.max_in_turn
+        assert loop_of(graph, config)["outcome"] is not None
