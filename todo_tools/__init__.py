@@ -8,6 +8,7 @@ from todo_tools._list.todos import TodoDetails, TodoItem, TodoLimits, TodoStatus
 from todo_tools._loop.node import add_auto_continue
 from todo_tools._loop.policy import AutoContinue
 from todo_tools._loop.questions import asks_user
+from todo_tools._thread.places import aitem_starts, item_starts
 from todo_tools._thread.state import DeltaTodoState, TodoState
 from todo_tools._thread.transcript import todos_from_messages
 from todo_tools._tools.build import create_todo_tools
@@ -28,12 +29,14 @@ __all__ = [
     "TodoState",
     "TodoStatus",
     "add_auto_continue",
+    "aitem_starts",
     "asks_user",
     "count_folded_tokens",
     "create_todo_tools",
     "format_status",
     "format_todos",
     "has_worked",
+    "item_starts",
     "model_view",
     "todos_from_messages",
 ]

@@ -16,6 +16,7 @@ HELP = """\
 /edit drop N                remove item N
 /history                    list the checkpoints of this branch and what changed at each
 /fork N [MESSAGE]           go back to checkpoint N and branch there
+/redo N [MESSAGE]           go back to where item N was last started and branch there
 /branches                   list the branches, each with its own list
 /switch N                   continue on branch N
 /go                         continue where the agent was stopped
@@ -33,7 +34,7 @@ Ctrl-C clears the line; a second Ctrl-C leaves, and so does Ctrl-D."""
 _Name = Literal["todos", "history", "branches", "go", "ask", "help", "quit"]
 COMMANDS = (
     *("/ask", "/branches", "/edit add ", "/edit drop ", "/exit", "/fork ", "/go", "/help"),
-    *("/history", "/quit", "/switch ", "/todos"),
+    *("/history", "/quit", "/redo ", "/switch ", "/todos"),
 )
 """The beginnings of commands, for Tab completion."""
 
@@ -70,6 +71,14 @@ class Fork:
     """Go back to a checkpoint and branch there, optionally with a message."""
 
     number: int
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Redo:
+    """Go back to the last start of an item and branch there, optionally with a message."""
+
+    index: int
     message: str = ""
 
 
@@ -111,7 +120,7 @@ class Drop:
 
 
 Edit = Add | Rewrite | Mark | Drop
-Asked = Say | Plain | Fork | Switch | Edit
+Asked = Say | Plain | Fork | Redo | Switch | Edit
 
 
 def read_line(line: str) -> Asked:
@@ -142,6 +151,9 @@ def read_line(line: str) -> Asked:
         case "fork":
             number, message = _first_word(argument)
             return Fork(_number(number, "/fork N [MESSAGE]"), message)
+        case "redo":
+            number, message = _first_word(argument)
+            return Redo(_number(number, "/redo N [MESSAGE]"), message)
         case "switch":
             return Switch(_number(argument, "/switch N"))
         case "exit" if not argument:
@@ -165,11 +177,11 @@ def edited(todos: list[TodoItem], edit: Edit) -> list[TodoItem]:
         case Add(text):
             return validate_todos([*todos, {"text": text, "status": "not_started"}])
         case Drop(index):
-            return [todo for at, todo in enumerate(todos) if at != _within(todos, index)]
+            return [todo for at, todo in enumerate(todos) if at != within(todos, index)]
         case Mark(index, status):
-            changed: TodoItem = {**todos[_within(todos, index)], "status": status}
+            changed: TodoItem = {**todos[within(todos, index)], "status": status}
         case Rewrite(index, text):
-            changed = {**todos[_within(todos, index)], "text": text}
+            changed = {**todos[within(todos, index)], "text": text}
     return validate_todos([*todos[:index], changed, *todos[index + 1 :]])
 
 
@@ -197,7 +209,12 @@ def _number(text: str, form: str) -> int:
     return int(text)
 
 
-def _within(todos: list[TodoItem], index: int) -> int:
+def within(todos: list[TodoItem], index: int) -> int:
+    """Return the index of an item.
+
+    Raises:
+        CommandError: There is no such item.
+    """
     if index >= len(todos):
         items = f"items are 0 to {len(todos) - 1}" if todos else "the list is empty"
         raise CommandError(f"no item [{index}]; {items}")

@@ -28,6 +28,7 @@ from graphs.terminal.commands import (
     CommandError,
     Fork,
     Plain,
+    Redo,
     Say,
     Switch,
     edited,
@@ -214,6 +215,8 @@ class Conversation:
         match asked:
             case Fork(number):
                 await self.thread.fork(number)
+            case Redo(index):
+                await self.thread.redo(index)
             case Switch(number):
                 await self.thread.switch(number)
             case _:
@@ -221,10 +224,10 @@ class Conversation:
                 await self.thread.replace_todos(edited(todos, asked))
         await self._look()
         await self._ask()  # this checkpoint may have no question
-        if isinstance(asked, Fork | Switch):
+        if isinstance(asked, Fork | Redo | Switch):
             number = current_branch(await self.thread.history())
             await self.screen.show(*said(f"On branch {number}."))
-        message = asked.message if isinstance(asked, Fork) else ""
+        message = asked.message if isinstance(asked, Fork | Redo) else ""
         if start := message or self._take_decisions():
             self._start(start)
 

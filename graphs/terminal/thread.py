@@ -14,8 +14,9 @@ from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
-from graphs.terminal.commands import CommandError
-from todo_tools import TodoItem
+from graphs.terminal.commands import CommandError, within
+from todo_tools import TodoItem, aitem_starts
+from todo_tools.state import todos_in
 
 Request = str | Command[Any] | None
 
@@ -50,6 +51,19 @@ def tips(history: Sequence[StateSnapshot]) -> dict[int, StateSnapshot]:
     """The newest checkpoint of each branch, by its number."""
     numbers = branch_numbers(history)
     return {numbers[_id(snapshot)]: snapshot for snapshot in reversed(history)}
+
+
+def redone_items(history: Sequence[StateSnapshot]) -> dict[int, dict[str, int]]:
+    """The items that were done again, by branch: the text of each, and the branch that did it."""
+    numbers = branch_numbers(history)
+    found: dict[int, dict[str, int]] = {}
+    for snapshot in reversed(history):
+        text = (snapshot.metadata or {}).get("redone")
+        if isinstance(text, str):
+            again = numbers[_id(snapshot)]
+            for branch in (again, numbers.get(_parent_id(snapshot), again)):
+                found.setdefault(branch, {})[text] = again
+    return found
 
 
 def current_branch(history: Sequence[StateSnapshot]) -> int:
@@ -144,6 +158,19 @@ class Thread:
         if number < len(way):
             await self._write_at(way[number - 1])
 
+    async def redo(self, index: int) -> None:
+        """Go back to where an item of the list was last started, and start a new branch there.
+
+        Raises:
+            CommandError: There is no such item, or the agent has not started it.
+        """
+        todos = todos_in((await self.now()).values)
+        item = todos[within(todos, index)]
+        starts = await aitem_starts(self.graph, self.config)
+        if index not in starts:
+            raise CommandError(f"the agent has not started [{index}]; /history and /fork go back")
+        await self._write_at(starts[index][-1], redone=item["text"])
+
     async def switch(self, number: int) -> None:
         """Go to another branch.
 
@@ -157,8 +184,11 @@ class Thread:
         if branches[number] is not history[0]:
             await self._write_at(branches[number])
 
-    async def _write_at(self, place: StateSnapshot, values: dict[str, Any] | None = None) -> None:
-        config: RunnableConfig = {**self.config, **place.config}
+    async def _write_at(
+        self, place: StateSnapshot, values: dict[str, Any] | None = None, **metadata: str
+    ) -> None:
+        kept = {**self.config.get("metadata", {}), **metadata}
+        config: RunnableConfig = {**self.config, **place.config, "metadata": kept}
         # LangGraph finds the node that wrote last, but fails if no node has written yet.
         empty = place.metadata is None or place.next == (START,)
         await self.graph.aupdate_state(config, values, as_node=START if empty else None)

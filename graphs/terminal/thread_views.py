@@ -1,6 +1,6 @@
 """Views of threads: their checkpoints, their branches, and a list of threads."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import StateSnapshot
 
 from graphs.terminal.spoken import spoken
-from graphs.terminal.thread import tips
+from graphs.terminal.thread import redone_items, tips
 from graphs.terminal.tool_views import call_view
 from todo_tools import TodoItem
 from todo_tools.rendering import (
@@ -42,8 +42,9 @@ def history_view(way: Sequence[StateSnapshot]) -> View:
 
 
 def branches_view(history: Sequence[StateSnapshot]) -> View:
-    """Show the branches, each with its list; the current one is marked."""
+    """Show the branches, each with its list; the current one and items done again are marked."""
     lines = list[Line]()
+    redone = redone_items(history)
     for number, tip in tips(history).items():
         todos = todos_in(tip.values)
         messages = messages_in(tip.values)
@@ -51,8 +52,16 @@ def branches_view(history: Sequence[StateSnapshot]) -> View:
         said = f" {_brief(messages[at].text)}" if at is not None else ""
         mark = "▸" if tip is history[0] else " "
         lines.append(_row(number, mark, (*_status(todos), Span(said, "muted"))))
-        lines += _beneath(list_lines(todos) if todos else ())
+        lines += _beneath(_marked_items(todos, redone.get(number, {})))
     return View(tuple(lines))
+
+
+def _marked_items(todos: list[TodoItem], redone: Mapping[str, int]) -> Iterator[Line]:
+    """The lines of a list; each item that was done again says in which branch."""
+    for todo, line in zip(todos, list_lines(todos), strict=False):  # an empty list has a line, too
+        again = redone.get(todo["text"])
+        mark = (Span(f"  ← done again in branch {again}", "accent"),) if again else ()
+        yield replace(line, body=(*line.body, *mark))
 
 
 def threads_view(newest: Sequence[StateSnapshot]) -> View:
@@ -95,7 +104,7 @@ def _number_span(number: int) -> Span:
     return Span(f"{number:>3}  ", "accent")
 
 
-def _beneath(lines: tuple[Line, ...]) -> Iterator[Line]:
+def _beneath(lines: Iterable[Line]) -> Iterator[Line]:
     return (replace(line, lead=(Span(" " * 6), *line.lead)) for line in lines)
 
 

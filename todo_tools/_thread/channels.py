@@ -144,19 +144,19 @@ def stable_ids(messages: Sequence[BaseMessage], before: str = "") -> Iterator[st
 
 def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
     """Apply several updates with LangGraph's `add_messages`, as `DeltaChannel` requires."""
-    known = _as_messages(messages) if any(map(is_mapping, messages)) else messages
+    known = as_messages(messages) if any(map(is_mapping, messages)) else messages
     return reduce(_add_messages, updates, known)
 
 
 def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
-    added = _as_messages(update if is_list(update) else [update])
+    added = as_messages(update if is_list(update) else [update])
     last = (messages[-1].id if messages else "") or ""
     for message, stable_id in zip(added, stable_ids(added, last), strict=True):
         message.id = stable_id
     return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", added)))
 
 
-def _as_messages(given: Sequence[Any]) -> list[AnyMessage]:
+def as_messages(given: Sequence[Any]) -> list[AnyMessage]:
     """Convert messages from any form; LangGraph's development server replays them as dicts."""
     return cast("list[AnyMessage]", [_as_message(message) for message in given])
 

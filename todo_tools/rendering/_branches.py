@@ -7,7 +7,9 @@ from itertools import pairwise
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
+from todo_tools._list.formatting import one_line
 from todo_tools._list.todos import TodoItem
+from todo_tools._thread.places import Search
 from todo_tools._thread.state import todos_in
 from todo_tools.rendering._html import framed, html_of_lines
 from todo_tools.rendering._lines import Line, Span, list_lines, status_lines
@@ -27,6 +29,8 @@ class Knot:
     """The number of branches that begin here; 0 for a tip."""
     newest: bool = False
     """Whether it is the thread's latest checkpoint."""
+    started: tuple[str, ...] = ()
+    """The texts of the items that an answer directly after this fork started."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,7 +52,8 @@ def show_branches(history: Iterable[StateSnapshot]) -> View:
             `[state async for state in graph.aget_state_history(config)]`.
 
     Returns:
-        A tree. Each node shows the step and the end of the checkpoint's id.
+        A tree. Each node shows the step and the end of the checkpoint's id. A fork before the start
+        of an item names the item.
 
     Raises:
         TypeError: `history` has an element that is not a snapshot.
@@ -84,7 +89,8 @@ def knots_of(history: Iterable[StateSnapshot]) -> Iterator[Knot]:
         snapshot, path = waiting.pop()
         while len(following := children.get(_id(snapshot), [])) == 1:
             snapshot = following[0]
-        yield Knot(snapshot, path, len(following), newest=snapshot is snapshots[0])
+        started = tuple(dict.fromkeys(_started_after(snapshot, children))) if following else ()
+        yield Knot(snapshot, path, len(following), snapshot is snapshots[0], started)
         for at, child in reversed(list(enumerate(following, start=1))):
             waiting.append((child, (*path, at == len(following))))
 
@@ -98,6 +104,24 @@ def _children(snapshots: list[StateSnapshot]) -> dict[str | None, list[StateSnap
         parent = _id_in(above) if above else None
         children.setdefault(parent if parent in ids else None, []).append(snapshot)
     return children
+
+
+def _started_after(
+    fork: StateSnapshot, children: dict[str | None, list[StateSnapshot]]
+) -> Iterator[str]:
+    """Yield the texts of the items that were started by an answer directly after a fork."""
+    before = todos_in(fork.values)
+    for child in children[_id(fork)]:
+        branch = [fork, child]
+        while (todos := todos_in(branch[-1].values)) == before:  # the answer's calls have not run
+            following = children.get(_id(branch[-1]), [])
+            if len(following) != 1:
+                break
+            branch += following
+        search = Search(branch[-1].config, len(branch))
+        for snapshot in reversed(branch):
+            search.take(snapshot)
+        yield from (todos[item]["text"] for item, (at, *_) in search.starts.items() if at is fork)
 
 
 def _id(snapshot: StateSnapshot) -> str:
@@ -116,6 +140,9 @@ def _head(knot: Knot) -> Line:
     spans = [mark, Span(f" step {step} ", "text", bold=True), *status[0].body]
     if knot.branches:
         spans.append(Span(f", {knot.branches} branches", "muted"))
+    if knot.started:
+        named = ", ".join(f'"{one_line(text)}"' for text in knot.started)
+        spans.append(Span(f" before {named}", "muted"))
     if knot.newest:
         spans.append(Span(", newest", "accent"))
     spans.append(Span(f" {_id(knot.snapshot)[-_ID_CHARACTERS:]}", "dim"))
