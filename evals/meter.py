@@ -67,6 +67,12 @@ class MeteredChatModel(BaseChatModel):
     caps: SkipValidation[Caps] = Field(default_factory=Caps)
     on_stop: SkipValidation[Callable[[], None]] = lambda: None
     _usage: Usage = PrivateAttr(default_factory=Usage)
+    _last: list[BaseMessage] = PrivateAttr(default_factory=list[BaseMessage])
+
+    @property
+    def last(self) -> list[BaseMessage]:
+        """The last prompt and its answer: the conversation as the model has read it."""
+        return self._last
 
     @property
     def usage(self) -> Usage:
@@ -99,6 +105,7 @@ class MeteredChatModel(BaseChatModel):
         answer = model.invoke(messages)
         self._usage.add(answer)
         answer = with_call_in_text(answer, {tool["function"]["name"] for tool in tools})
+        self._last = [*messages, answer]
         if not answer.tool_calls:
             self.on_stop()
         return ChatResult(generations=[ChatGeneration(message=answer)])
