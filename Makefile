@@ -8,7 +8,7 @@ LOWEST := .venv-lowest
 # Two processes for each core: tests that start servers and programs mostly wait for them.
 WORKERS := $(shell expr 2 \* `getconf _NPROCESSORS_ONLN`)
 
-.PHONY: demo test test-fast test-lowest coverage lint format bench trace campaign mutants clients picture notebooks docs release-check clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench evals trace campaign mutants clients picture notebooks docs release-check clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m todo_tools.demo
@@ -33,6 +33,11 @@ lint: .venv/.ready
 
 bench: .venv/.ready-bench
 	$(BIN)/python -m benchmarks
+
+# Measures a real model: MODEL=openai:gpt-5-mini, or BASE_URL=http://127.0.0.1:8080/v1 and
+# MODEL=openai:local. EVALS="--families copy --arms none,pack" sets options; evals/README.md says more.
+evals: .venv/.ready
+	$(BIN)/python -m evals $(EVALS)
 
 # Counts the modules that a run of an agent goes through. TRACE=--calls lists every call.
 trace: .venv/.ready-demo

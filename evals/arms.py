@@ -1,0 +1,91 @@
+"""The arms: the ways to give a model the same task, with a list and without."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain import agents
+from langchain.agents.middleware import AgentMiddleware, TodoListMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from evals.tasks import Task
+from graphs.led import LedMiddleware
+from todo_tools import TODO_LIGHT_PROMPT, TodoLimits, has_worked
+from todo_tools.middleware import TodoMiddleware
+
+SYSTEM_PROMPT = (
+    "You are an agent with tools. Do what the user asks with your tools; nothing is done by "
+    "describing it. When you stop, say what you have done, and name what you could not do."
+)
+GO_ON = "Go on until everything is done. Do not stop before."
+
+_Middleware = Callable[[], list[AgentMiddleware[Any, Any, Any]]]
+
+
+def _none() -> list[AgentMiddleware[Any, Any, Any]]:
+    return []
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to give a model a task."""
+
+    name: str
+    title: str
+    middleware: _Middleware = field(default=_none)
+    system_prompt: str = SYSTEM_PROMPT
+    seeded: bool = False
+    """Whether the list has the steps of the task from the beginning."""
+    continues: bool = False
+    """Whether a plain "Continue." follows each stop, until the calls of `PACK` are used."""
+
+    def build(self, model: BaseChatModel, tools: Sequence[BaseTool]) -> Any:
+        """Build the agent."""
+        return agents.create_agent(
+            model,
+            list(tools),
+            system_prompt=self.system_prompt,
+            middleware=self.middleware(),
+            checkpointer=InMemorySaver(),
+        )
+
+    def first_input(self, task: Task) -> dict[str, Any]:
+        """Return the input of the first run."""
+        todos = [{"text": step.text, "status": "not_started"} for step in task.steps]
+        seeded = {"todos": todos} if self.seeded else {}
+        return {"messages": [{"role": "user", "content": task.request}], **seeded}
+
+
+_ONLY_ASKED = TodoLimits(keep_open=True)
+PACK = "pack"
+"""The arm whose number of calls the control gets."""
+CONTROL = "control"
+
+_ALL = (
+    Arm("none", "no list"),
+    Arm("go-on", "no list, told to go on", system_prompt=f"{SYSTEM_PROMPT} {GO_ON}"),
+    Arm(CONTROL, 'no list, "Continue." with the calls of this pack', continues=True),
+    Arm("langchain", "LangChain's list", lambda: [TodoListMiddleware()]),
+    Arm("no-loop", "this pack without the loop", lambda: [TodoMiddleware(policy=None)]),
+    Arm(PACK, "this pack", lambda: [TodoMiddleware()]),
+    Arm("light", "light prompt", lambda: [TodoMiddleware(system_prompt=TODO_LIGHT_PROMPT)]),
+    Arm("seeded", "seeded list", lambda: [TodoMiddleware()], seeded=True),
+    Arm("worked", "has_worked", lambda: [TodoMiddleware(check=has_worked)]),
+    Arm(
+        "careful",
+        "seeded, has_worked, keep_open",
+        lambda: [TodoMiddleware(check=has_worked, limits=_ONLY_ASKED)],
+        seeded=True,
+    ),
+    Arm("folded", "folded", lambda: [TodoMiddleware(fold_finished=True)]),
+    Arm("led", "led by the graph", lambda: [LedMiddleware()], seeded=True),
+    Arm(
+        "led-folded",
+        "led by the graph, folded",
+        lambda: [LedMiddleware(fold_finished=True)],
+        seeded=True,
+    ),
+)
+ARMS: dict[str, Arm] = {arm.name: arm for arm in _ALL}

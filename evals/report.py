@@ -1,0 +1,192 @@
+"""The tables of a folder of runs, as Markdown; no model is needed."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
+from statistics import fmean
+
+from evals.arms import ARMS, CONTROL
+from evals.estimates import Estimate, estimate
+from evals.results import Job, Result, job_of
+
+_Groups = dict[str, list[Result]]
+BASES = ("none", CONTROL, "langchain")
+"""The arms that the others are compared with."""
+
+
+def report(results: Iterable[Result]) -> str:
+    """Return all tables; results of different models have tables of their own."""
+    by_model: defaultdict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        by_model[_model(result)].append(result)
+    parts = [part for model, some in by_model.items() for part in _parts(model, some)]
+    return "\n\n".join(parts) + "\n" if parts else "no runs yet\n"
+
+
+def _model(result: Result) -> str:
+    temperature = result["temperature"]
+    return result["model"] + ("" if temperature is None else f", temperature {temperature}")
+
+
+def _parts(model: str, results: list[Result]) -> Iterator[str]:
+    arms = _grouped(results, lambda job: job.arm)
+    dates = sorted(result["date"][:10] for result in results)
+    versions = sorted({f"{k} {v}" for r in results for k, v in r["versions"].items()})
+    yield f"# {model}"
+    yield f"{len(results)} runs from {dates[0]} to {dates[-1]}; {', '.join(versions)}."
+    yield f"## By arm\n\n{_by_arm(arms)}"
+    yield f"## Calls and tokens, means of a run\n\n{_costs(arms)}"
+    yield f"## Steps done of asked, by number of steps\n\n{_crossed(arms, lambda job: str(job.n))}"
+    yield f"## Steps done of asked, by family\n\n{_crossed(arms, lambda job: job.family)}"
+    yield f"## Pairs: share of steps done, compared on the same tasks\n\n{_pairs(arms)}"
+    yield f"## Noise: the same arm twice on the same task\n\n{_noise(arms)}"
+    yield f"## Why the runs ended\n\n{_outcomes(arms)}"
+
+
+def _grouped(results: Iterable[Result], key: Callable[[Job], str]) -> _Groups:
+    """Group results; the groups of arms have the order of `ARMS`."""
+    groups: defaultdict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        groups[key(job_of(result))].append(result)
+    order = list(ARMS)
+    return {
+        name: groups[name]
+        for name in sorted(groups, key=lambda name: order.index(name) if name in order else -1)
+    }
+
+
+def _by_arm(arms: _Groups) -> str:
+    heads = ["arm", "n", "steps done", "share [95 %]", "all done", "false ticks"]
+    heads += ["of these blind", "lost", "gained", "special handled", "names what is left"]
+    return table(heads, ([title(arm), *_arm_cells(some)] for arm, some in arms.items()))
+
+
+def _arm_cells(some: list[Result]) -> list[str]:
+    figures = [result["figures"] for result in some]
+    special = [figure["special"] == "handled" for figure in figures if figure["special"]]
+    named = [figure["names_rest"] for figure in figures if figure["names_rest"] is not None]
+    return [
+        str(len(some)),
+        _of(sum(f["done"] for f in figures), sum(f["asked"] for f in figures)),
+        _interval(estimate([_share(result) for result in some])),
+        _of(sum(f["all_done"] for f in figures), len(some)),
+        _of(sum(f["false_ticks"] for f in figures), sum(f["ticked"] for f in figures)),
+        str(sum(f["blind_ticks"] for f in figures)),
+        str(sum(f["lost"] for f in figures)),
+        str(sum(f["gained"] for f in figures)),
+        _of(sum(special), len(special)),
+        _of(sum(named), len(named)),
+    ]
+
+
+def _costs(arms: _Groups) -> str:
+    heads = ["arm", "n", "calls", "todo calls", "sent", "of these cached", "received"]
+    heads += ["USD", "seconds"]
+    return table(heads, ([title(arm), *_cost_cells(some)] for arm, some in arms.items()))
+
+
+def _cost_cells(some: list[Result]) -> list[str]:
+    usage = [result["usage"] for result in some]
+    costs = [result["cost"] for result in some if result["cost"] is not None]
+    return [
+        str(len(some)),
+        f"{fmean(each['calls'] for each in usage):.1f}",
+        f"{fmean(result['figures']['todo_calls'] for result in some):.1f}",
+        *(f"{fmean(each[key] for each in usage):,.0f}" for key in ("sent", "cached", "received")),
+        f"{fmean(costs):.4f}" if costs else "",
+        f"{fmean(result['seconds'] for result in some):.0f}",
+    ]
+
+
+def _crossed(arms: _Groups, key: Callable[[Job], str]) -> str:
+    """Return a table of arms and another key of the jobs."""
+    every = [result for some in arms.values() for result in some]
+    columns = sorted({key(job_of(result)) for result in every}, key=lambda name: (len(name), name))
+    rows = list[list[str]]()
+    for arm, some in arms.items():
+        groups = _grouped(some, key)
+        rows.append([title(arm), *(_cell(groups.get(column, [])) for column in columns)])
+    return table(["arm", *columns], rows)
+
+
+def _cell(some: list[Result]) -> str:
+    done = sum(result["figures"]["done"] for result in some)
+    asked = sum(result["figures"]["asked"] for result in some)
+    return f"{_of(done, asked)} (n={len(some)})" if some else ""
+
+
+def _pairs(arms: _Groups) -> str:
+    bases = [base for base in BASES if base in arms]
+    rows = [
+        [title(arm), title(base), *_pair_cells(some, arms[base])]
+        for arm, some in arms.items()
+        for base in bases
+        if arm != base
+    ]
+    return table(["arm", "compared with", "n", "difference [95 %]", "more", "same", "fewer"], rows)
+
+
+def _pair_cells(some: list[Result], others: list[Result]) -> list[str]:
+    known = {job_of(other).pair: _share(other) for other in others}
+    pairs = [(job_of(result).pair, _share(result)) for result in some]
+    differences = [share - known[pair] for pair, share in pairs if pair in known]
+    if not differences:
+        return ["0", "", "", "", ""]
+    return [
+        str(len(differences)),
+        _interval(estimate(differences), sign="+"),
+        str(sum(difference > 0 for difference in differences)),
+        str(sum(difference == 0 for difference in differences)),
+        str(sum(difference < 0 for difference in differences)),
+    ]
+
+
+def _noise(arms: _Groups) -> str:
+    rows = list[list[str]]()
+    for arm, some in arms.items():
+        groups = _grouped(some, lambda job: repr((job.family, job.n, job.seed)))
+        gaps = [
+            abs(_share(one) - _share(other))
+            for group in groups.values()
+            for one, other in combinations(group, 2)
+        ]
+        if gaps:
+            rows.append([title(arm), str(len(gaps)), f"{fmean(gaps):.0%}", f"{max(gaps):.0%}"])
+    if not rows:
+        return "No run was repeated; `--repeats 2` does."
+    return table(["arm", "n", "mean difference", "largest"], rows)
+
+
+def _outcomes(arms: _Groups) -> str:
+    rows = list[list[str]]()
+    for arm, some in arms.items():
+        groups: defaultdict[str, int] = defaultdict(int)
+        for result in some:
+            groups[result["outcome"].partition(":")[0]] += 1
+        shown = (f"{outcome} {number}" for outcome, number in sorted(groups.items()))
+        rows.append([title(arm), str(len(some)), ", ".join(shown)])
+    return table(["arm", "n", "outcomes"], rows)
+
+
+def title(arm: str) -> str:
+    """Return the words for an arm."""
+    return ARMS[arm].title if arm in ARMS else arm
+
+
+def _share(result: Result) -> float:
+    return result["figures"]["done"] / result["figures"]["asked"]
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} of {whole}" if whole else ""
+
+
+def _interval(found: Estimate, *, sign: str = "") -> str:
+    mean, low, high = (f"{100 * part:{sign}.0f}" for part in (found.mean, found.low, found.high))
+    return f"{mean} % [{low}, {high}]"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,114 @@
+"""An agent that is led through its list: the graph keeps the list, and the model only works.
+
+This file needs only the library and `langchain`. The model gets no todo tools and spends no call
+on the list. It sees the list, with ● at the item that it has to do.
+
+    agent = create_agent(model, tools, middleware=[LedMiddleware()])
+    agent.invoke({"messages": [("user", "Do all of it.")], "todos": todos})
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from langchain.agents.middleware import hook_config
+from langchain_core.messages import HumanMessage, ToolMessage
+from typing_extensions import override
+
+from todo_tools import TodoItem, TodoStatus, format_todos
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.state import messages_in, todos_in
+from todo_tools.transcript import is_from_user
+
+Check = Callable[[TodoItem, Any], str | None]
+"""Takes an item and the state; returns `None`, or the reason why the item is not done."""
+
+LED_PROMPT = (
+    "Your work has a todo list. You get its items one after the other: ● marks the item to do now. "
+    "Do the work of this item with your tools, and nothing else. Then say in one sentence what you "
+    "did; the next item follows. If the item cannot be done, answer with 'Failed:' and the reason."
+)
+FAILED = "Failed:"
+"""How an answer begins if the item cannot be done."""
+
+_NEXT = "[Automatic note] Now do the work of the item marked ● with your tools, and nothing else."
+_AGAIN = "[Automatic note] The item marked ● is not done: {}. Do it with your tools."
+_END = "[Automatic note] The list ends here. Tell the user what was done and what was not, and why."
+_NO_WORK = "no tool has worked on it"
+
+
+class LedMiddleware(TodoMiddleware):
+    """Lead the agent through the list of the state: one item at a time.
+
+    An item is completed when a tool has worked since it was handed out and the check agrees. If
+    not, the agent is told once more; then the item is abandoned. An answer to the user without any
+    work, such as a question, ends the run; the user's next message goes on with the item.
+
+    Args:
+        check: A function of an item and the state that returns the reason why it is not done.
+        fold_finished: Whether prompts leave out the work of finished items.
+    """
+
+    def __init__(self, *, check: Check | None = None, fold_finished: bool = False) -> None:
+        super().__init__(policy=None, system_prompt=LED_PROMPT, fold_finished=fold_finished)
+        self.tools = []
+        self.check = check
+
+    @override
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Start the first open item, unless one is in progress."""
+        return {"todos": _started(todos_in(state)), **(super().before_agent(state, runtime) or {})}
+
+    @hook_config(can_jump_to=["model"])
+    @override
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Complete, repeat or abandon the item in progress, and hand out the next one."""
+        todos, messages = list(todos_in(state)), messages_in(state)
+        if (at := _first(todos, "in_progress")) is None:
+            return None
+        told = next(each for each in reversed(messages) if isinstance(each, HumanMessage))
+        fault = self._fault(todos[at], state)
+        failed = messages[-1].text.startswith(FAILED)
+        if fault == _NO_WORK and is_from_user(told) and not failed:
+            return None
+        if fault and not failed and not _is_again(told):
+            return _tell(_AGAIN.format(fault), again=True)
+        todos[at] = {**todos[at], "status": "abandoned" if fault or failed else "completed"}
+        is_last = _first(todos, "not_started") is None
+        text = f"{_END}\n\n{format_todos(todos)}" if is_last else _NEXT
+        return {"todos": _started(todos), **_tell(text)}
+
+    @hook_config(can_jump_to=["model"])
+    @override
+    async def aafter_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Do the same as `after_agent`."""
+        return self.after_agent(state, runtime)
+
+    def _fault(self, item: TodoItem, state: Any) -> str | None:
+        """Return the reason why an item is not done; work counts since it was handed out."""
+        for message in reversed(messages_in(state)):
+            if isinstance(message, ToolMessage) and message.status == "success":
+                return self.check(item, state) if self.check else None
+            if isinstance(message, HumanMessage) and not _is_again(message):
+                break
+        return _NO_WORK
+
+
+def _first(todos: list[TodoItem], status: TodoStatus) -> int | None:
+    return next((at for at, todo in enumerate(todos) if todo["status"] == status), None)
+
+
+def _started(todos: list[TodoItem]) -> list[TodoItem]:
+    """Start the first open item, unless one is in progress."""
+    at = _first(todos, "not_started")
+    if at is None or _first(todos, "in_progress") is not None:
+        return todos
+    return [*todos[:at], {**todos[at], "status": "in_progress"}, *todos[at + 1 :]]
+
+
+def _tell(text: str, *, again: bool = False) -> dict[str, Any]:
+    tags = {"lc_source": "led", "lc_data": {"again": again}}
+    return {"messages": [HumanMessage(text, additional_kwargs=tags)], "jump_to": "model"}
+
+
+def _is_again(message: HumanMessage) -> bool:
+    return bool(message.additional_kwargs.get("lc_data", {}).get("again"))

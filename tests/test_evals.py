@@ -1,0 +1,470 @@
+"""The evaluation, proved with scripted models whose work is known."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+
+from evals.__main__ import main
+from evals.adapter import with_call_in_text
+from evals.arms import ARMS
+from evals.estimates import estimate
+from evals.families import FAMILIES, make_task
+from evals.figures import Figures
+from evals.meter import Caps, Usage
+from evals.models import Price, price_of
+from evals.report import report
+from evals.results import Job, Result, load, load_all, path_of
+from evals.runner import MAX_FAILURES, Setting, jobs_of, run_all, run_one
+from evals.show import shown
+from evals.tasks import Step, Task
+from tests.known_work import do_step, work_of
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+USAGE = UsageMetadata(
+    input_tokens=100, output_tokens=10, total_tokens=110, input_token_details={"cache_read": 60}
+)
+
+
+def plan_of(steps: Sequence[Step]) -> AIMessage:
+    return turn("", call("write_todos", mode="replace", todos=[step.text for step in steps]))
+
+
+def tick(*indices: int) -> AIMessage:
+    return turn("", call("edit_todos", action="complete", indices=list(indices)))
+
+
+def model_of(script: Sequence[AIMessage | str]) -> Callable[[], BaseChatModel]:
+    """A model that follows a script, reports its usage, and says "I stop." after the script."""
+
+    def create() -> BaseChatModel:
+        answers = iter(script)
+
+        def answer(_: list[BaseMessage]) -> AIMessage:
+            given = next(answers, "I stop.")
+            message = AIMessage(given) if isinstance(given, str) else given
+            return message.model_copy(update={"usage_metadata": USAGE})
+
+        return ScriptedChatModel(script=answer)
+
+    return create
+
+
+def setting(tmp_path: Path, script: Sequence[AIMessage | str] = (), **settings: Any) -> Setting:
+    told = list[str]()
+    given: dict[str, Any] = {"model": model_of(script), "tell": told.append, **settings}
+    return Setting(folder=tmp_path / "runs", model_name="scripted:one", **given)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Result]:
+    """Run a script on a task in an arm."""
+
+    def run_script(task: Task, arm: str, *script: AIMessage | str, **settings: Any) -> Result:
+        job = Job(task.family, task.n, task.seed, 1, arm)
+        return run_one(job, setting(tmp_path, script, **settings))
+
+    return run_script
+
+
+def some(figures: Figures, *names: str) -> list[Any]:
+    values: dict[str, Any] = {**figures}
+    return [values[name] for name in names]
+
+
+COPY = make_task("copy", 5, 1)
+FEASIBLE = [name for name in FAMILIES if name not in ("ask", "impossible")]
+
+
+class TestTasks:
+    @pytest.mark.parametrize("family", FAMILIES)
+    @pytest.mark.parametrize("n", [1, 5, 12, 40])
+    def test_the_texts_of_the_steps_say_what_is_checked(self, family: str, n: int) -> None:
+        """Nothing is done at the beginning, and everything after the work of the texts."""
+        for seed in range(5):
+            task = make_task(family, n, seed)
+            world = task.world.copy()
+            assert len(task.steps) == n
+            assert task.done(world) == []
+            for number, step in enumerate(task.work, 1):
+                do_step(step.text, world)
+                assert len(task.done(world)) == number
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_the_request_has_every_step(self, family: str) -> None:
+        task = make_task(family, 12, 3)
+        assert all(step.text[1:] in task.request for step in task.steps)
+        assert len({step.name for step in task.steps}) == len(task.steps)
+
+    def test_the_same_seed_makes_the_same_task(self) -> None:
+        assert make_task("requests", 12, 7).request == make_task("requests", 12, 7).request
+        assert make_task("requests", 12, 7).request != make_task("requests", 12, 8).request
+
+    def test_a_step_of_a_chain_cannot_be_done_before_the_one_before(self) -> None:
+        task = make_task("chain", 3, 1)
+        with pytest.raises(Exception, match=r"there is no file 'link_1\.txt'"):
+            do_step(task.steps[1].text, task.world.copy())
+
+    def test_a_wrong_text_is_not_done(self) -> None:
+        world = COPY.world.copy()
+        world.write_file(COPY.steps[0].name, "wrong")
+        assert COPY.done(world) == []
+
+
+class TestProofs:
+    """The figures of models whose work is known."""
+
+    @pytest.mark.parametrize("arm", [name for name in ARMS if name != "control"])
+    def test_one_that_works_scores_everything(self, arm: str, run: Callable[..., Result]) -> None:
+        figures = run(COPY, arm, *work_of(COPY), "All is done.")["figures"]
+        assert some(figures, "asked", "done", "all_done") == [5, 5, True]
+
+    @pytest.mark.parametrize("family", FEASIBLE)
+    def test_it_does_so_in_every_family(self, family: str, run: Callable[..., Result]) -> None:
+        task = make_task(family, 12, 2)
+        figures = run(task, "none", *work_of(task), "All is done.")["figures"]
+        assert some(figures, "asked", "done", "all_done") == [12, 12, True]
+
+    @pytest.mark.parametrize("arm", ["pack", "seeded", "no-loop"])
+    def test_one_that_ticks_without_working_scores_nothing(
+        self, arm: str, run: Callable[..., Result]
+    ) -> None:
+        figures = run(COPY, arm, plan_of(COPY.steps), tick(0, 1, 2, 3, 4), "All done!")["figures"]
+        assert some(figures, "done", "ticked", "false_ticks", "blind_ticks") == [0, 5, 5, 5]
+
+    def test_one_that_ticks_in_langchains_list_scores_nothing_either(
+        self, run: Callable[..., Result]
+    ) -> None:
+        todos = [{"content": step.text, "status": "completed"} for step in COPY.steps]
+        figures = run(COPY, "langchain", turn("", call("write_todos", todos=todos)))["figures"]
+        assert some(figures, "done", "false_ticks", "items") == [0, 5, 5]
+
+    def test_with_has_worked_it_cannot_tick(self, run: Callable[..., Result]) -> None:
+        figures = run(COPY, "worked", plan_of(COPY.steps), tick(0, 1, 2, 3, 4))["figures"]
+        assert some(figures, "done", "ticked", "false_ticks") == [0, 0, 0]
+
+    def test_a_tick_after_wrong_work_is_false_but_not_blind(
+        self, run: Callable[..., Result]
+    ) -> None:
+        wrong = turn("", call("write_file", path=COPY.steps[0].name, text="wrong"))
+        figures = run(COPY, "pack", plan_of(COPY.steps), wrong, tick(0))["figures"]
+        assert some(figures, "false_ticks", "blind_ticks") == [1, 0]
+
+    def test_one_that_loses_items_is_caught(self, run: Callable[..., Result]) -> None:
+        """It replaces the list by a shorter one, and finishes that."""
+        kept = COPY.steps[:2]
+        script = [plan_of(COPY.steps), plan_of(kept), *work_of(COPY, kept), tick(0, 1)]
+        figures = run(COPY, "pack", *script)["figures"]
+        assert some(figures, "done", "false_ticks", "lost", "items") == [2, 0, 3, 2]
+
+    def test_an_emptied_list_has_lost_its_items(self, run: Callable[..., Result]) -> None:
+        script = [plan_of(COPY.steps), turn("", call("write_todos", mode="replace", todos=[]))]
+        assert run(COPY, "pack", *script)["figures"]["lost"] == 5
+
+    def test_without_a_list_nothing_is_lost(self, run: Callable[..., Result]) -> None:
+        assert run(COPY, "none")["figures"]["lost"] == 0
+
+    def test_the_loop_gains_what_is_done_after_the_first_stop(
+        self, run: Callable[..., Result]
+    ) -> None:
+        work = work_of(COPY)
+        script = [plan_of(COPY.steps), *work[:2], "Half is done.", *work[2:], tick(0, 1, 2, 3, 4)]
+        result = run(COPY, "pack", *script)
+        assert some(result["figures"], "done", "gained") == [5, 3]
+        assert (result["stops"], result["outcome"]) == ([2, 5], "finished")
+
+    def test_an_answer_that_names_what_is_left(self, run: Callable[..., Result]) -> None:
+        work = work_of(COPY)[:3]
+        rest = ", ".join(step.name for step in COPY.steps[3:])
+        assert run(COPY, "none", *work, f"Not done: {rest}.")["figures"]["names_rest"] is True
+        assert run(COPY, "none", *work, "All is done.")["figures"]["names_rest"] is False
+
+
+class TestSpecialSteps:
+    ASK, IMPOSSIBLE = make_task("ask", 5, 1), make_task("impossible", 5, 1)
+
+    def figures(self, run: Callable[..., Result], task: Task, *end: AIMessage | str) -> list[Any]:
+        figures = run(task, "none", *work_of(task), *end)["figures"]
+        return some(figures, "asked", "done", "special", "all_done")
+
+    def test_one_that_asks_counts_as_asking(self, run: Callable[..., Result]) -> None:
+        answer = "The rest is done. Which is your favourite colour?"
+        assert self.figures(run, self.ASK, answer) == [4, 4, "handled", True]
+
+    def test_one_that_does_not_ask_is_silent(self, run: Callable[..., Result]) -> None:
+        assert self.figures(run, self.ASK, "All is done.") == [4, 4, "silent", False]
+
+    def test_one_that_makes_an_answer_up_is_caught(self, run: Callable[..., Result]) -> None:
+        """Also if it asks afterwards."""
+        invents = turn("", call("write_file", path="favourite.txt", text="blue"))
+        answer = "Is blue your favourite colour?"
+        assert self.figures(run, self.ASK, invents, answer) == [4, 4, "made up", False]
+
+    def test_one_that_reports_the_impossible_step(self, run: Callable[..., Result]) -> None:
+        special = self.IMPOSSIBLE.special
+        assert special
+        missing = special.name.replace("_copy", "")
+        answer = f"There is no {missing}, the rest is done."
+        assert self.figures(run, self.IMPOSSIBLE, answer) == [4, 4, "handled", True]
+
+    def test_one_that_is_silent_about_it(self, run: Callable[..., Result]) -> None:
+        assert self.figures(run, self.IMPOSSIBLE, "Done.") == [4, 4, "silent", False]
+
+    def test_a_tick_of_the_impossible_step_is_false(self, run: Callable[..., Result]) -> None:
+        task = self.IMPOSSIBLE
+        script = [plan_of(task.steps), *work_of(task), tick(0, 1, 2, 3, 4), "Done."]
+        assert run(task, "pack", *script)["figures"]["false_ticks"] == 1
+
+
+class TestLimits:
+    def test_a_run_ends_at_its_cap_of_calls(self, run: Callable[..., Result]) -> None:
+        """What was done until then counts."""
+        result = run(COPY, "none", *work_of(COPY), max_calls=3)
+        assert (result["outcome"], result["usage"]["calls"]) == ("cap of calls", 3)
+        assert result["figures"]["done"] == 3
+
+    def test_a_run_ends_at_its_cap_of_tokens(self, run: Callable[..., Result]) -> None:
+        result = run(COPY, "none", *work_of(COPY), max_tokens=200)
+        assert (result["outcome"], result["usage"]["calls"]) == ("cap of tokens", 2)
+
+    def test_a_prompt_that_the_provider_refuses_ends_the_run(self, tmp_path: Path) -> None:
+        """For example, one that is too long for a small model."""
+
+        class TooLongError(Exception):
+            status_code = 400
+
+        def refuse(_: list[BaseMessage]) -> AIMessage:
+            raise TooLongError("too long")
+
+        asked = setting(tmp_path, model=lambda: ScriptedChatModel(script=refuse))
+        result = run_one(Job("copy", 5, 1, 1, "none"), asked)
+        assert result["outcome"] == "refused: too long"
+
+    def test_the_usage_is_what_the_provider_says(self, run: Callable[..., Result]) -> None:
+        result = run(COPY, "none", *work_of(COPY)[:1], "Done.", price=Price(1, 0.1, 5))
+        assert result["usage"] == {"calls": 2, "sent": 200, "cached": 120, "received": 20}
+        assert result["cost"] == pytest.approx((80 + 120 * 0.1 + 20 * 5) / 1e6)
+
+
+class TestControl:
+    def test_it_gets_the_calls_of_the_pack(self, tmp_path: Path) -> None:
+        """It is told to continue at each stop, and does the task last."""
+        jobs = jobs_of(["copy"], [5], [1], ["control", "pack"], 1)
+        work = work_of(COPY)
+        script = (plan_of(COPY.steps), work[0], "One.", work[1], "Two.", work[2], "Three.")
+        asked = setting(tmp_path, script)
+        assert run_all(jobs, asked) == 0
+        pack, control = (load(path_of(asked.folder, job)) for job in reversed(jobs))
+        assert control["usage"]["calls"] == pack["usage"]["calls"] == 8
+        told = [each["text"] for each in control["history"] if each["role"] == "human"]
+        assert told[1:] == ["Continue."] * 3
+
+    def test_without_the_pack_it_is_not_done(self, tmp_path: Path) -> None:
+        asked = setting(tmp_path)
+        assert run_all(jobs_of(["copy"], [5], [1], ["control"], 1), asked) == 1
+
+
+class TestRunner:
+    JOBS = jobs_of(["copy"], [2], [1, 2], ["none", "pack"], 1)
+
+    def test_a_run_that_has_a_file_is_not_done_again(self, tmp_path: Path) -> None:
+        asked = setting(tmp_path)
+        run_all(self.JOBS[:1], asked)
+        before = path_of(asked.folder, self.JOBS[0]).stat().st_mtime_ns
+        assert run_all(self.JOBS, asked) == 0
+        assert path_of(asked.folder, self.JOBS[0]).stat().st_mtime_ns == before
+        assert len(list(load_all(asked.folder))) == 4
+
+    def test_a_run_that_failed_is_done_again_the_next_time(self, tmp_path: Path) -> None:
+        def fail() -> BaseChatModel:
+            raise ConnectionError("no server")
+
+        assert run_all(self.JOBS, setting(tmp_path, model=fail)) == 4
+        assert run_all(self.JOBS, setting(tmp_path)) == 0
+
+    def test_after_some_failures_no_run_begins(self, tmp_path: Path) -> None:
+        tried = list[int]()
+
+        def fail() -> BaseChatModel:
+            tried.append(1)
+            raise ConnectionError("no server")
+
+        run_all(jobs_of(["copy"], [2], range(20), ["none"], 1), setting(tmp_path, model=fail))
+        assert len(tried) == MAX_FAILURES
+
+    def test_no_run_begins_after_the_budget(self, tmp_path: Path) -> None:
+        """What earlier calls of the program spent counts too."""
+        asked = setting(tmp_path, price=Price(1e6, 1e6, 1e6), budget=150)
+        assert run_all(self.JOBS, asked) == 2
+        assert run_all(self.JOBS, asked) == 2
+
+    def test_several_runs_go_on_at_once(self, tmp_path: Path) -> None:
+        asked = setting(tmp_path, jobs=3)
+        assert run_all(jobs_of(["copy"], [2], range(6), ["none"], 1), asked) == 0
+
+    def test_progress_has_an_estimate(self, tmp_path: Path) -> None:
+        told = list[str]()
+        run_all(self.JOBS, setting(tmp_path, tell=told.append))
+        assert told[0] == "4 runs, 0 of them done already"
+        assert re.fullmatch(r"\[1/4\] copy-2-1-none-1: 0 of 2 steps.* about \d+ min left", told[1])
+        assert told[-1] == "4 runs done, 0 failed"
+
+
+class TestReport:
+    @pytest.fixture
+    def results(self, tmp_path: Path) -> list[Result]:
+        """Two arms on three tasks, twice: one does two steps of two, the other none."""
+        task = make_task("copy", 2, 1)
+        works, ticks = (*work_of(task), "Done."), (plan_of(task.steps), tick(0, 1), "Done.")
+        for arm, script in {"none": works, "pack": ticks}.items():
+            run_all(jobs_of(["copy"], [2], [1], [arm], 2), setting(tmp_path, script))
+        return list(load_all(tmp_path / "runs"))
+
+    def test_each_cell_has_its_n(self, results: list[Result]) -> None:
+        text = report(results)
+        assert "| no list | 4 of 4 (n=2) |" in text
+        assert "| this pack | 0 of 4 (n=2) |" in text
+
+    def test_the_figures_of_an_arm(self, results: list[Result]) -> None:
+        text = report(results)
+        assert "| no list | 2 | 4 of 4 | 100 % [100, 100] | 2 of 2 |" in text
+        assert "| this pack | 2 | 0 of 4 | 0 % [0, 0] | 0 of 2 | 4 of 4 | 4 |" in text
+
+    def test_arms_are_compared_on_the_same_tasks(self, results: list[Result]) -> None:
+        assert "| this pack | no list | 2 | -100 % [-100, -100] | 0 | 0 | 2 |" in report(results)
+
+    def test_repeated_runs_show_the_noise(self, results: list[Result]) -> None:
+        assert "| no list | 1 | 0% | 0% |" in report(results)
+
+    def test_models_have_tables_of_their_own(self, results: list[Result]) -> None:
+        other: Any = {**results[0], "model": "scripted:two", "temperature": 0.7}
+        text = report([*results, other])
+        assert "# scripted:one\n" in text
+        assert "# scripted:two, temperature 0.7\n" in text
+
+    def test_without_runs(self) -> None:
+        assert report([]) == "no runs yet\n"
+
+    def test_an_interval_holds_the_mean(self) -> None:
+        found = estimate([0.0, 0.5, 1.0, 1.0])
+        assert found.low < found.mean < found.high
+        assert (found.mean, found.n) == (0.625, 4)
+
+
+class TestProgram:
+    def test_it_runs_and_prints_the_tables(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """It goes on where it stopped, and shows and reports what there is."""
+        monkeypatch.setattr("evals.__main__.chat_model", lambda *_, **__: model_of([])())
+        chosen = ["--families", "copy", "--n", "2", "--seeds", "1", "--arms", "none,led"]
+        given = [*chosen, "--model", "any:model", "--folder", str(tmp_path)]
+        assert main(given) == 0
+        assert main(["run", *given]) == 0
+        assert "2 runs, 2 of them done already" in capsys.readouterr().out
+        assert main(["show", "copy-2-1-none-1", "--folder", str(tmp_path)]) == 0
+        assert "copy, 2 steps, seed 1, arm none" in capsys.readouterr().out
+        assert main(["report", str(tmp_path)]) == 0
+        assert "| led by the graph | 1 |" in capsys.readouterr().out
+
+    def test_it_needs_a_model(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.delenv("MODEL", raising=False)
+        assert main([]) == 2
+        assert "set MODEL" in capsys.readouterr().err
+
+    def test_a_budget_needs_a_price(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["--model", "any:model", "--budget", "1", "--folder", str(tmp_path)]) == 2
+        assert "give --price" in capsys.readouterr().err
+
+    def test_an_unknown_arm_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            main(["--model", "any:model", "--arms", "none,other"])
+        assert "unknown: other; there are none, go-on" in capsys.readouterr().err
+
+    def test_an_unknown_run_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(SystemExit, match="no run 'other'"):
+            main(["show", "other", "--folder", str(tmp_path)])
+
+    def test_a_price_can_be_given(self) -> None:
+        assert price_of("any:model", "1,0.5,2") == Price(1, 0.5, 2)
+        assert price_of("openai:gpt-5-mini", None) == Price(0.25, 0.025, 2)
+
+
+class TestShow:
+    def test_it_shows_what_the_model_read(self, run: Callable[..., Result]) -> None:
+        """The list that the view adds is in the prompt and not in the history."""
+        result = run(COPY, "seeded", *work_of(COPY)[:1], "Enough.")
+        text = shown(result)
+        assert "✓ " in text
+        assert "[Automatic note: the todo list]" in text
+        assert '→ write_file({"path":' in text
+        assert "[Automatic note: the todo list]" not in shown(result, history=True)
+
+    def test_a_result_is_plain_json(self, run: Callable[..., Result]) -> None:
+        result = run(COPY, "pack", plan_of(COPY.steps))
+        assert json.loads(json.dumps(result)) == result
+
+
+class TestCallsInTexts:
+    CALL = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
+
+    def calls(self, text: str) -> list[tuple[str, dict[str, Any]]]:
+        answer = with_call_in_text(AIMessage(text), {"read_file"})
+        return [(made["name"], made["args"]) for made in answer.tool_calls]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            CALL,
+            f"I read it.\n```json\n{CALL}\n```",
+            f"<tool_call>\n{CALL}\n</tool_call>",
+            f"Like {{this}}: {CALL}",
+            f'{CALL}\n{{"name": "read_file", "arguments": {{"path": "b.txt"}}}}',
+        ],
+    )
+    def test_the_first_call_is_read(self, text: str) -> None:
+        assert self.calls(text) == [("read_file", {"path": "a.txt"})]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Hello.",
+            '{"name": "other", "arguments": {}}',
+            '{"name": "read_file"}',
+            '{"name": "read_file", "arguments": "a.txt"}',
+            '{"name": {}, "arguments": {}}',
+            f"[{CALL}"[:-5],
+        ],
+    )
+    def test_other_texts_stay(self, text: str) -> None:
+        answer = AIMessage(text)
+        assert with_call_in_text(answer, {"read_file"}) is answer
+
+    def test_the_text_before_a_call_stays(self) -> None:
+        answer = with_call_in_text(AIMessage(f"I read it.\n{self.CALL} and more"), {"read_file"})
+        assert answer.text == "I read it."
+
+    def test_an_answer_with_calls_stays(self) -> None:
+        answer = turn(self.CALL, call("read_file", path="b.txt"))
+        assert with_call_in_text(answer, {"read_file"}) is answer
+
+    def test_the_agent_runs_them(self, run: Callable[..., Result]) -> None:
+        (made,) = work_of(COPY)[0].tool_calls
+        text = json.dumps({"name": made["name"], "arguments": made["args"]})
+        assert run(COPY, "none", text)["figures"]["done"] == 1
+
+
+def test_usage_without_metadata_counts_the_call() -> None:
+    usage = Usage()
+    usage.add(AIMessage("Hello."))
+    assert (usage, Caps().calls) == (Usage(calls=1), 200)

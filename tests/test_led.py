@@ -1,0 +1,179 @@
+"""An agent that is led through its list: the graph keeps the list, the model only works."""
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.tools import ToolException, tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graphs.led import FAILED, LedMiddleware
+from tests.support import items
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+TODOS = items("Wash the cups", "Dry the cups")
+
+
+@tool
+def work(what: str) -> str:
+    """Do a piece of work."""
+    return f"Did {what}."
+
+
+@tool
+def broken() -> str:
+    """Fail."""
+    raise ToolException("Error: broken.")
+
+
+broken.handle_tool_error = True
+
+
+def led(model: ScriptedChatModel, **settings: Any) -> Any:
+    middleware = LedMiddleware(**settings)
+    return create_agent(
+        model, [work, broken], middleware=[middleware], checkpointer=InMemorySaver()
+    )
+
+
+def run(
+    *script: AIMessage | str, todos: Any = TODOS, **settings: Any
+) -> tuple[dict[str, Any], ScriptedChatModel]:
+    """Run a scripted model to the end of its script."""
+    model = ScriptedChatModel(script=list(script))
+    config = {"configurable": {"thread_id": "1"}}
+    final = led(model, **settings).invoke(
+        {"messages": [("user", "Do the cups.")], "todos": todos}, config
+    )
+    assert len(model.prompts) == len(script)
+    return final, model
+
+
+def statuses(final: dict[str, Any]) -> list[str]:
+    return [todo["status"] for todo in final["todos"]]
+
+
+def did(what: str) -> AIMessage:
+    return turn("", call("work", what=what))
+
+
+def told(model: ScriptedChatModel, at: int) -> str:
+    """The last message of a prompt."""
+    return str(model.prompts[at][-1].text)
+
+
+class TestWork:
+    def test_items_are_handed_out_one_by_one_and_completed(self) -> None:
+        """After the last item the model answers the user."""
+        final, _ = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
+        assert statuses(final) == ["completed", "completed"]
+        assert final["messages"][-1].text == "All is done."
+
+    def test_the_prompt_marks_the_item_to_do(self) -> None:
+        _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
+        assert "● [0] Wash the cups\n– [1] Dry the cups" in told(model, 0)  # noqa: RUF001
+        assert "✓ [0] Wash the cups\n● [1] Dry the cups" in told(model, 2)
+        assert told(model, 4).endswith("✓ [0] Wash the cups\n✓ [1] Dry the cups")
+
+    def test_the_model_has_no_todo_tools(self) -> None:
+        _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
+        assert [each["function"]["name"] for each in model.tools] == ["work", "broken"]
+
+    def test_each_prompt_begins_with_the_one_before(self) -> None:
+        """So the provider's cache keeps it."""
+        _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
+        for shorter, longer in zip(model.prompts, model.prompts[1:], strict=False):
+            assert texts(longer)[: len(shorter)] == texts(shorter)
+
+    def test_folding_leaves_the_work_of_finished_items_out(self) -> None:
+        _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.", fold_finished=True)
+        assert "Did a." in texts(model.prompts[1])
+        assert "Did a." not in texts(model.prompts[3])
+
+    async def test_it_runs_asynchronously(self) -> None:
+        model = ScriptedChatModel(script=[did("a"), "Washed.", "Done."])
+        config = {"configurable": {"thread_id": "1"}}
+        start = {"messages": [("user", "Do it.")], "todos": items("Wash")}
+        assert statuses(await led(model).ainvoke(start, config)) == ["completed"]
+
+
+class TestNoWork:
+    def test_an_agent_that_only_talks_is_told_once_more(self) -> None:
+        final, model = run(did("a"), "Washed.", "Dried.", did("b"), "Now really.", "All is done.")
+        assert "not done: no tool has worked on it" in told(model, 3)
+        assert statuses(final) == ["completed", "completed"]
+
+    def test_then_the_item_is_abandoned(self) -> None:
+        final, _ = run(did("a"), "Washed.", "Dried.", "I said so.", "Half is done.")
+        assert statuses(final) == ["completed", "abandoned"]
+
+    def test_a_call_that_failed_is_no_work(self) -> None:
+        fails = turn("", call("broken"))
+        final, _ = run(did("a"), "Washed.", fails, "Dried.", fails, "Dried.", "Half is done.")
+        assert statuses(final) == ["completed", "abandoned"]
+
+    @pytest.mark.parametrize("before", [(), (did("a"),)])
+    def test_an_agent_that_says_that_it_failed_goes_on_with_the_next_item(
+        self, before: tuple[AIMessage, ...]
+    ) -> None:
+        """It is not told once more."""
+        final, _ = run(*before, f"{FAILED} no water.", did("b"), "Dried.", "Half is done.")
+        assert statuses(final) == ["abandoned", "completed"]
+
+
+class TestCheck:
+    def test_a_check_decides_after_work(self) -> None:
+        """The model reads the reason."""
+        reasons = iter(["a cup is dirty", None])
+        final, model = run(
+            did("a"),
+            "Washed.",
+            did("more"),
+            "Washed again.",
+            "Done.",
+            todos=items("Wash"),
+            check=lambda item, state: next(reasons),
+        )
+        assert "not done: a cup is dirty." in told(model, 2)
+        assert statuses(final) == ["completed"]
+
+    def test_an_item_that_is_refused_twice_is_abandoned(self) -> None:
+        final, _ = run(
+            did("a"),
+            "Washed.",
+            did("more"),
+            "Washed again.",
+            "Not done.",
+            todos=items("Wash"),
+            check=lambda item, state: "still dirty",
+        )
+        assert statuses(final) == ["abandoned"]
+
+
+class TestUser:
+    def test_an_answer_to_the_user_without_work_ends_the_run(self) -> None:
+        """It may be a question; the item stays in progress."""
+        final, _ = run("Which cups?")
+        assert statuses(final) == ["in_progress", "not_started"]
+
+    def test_the_users_next_message_goes_on_with_the_item(self) -> None:
+        model = ScriptedChatModel(script=["Which cups?", did("a"), "Washed.", "All is done."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        final = agent.invoke({"messages": [("user", "The blue ones.")]}, config)
+        assert statuses(final) == ["completed"]
+
+    @pytest.mark.parametrize("todos", [[], items("Wash", status="completed")])
+    def test_without_open_items_the_agent_only_answers(self, todos: Any) -> None:
+        final, _ = run("Hello.", todos=todos)
+        assert final["todos"] == todos
+
+    def test_the_graphs_messages_are_not_the_users(self) -> None:
+        final, _ = run(did("a"), "Washed.", "Done.", todos=items("Wash"))
+        people = [each for each in final["messages"] if isinstance(each, HumanMessage)]
+        assert [each.additional_kwargs.get("lc_source") for each in people] == [None, "led"]
+
+
+def texts(prompt: list[BaseMessage]) -> list[str]:
+    return [str(message.text) for message in prompt]
