@@ -149,7 +149,7 @@ class TestSync:
             graph.invoke(BEGIN, config, interrupt_after=["auto_continue"])
         with open_saver(tmp_path, uri) as saver:
             model = ScriptedChatModel(script=lambda _: "Resumed.")
-            policy = AutoContinue(max_in_a_row=3)
+            policy = AutoContinue(max_in_a_row=3, max_idle=None)
             builder = build_graph(model, policy=policy, state_schema=state)
             final = builder.compile(checkpointer=saver).invoke(None, config)
         assert final["todos"] == items("a", "b")

@@ -11,8 +11,11 @@ from langchain_core.tracers import LangChainTracer
 
 from graphs.until_done import build_graph
 from tests.support import Graph, items
+from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
+
+POLICY = AutoContinue(max_idle=3)
 
 
 @pytest.fixture(autouse=True)
@@ -26,11 +29,11 @@ def idle() -> ScriptedChatModel:
 
 
 def hand_built() -> Graph:
-    return build_graph(idle()).compile()
+    return build_graph(idle(), policy=POLICY).compile()
 
 
 def agent() -> Graph:
-    return create_agent(idle(), middleware=[TodoMiddleware()])
+    return create_agent(idle(), middleware=[TodoMiddleware(policy=POLICY)])
 
 
 def traced(graph: Graph) -> list[dict[str, Any]]:
