@@ -1,12 +1,19 @@
 """The chat models for users' own tests."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from tests.support import items
-from todo_tools import create_todo_tools, format_todos, model_view
+from tests.support import edit, items, plan, result_of
+from todo_tools import (
+    TodoItem,
+    create_todo_tools,
+    format_todos,
+    model_view,
+    todos_from_messages,
+)
 from todo_tools.checklist import command_in, read_checklist
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
@@ -89,6 +96,17 @@ class TestChecklistModel:
         answer = checklist_model().invoke(prompt)
         return [(made["name"], made["args"]) for made in answer.tool_calls]
 
+    DONE: ClassVar[list[TodoItem]] = [*items("a", status="completed"), *items("b")]
+
+    def results(self, *answers: AIMessage, todos: Sequence[TodoItem] = ()) -> list[ToolMessage]:
+        """The results of todo calls, one for each answer of a model."""
+        made = []
+        for answer in answers:
+            (each,) = answer.tool_calls
+            made.append(result_of(each["name"], each["args"], todos))
+            todos = todos_from_messages(made)
+        return made
+
     def test_it_plans_the_users_checklist(self) -> None:
         """It starts the first item in the same message."""
         assert self.next_calls(HumanMessage("- [ ] One\n- [ ] Two")) == [
@@ -113,6 +131,34 @@ class TestChecklistModel:
         assert self.next_calls(
             HumanMessage("Begin."), todos=items("Build: `make`", status="in_progress")
         ) == [("shell", {"command": "make"})]
+
+    def test_a_step_without_a_command_is_completed_at_once(self) -> None:
+        """There is nothing to run; after the last item, no other is started."""
+        todos = items("Think", status="in_progress")
+        assert self.next_calls(HumanMessage("Begin."), todos=todos) == [
+            ("edit_todos", {"action": "complete", "indices": [0]})
+        ]
+
+    def test_it_follows_the_short_results_of_the_view(self) -> None:
+        """It reads the list once, and then only the changes of it."""
+        results = self.results(plan("a", "b"), edit("start", 0), edit("complete", 0))
+        history = [HumanMessage("Begin."), *results, HumanMessage("Go on.")]
+        assert self.next_calls(*history, todos=self.DONE) == [
+            ("edit_todos", {"action": "start", "indices": [1]})
+        ]
+
+    def test_it_stops_early_after_some_finished_items(self) -> None:
+        """So the loop has to send it back; it stops directly after the change of the list."""
+        history = [HumanMessage("Begin."), *self.results(plan("a", "b"), edit("complete", 0))]
+        results = [*history, *self.results(edit("start", 1), todos=self.DONE)]
+        for rest_after, said in ((1, "1 of 2 steps are finished so far."), (2, "")):
+            assert checklist_model(rest_after=rest_after).invoke(results).text == said
+
+    def test_an_emptied_list_is_planned_again(self) -> None:
+        """The application removed the items, so there is nothing to work on."""
+        results = self.results(plan("a", "b"), edit("start", 0))
+        asked = HumanMessage("- [ ] One")
+        assert self.next_calls(*results, asked, todos=())[0][0] == "write_todos"
 
     @pytest.mark.parametrize(("code", "action"), [(0, "complete"), (3, "abandon")])
     def test_the_exit_code_completes_or_abandons_an_item(self, code: int, action: str) -> None:

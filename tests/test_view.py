@@ -1,6 +1,7 @@
 """The prompts that the model gets."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
@@ -43,6 +44,7 @@ from todo_tools import (
 )
 from todo_tools._list.todos import STATUSES
 from todo_tools._thread.transcript import continuation_message, list_after
+from todo_tools.clients import TodosFormat
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering import one_line
 from todo_tools.state import ClientTodoState, todos_in
@@ -71,7 +73,8 @@ class History:
         if name == "work":
             return ToolMessage("Worked.", name=name, tool_call_id=call_id, id=f"result-{call_id}")
         result = result_of(name, args, self.todos, tool_call_id=call_id, id=f"result-{call_id}")
-        self.todos = list_after(result) or self.todos
+        changed = list_after(result)
+        self.todos = self.todos if changed is None else changed
         return result
 
     def view(self, **options: Any) -> list[AnyMessage]:
@@ -390,13 +393,17 @@ def refusing(request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
 
 
 POLICY = AutoContinue(max_in_turn=3, max_idle=None)
+UNSTORED = replace(POLICY, store=False)
 See = Callable[[Any], None]
 """Takes the state of each model call."""
 Build = Callable[[ScriptedChatModel, See], Any]
 
 
 def hand_built(
-    model: ScriptedChatModel, see: See = lambda _: None, state_schema: type[Any] = TodoState
+    model: ScriptedChatModel,
+    see: See = lambda _: None,
+    state_schema: type[Any] = TodoState,
+    policy: AutoContinue = POLICY,
 ) -> Any:
     """A hand-built graph with the loop, whose tools a wrapper may refuse."""
 
@@ -407,7 +414,7 @@ def hand_built(
     tools = ToolNode([*create_todo_tools(), work, ask_first], wrap_tool_call=refusing)
     builder = StateGraph(state_schema).add_node("agent", agent).add_node("tools", tools)
     builder.add_edge(START, "agent").add_edge("tools", "agent")
-    return add_auto_continue(builder, policy=POLICY).compile(checkpointer=InMemorySaver())
+    return add_auto_continue(builder, policy=policy).compile(checkpointer=InMemorySaver())
 
 
 class Watching(AgentMiddleware):
@@ -436,10 +443,15 @@ class Trimming(AgentMiddleware):
 
 
 def with_middleware(
-    model: ScriptedChatModel, see: See = lambda _: None, *others: Any, **options: Any
+    model: ScriptedChatModel,
+    see: See,
+    *others: AgentMiddleware,
+    policy: AutoContinue = POLICY,
+    todos_format: TodosFormat = "todo_tools",
 ) -> Any:
     """An agent with the middleware, some of whose calls another middleware refuses."""
-    middleware = [*others, Watching(see), TodoMiddleware(policy=POLICY, **options)]
+    todos = TodoMiddleware(policy=policy, todos_format=todos_format)
+    middleware = [*others, Watching(see), todos]
     tools = [work, ask_first]
     return create_agent(model, tools, middleware=middleware, checkpointer=InMemorySaver())
 
@@ -449,15 +461,14 @@ def with_trimming(model: ScriptedChatModel, see: See) -> Any:
 
 
 HAND_BUILT: dict[str, Build] = {
-    state.__name__: partial(hand_built, state_schema=state)
-    for state in (TodoState, DeltaTodoState, ClientTodoState)
+    "plain": hand_built,
+    "delta": partial(hand_built, state_schema=DeltaTodoState, policy=UNSTORED),
+    "client": partial(hand_built, state_schema=ClientTodoState),
 }
 AGENTS: dict[str, Build] = {
     "agent": with_middleware,
-    "client agent": partial(with_middleware, todos_format="langchain"),
+    "client agent": partial(with_middleware, todos_format="langchain", policy=UNSTORED),
 }
-
-
 BUILDS = HAND_BUILT | AGENTS
 
 

@@ -20,6 +20,7 @@ from pydantic import Field, PrivateAttr, SkipValidation
 from typing_extensions import override
 
 from todo_tools._calls.records import TOOLS
+from todo_tools._list.formatting import format_todos
 from todo_tools._list.prompts import NOTE
 from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, require_whole_number
 from todo_tools._thread.transcript import is_from_user
@@ -170,7 +171,7 @@ def _list_in(prompt: list[BaseMessage]) -> list[_Item]:
         shown = message.text.partition(NOTE)[2] or (message.text if is_result else "")
         listed = [entry[1] for entry in _read_lines(shown) if entry]
         change = _read_change(message.text.partition("\n")[0]) if is_result else None
-        if listed:
+        if listed or format_todos([]) in shown.split("\n"):
             items = [(item["status"], item["text"]) for item in listed]
         elif change:
             status, indices = change
