@@ -428,7 +428,7 @@ class TestResuming:
         )
         monkeypatch.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: lazy)
         assert main([write_checklist("a"), "--thread", "t", "--grace", "0"]) == 1
-        assert "⚠ Stopped after 3 continuations without a tool call" in capsys.readouterr().out
+        assert "stopped because: stalled" in capsys.readouterr().out
         assert main([write_checklist("b"), "--thread", "t"]) == 2
         assert "still working on another checklist" in capsys.readouterr().err
         monkeypatch.undo()
