@@ -101,7 +101,8 @@ def create_todo_tools(
         check: A sync or async function of an item and the graph state. It returns `None`, or the
             reason why the item is not done; `edit_todos` then refuses to complete the item. The
             function runs once for each item of a call, before the list changes. It may run again
-            if the step fails or is interrupted, and the run is resumed.
+            if the step fails or is interrupted, and the run is resumed. It may call `interrupt()`
+            in `create_agent`, where each call is a task of its own.
 
     Returns:
         The three tools, in that order. The `metadata` of each tool holds its `label`,
