@@ -97,9 +97,9 @@ def build_coding_agent(
     Args:
         model: Any chat model that can call tools.
         workdir: The directory it works in.
-        ask: Whether LangChain's `HumanInTheLoopMiddleware` asks a person before a write or a
-            command. A function decides for each call; it is called again on resume and must return
-            the same. Asking needs a checkpointer.
+        ask: Whether a person is asked before a write or a command, in the form of LangChain's
+            `HumanInTheLoopMiddleware` (`AskFirst`). A function decides for each call; it is called
+            again on resume and must return the same. Asking needs a checkpointer.
         ask_plan: Whether a person approves each plan (each call of `write_todos`) in the same way.
             No other tool runs before a plan is approved and one of its items is started.
         timeout: Seconds after which a command is killed.

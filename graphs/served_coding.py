@@ -22,6 +22,7 @@ from uuid import UUID
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph_sdk import Auth
+from langgraph_sdk.runtime import ServerRuntime
 
 from graphs.auth import STATELESS, auth
 from graphs.coding_agent import build_coding_agent
@@ -68,13 +69,16 @@ _changing = Lock()
 
 
 @asynccontextmanager
-async def coding_agent(config: RunnableConfig) -> AsyncGenerator[Graph, None]:
+async def coding_agent(
+    config: RunnableConfig, runtime: ServerRuntime[Any]
+) -> AsyncGenerator[Graph, None]:
     """The coding agent of a thread, which works in the thread's own directory.
 
     The server calls this on its event loop for every run and whenever it reads a thread.
 
     Args:
         config: The config of the run; it has no thread if the server only needs the schemas.
+        runtime: What the server needs the agent for.
 
     Yields:
         The agent. All calls with the same thread yield the same agent, so that its background
@@ -85,7 +89,8 @@ async def coding_agent(config: RunnableConfig) -> AsyncGenerator[Graph, None]:
     try:
         yield (await asyncio.to_thread(_workplace_of, thread)).agent
     finally:
-        if thread and configurable.get(STATELESS):  # its thread ends with the run
+        is_run = runtime.access_context == "threads.create_run"
+        if is_run and configurable.get(STATELESS):  # its thread ends with the run
             await asyncio.to_thread(_remove, thread)
 
 

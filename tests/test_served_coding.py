@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -224,10 +224,17 @@ class TestDirectories:
             lambda: set((coding.directory / "work").iterdir()) == before, "the directory to go"
         )
 
-    def test_a_client_cannot_claim_that_its_run_is_stateless(self, coding: Server) -> None:
+    def test_a_client_cannot_claim_that_a_thread_is_stateless(self, coding: Server) -> None:
+        """Neither for a run nor when it reads the thread."""
         client, thread = coding.client, coding.new_thread()
-        config: Any = {"configurable": {"todo_stateless": True}}
+        claim: Any = {"todo_stateless": True}
+        config: Any = {"configurable": claim}
         client.runs.wait(thread, "coding_agent", input=user("- [ ] Think"), config=config)
+        assert work_of(coding, thread).exists()
+        claim["thread_id"] = thread
+        client.threads.get_state(thread, checkpoint=claim)
+        client.threads.get_history(thread, checkpoint=claim)
+        client.threads.update_state(thread, {"todos": []}, checkpoint=claim)
         assert work_of(coding, thread).exists()
 
 
@@ -245,7 +252,8 @@ class TestFactory:
         return importlib.import_module("graphs.served_coding")
 
     async def agent_of(self, served: ModuleType, **configurable: object) -> Any:
-        async with served.coding_agent({"configurable": configurable}) as agent:
+        runtime = SimpleNamespace(access_context="threads.read")
+        async with served.coding_agent({"configurable": configurable}, runtime) as agent:
             return agent
 
     async def test_the_agent_has_a_name_and_no_checkpointer(self, served: ModuleType) -> None:

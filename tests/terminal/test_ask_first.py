@@ -1,7 +1,9 @@
 """No change is made without the approval of exactly this call, whatever way a run comes to it."""
 
 import asyncio
+import signal
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, Send
 
 from graphs.coding_agent import build_coding_agent
-from tests.support import BEGIN, Graph, results_in
+from tests.screens import Emulator
+from tests.support import BEGIN, Graph, results_in, write_checklist
 from tests.waiting import await_for
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -49,11 +52,19 @@ class Work:
 
     @property
     def asked(self) -> list[list[str]]:
-        """The commands in each question with which the last run ended."""
-        return [
+        """The commands in each question with which the last run ended; they come in any order."""
+        return sorted(
             [action["args"]["command"] for action in each.value["action_requests"]]
             for each in self.questions
-        ]
+        )
+
+    def answers(self, **decisions: Any) -> Any:
+        """A command that answers the questions, each named by what its command writes."""
+        asked = {
+            each.value["action_requests"][0]["args"]["command"].split()[1]: each.id
+            for each in self.questions
+        }
+        return Command(resume={asked[name]: answer for name, answer in decisions.items()})
 
     @property
     def log(self) -> list[str]:
@@ -228,19 +239,16 @@ class TestRestart:
         assert (resumed.asked, resumed.log) == ([["echo one >> log"], ["echo two >> log"]], [])
 
     def test_the_answers_are_independent(self, resumed: Work) -> None:
-        first, second = resumed.questions
-        answers = {first.id: REJECT.resume, second.id: APPROVE.resume}
-        final = resumed.run(Command(resume=answers))
+        final = resumed.run(resumed.answers(one=REJECT.resume, two=APPROVE.resume))
         assert resumed.log == ["two"]
         assert [each.status for each in results_in(final)] == ["error", "success"]
         assert final["messages"][-1].text == "Done."
 
     def test_a_command_can_be_edited_there(self, resumed: Work) -> None:
         """The model reads that it was replaced."""
-        first, second = resumed.questions
         action = {"name": "execute", "args": {"command": "echo edited >> log"}}
         edit = {"decisions": [{"type": "edit", "edited_action": action}]}
-        final = resumed.run(Command(resume={first.id: edit, second.id: REJECT.resume}))
+        final = resumed.run(resumed.answers(one=edit, two=REJECT.resume))
         assert resumed.log == ["edited"]
         assert "a human reviewer replaced this tool call" in results_in(final)[0].text
 
@@ -258,3 +266,26 @@ async def test_a_stopped_command_is_not_asked_about_again(work: Callable[..., Wo
     (done.directory / "go").touch()
     assert "__interrupt__" not in await done.agent.ainvoke(None, done.config)
     assert done.log == ["one"]
+
+
+def test_a_killed_program_asks_again_when_it_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names the command that was cut off, and shows the question on its terminal."""
+    monkeypatch.chdir(tmp_path)
+    settings = ("--agent", "coding", "--workdir", "work", "--create", "--thread", "t")
+    plan = write_checklist("Wait: `echo begun >> log; test -e go || sleep 600`")
+    log = tmp_path / "work" / "log"
+    with closing(Emulator("-m", "graphs", plan, *settings, rows=50)) as first:
+        first.see("command: echo begun", "Do it?")
+        first.press("yes\r")
+        first.wait(log.exists)
+        first.child.kill(signal.SIGKILL)
+        first.child.wait()
+    (tmp_path / "work" / "go").touch()
+    with closing(Emulator("-m", "graphs", "--thread", "t", rows=50)) as again:
+        again.see("cut off, runs again", "command: echo begun", "Do it?")
+        assert log.read_text() == "begun\n"
+        again.press("yes\r")
+        again.see("✓ Done (1 item)")
+    assert log.read_text() == "begun\nbegun\n"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any, NamedTuple, cast
 
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -39,10 +39,13 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
 
     Approvals are kept in this object, so nothing that writes to a thread can make one. An approval
     is used up when its tool has run. A call without one is asked about where it runs.
+
+    Args:
+        interrupt_on: The tools to ask about, as for LangChain's middleware.
     """
 
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
+    def __init__(self, interrupt_on: dict[str, bool | InterruptOnConfig]) -> None:
+        super().__init__(interrupt_on)
         self._approved: dict[Approval, Edits] = {}
         self._asked: dict[str, Approval] = {}
 
