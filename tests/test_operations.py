@@ -13,7 +13,7 @@ from langgraph.graph import START, StateGraph
 from tests.strategies import operations, todo_lists
 from tests.support import items
 from todo_tools import DeltaTodoState, TodoItem, TodoState, TodoStatus
-from todo_tools._list.operations import Operation, apply
+from todo_tools._list.operations import Operation, apply, origins
 from todo_tools._list.todos import validate_todos
 from todo_tools.operations import (
     abandon_items,
@@ -220,3 +220,52 @@ def test_operations_of_parallel_nodes_add_up(state: Any, statuses: list[TodoStat
     graph.invoke({"messages": [], "todos": todos}, {"configurable": {"thread_id": "1"}})
     stored = graph.get_state({"configurable": {"thread_id": "1"}}).values["todos"]
     assert [todo["status"] for todo in stored] == statuses
+
+
+class TestOrigins:
+    @pytest.mark.parametrize(
+        ("before", "operation", "indices"),
+        [
+            ("ab", {"op": "append", "texts": ["a"]}, [0, 1, None]),
+            ("aa", {"op": "insert", "index": 0, "texts": ["a"]}, [None, 0, 1]),
+            ("aa", {"op": "insert", "index": 1, "texts": ["a", "a"]}, [0, None, None, 1]),
+            ("ab", {"op": "insert", "index": 9, "texts": ["c"]}, [0, 1, None]),
+            ("ab", {"op": "set_status", "status": "completed", "indices": [1]}, [0, 1]),
+            ("ab", {"op": "replace", "texts": ["a", "b"]}, [0, 1]),
+            ("ab", {"op": "replace", "texts": ["b", "a"]}, [None, None]),
+            ("ab", {"op": "replace", "texts": []}, []),
+        ],
+    )
+    def test_an_operation_says_which_items_were_there_before(
+        self, before: str, operation: Any, indices: list[int | None]
+    ) -> None:
+        """Also if several items have the same text."""
+        todos = items(*before)
+        assert origins(todos, apply(todos, operation), operation) == indices
+
+    @pytest.mark.parametrize(
+        ("after", "indices"),
+        [("ab", [0, 1]), ("ba", [1, 0]), ("caab", [None, 0, None, 1]), ("b", [1]), ("", [])],
+    )
+    def test_without_an_operation_items_are_matched_by_their_texts(
+        self, after: str, indices: list[int | None]
+    ) -> None:
+        """The order does not matter; of equal texts, the first are the known ones."""
+        assert origins(items("a", "b"), items(*after, status="completed"), None) == indices
+
+    def test_an_operation_on_another_list_is_not_trusted(self) -> None:
+        """Then the texts decide."""
+        insert = insert_items(0, "c")
+        assert origins(items("a", "b"), items("b", "c", "a"), insert) == [1, None, 0]
+
+    @given(todo_lists, operations)
+    def test_items_keep_their_texts_and_no_two_have_one_origin(
+        self, todos: list[TodoItem], operation: Any
+    ) -> None:
+        after = apply(todos, operation)
+        found = origins(todos, after, operation)
+        known = [
+            (place, item) for place, item in zip(found, after, strict=True) if place is not None
+        ]
+        assert all(todos[place]["text"] == item["text"] for place, item in known)
+        assert len({place for place, _ in known}) == len(known)

@@ -1,0 +1,287 @@
+"""Random threads: a fork at the start of an item has all of that moment, and changes nothing."""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import StateSnapshot
+from typing_extensions import override
+
+from tests.conversations import look
+from tests.support import Graph, items
+from todo_tools import (
+    AutoContinue,
+    DeltaTodoState,
+    TodoItem,
+    TodoState,
+    add_auto_continue,
+    create_todo_tools,
+    item_starts,
+    model_view,
+)
+from todo_tools._loop.decision import heard
+from todo_tools._thread.reading import read
+from todo_tools._view.view import due_block, view_of
+from todo_tools.clients import ClientTodoState
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.state import loop_in, todos_in
+from todo_tools.testing import ScriptedChatModel, call
+
+POLICY = AutoContinue(max_in_a_row=2, max_idle=None)
+"""The loop sends an agent back that stops, so the counters change."""
+
+CHANNELS = ("messages", "todos", "todo_loop", "todo_blocks")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state and the prompt of one call of the model."""
+
+    state: dict[str, Any]
+    prompt: list[AnyMessage]
+
+
+@dataclass
+class Recorder(AgentMiddleware[Any, Any, Any]):
+    """A model that answers from a script, and notes the moment of each answer."""
+
+    fold: bool
+    script: Iterator[AIMessage] = field(default_factory=lambda: iter([]))
+    moments: dict[str, Moment] = field(default_factory=dict)
+
+    def answer(self, state: Any, prompt: Sequence[AnyMessage]) -> AIMessage:
+        known = {channel: deepcopy(state[channel]) for channel in CHANNELS if channel in state}
+        answer = next(self.script, AIMessage("I stop."))
+        answer = answer.model_copy(update={"id": f"answer {len(self.moments)}"})
+        self.moments[str(answer.id)] = Moment(known, list(prompt))
+        return answer
+
+    def node(self, state: Any) -> dict[str, Any]:
+        """The agent of a hand-built graph."""
+        prompt = model_view(state, fold_finished=self.fold)
+        return {"messages": [self.answer(state, prompt)]}
+
+    @override
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Any) -> ModelResponse[Any]:
+        return ModelResponse([self.answer(request.state, request.messages)])
+
+
+def hand_built(state: Any, recorder: Recorder) -> Graph:
+    """A hand-built graph with the loop."""
+    builder = StateGraph(state)
+    builder.add_node("agent", recorder.node)
+    builder.add_node("tools", ToolNode([*create_todo_tools(), look]))
+    builder.add_edge(START, "agent")
+    builder.add_edge("tools", "agent")
+    add_auto_continue(builder, policy=POLICY)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def with_middleware(state: Any, recorder: Recorder) -> Graph:
+    """An agent of LangChain."""
+    todos = TodoMiddleware(
+        policy=POLICY,
+        fold_finished=recorder.fold,
+        todos_format="langchain" if state is ClientTodoState else "todo_tools",
+    )
+    schema: Any = DeltaTodoState if state is DeltaTodoState else None
+    return create_agent(
+        ScriptedChatModel(script=[]),
+        [look],
+        middleware=[todos, recorder],
+        state_schema=schema,
+        checkpointer=InMemorySaver(),
+    )
+
+
+_texts = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)
+_calls: st.SearchStrategy[ToolCall] = st.one_of(
+    st.builds(
+        lambda mode, index, todos: call("write_todos", mode=mode, index=index, todos=todos),
+        st.sampled_from(["replace", "append", "insert", "insert"]),
+        st.integers(0, 2),
+        _texts,
+    ),
+    st.builds(
+        lambda action, indices: call("edit_todos", action=action, indices=indices),
+        st.sampled_from(["start", "start", "complete", "abandon"]),
+        st.lists(st.integers(0, 3), min_size=1, max_size=2),
+    ),
+    st.builds(lambda path: call("look", path=path * 200), st.sampled_from("xy")),
+)
+_turns = st.lists(
+    st.builds(lambda calls: AIMessage("Working.", tool_calls=calls), st.lists(_calls, max_size=4)),
+    max_size=6,
+)
+
+
+@dataclass(frozen=True)
+class Action:
+    """One run of the agent: at the tip of a branch, or at the start of an item."""
+
+    branch: int
+    start: int | None
+    message: str | None
+    """`None` makes the call of the model at the start of the item again."""
+    turns: list[AIMessage]
+
+
+_actions = st.builds(
+    Action,
+    st.integers(0, 9),
+    st.none() | st.integers(0, 9),
+    st.none() | st.just("In another way."),
+    _turns,
+)
+_plan = AIMessage("", tool_calls=[call("write_todos", mode="replace", todos=["a", "b", "a"])])
+_seeds: st.SearchStrategy[list[TodoItem]] = st.sampled_from(
+    [[], [*items("a", status="in_progress"), *items("b")]]
+)
+
+
+@pytest.mark.slow
+@given(
+    st.sampled_from([hand_built, with_middleware]),
+    st.sampled_from([TodoState, DeltaTodoState, ClientTodoState]),
+    st.booleans(),
+    _seeds,
+    st.lists(_actions, min_size=1, max_size=6),
+)
+def test_a_fork_is_as_it_was_then(
+    build: Callable[..., Graph],
+    state: Any,
+    fold: bool,
+    seed: list[TodoItem],
+    actions: list[Action],
+) -> None:
+    """Its list, counters and prompt are those of the moment; old checkpoints stay as they are."""
+    recorder = Recorder(fold)
+    graph = build(state, recorder)
+    thread: RunnableConfig = {"configurable": {"thread_id": "1"}}
+    recorder.script = iter([_plan] if not seed else [])
+    graph.invoke({"messages": [("user", "Begin.")], "todos": seed}, thread)
+    tips = [graph.get_state(thread).config]
+    known = checkpoints(graph, thread)
+    for action in actions:
+        tip = graph.get_state(tips[action.branch % len(tips)].copy())
+        found = item_starts(graph, tip.config)
+        assert_are_starts(found, started_by(tip.values["messages"], seed), recorder)
+        starts = [start for each in found.values() for start in each]
+        recorder.script = iter(action.turns)
+        if action.start is None or not starts:
+            graph.invoke({"messages": [("user", "Go on.")]}, tip.config)
+        else:
+            fork(graph, starts[action.start % len(starts)], action.message, recorder)
+        tips.append(graph.get_state(thread).config)
+        now = checkpoints(graph, thread)
+        assert {key: now[key] for key in known} == known
+        known = now
+
+
+def checkpoints(graph: Graph, thread: RunnableConfig) -> dict[str, StateSnapshot]:
+    """Every checkpoint of a thread."""
+    return {str(each.config): each for each in graph.get_state_history(thread)}
+
+
+@dataclass
+class Item:
+    """An item, and the answers that started it."""
+
+    text: str
+    status: str = "not_started"
+    starts: list[str] = field(default_factory=list[str])
+
+
+def started_by(messages: Sequence[AnyMessage], seed: list[TodoItem]) -> dict[int, list[str]]:
+    """The answers that started each item, from the arguments of the calls alone."""
+    todos = [Item(todo["text"], todo["status"]) for todo in seed]
+    answer, calls = "", dict[str | None, ToolCall]()
+    for message in messages:
+        if isinstance(message, AIMessage):
+            answer, calls = str(message.id), {each["id"]: each for each in message.tool_calls}
+        elif isinstance(message, ToolMessage) and message.status == "success":
+            todos = after_call(todos, answer, calls[message.tool_call_id]["args"])
+    return {index: item.starts for index, item in enumerate(todos) if item.starts}
+
+
+def after_call(todos: list[Item], answer: str, args: dict[str, Any]) -> list[Item]:
+    new = [Item(text) for text in args.get("todos", [])]
+    match args:
+        case {"mode": "replace"} if [item.text for item in todos] != [item.text for item in new]:
+            return new
+        case {"mode": "replace"}:
+            for item in todos:
+                item.status = "not_started"
+        case {"mode": "append"}:
+            return [*todos, *new]
+        case {"mode": "insert", "index": index}:
+            return [*todos[:index], *new, *todos[index:]]
+        case {"action": action, "indices": indices}:
+            for item in (todos[index] for index in indices):
+                begins = action == "start" and item.status != "in_progress"
+                item.starts += [answer] if begins and answer not in item.starts else []
+                item.status = "in_progress" if action == "start" else action
+        case _:  # another tool
+            pass
+    return todos
+
+
+def assert_are_starts(
+    found: dict[int, list[StateSnapshot]], expected: dict[int, list[str]], recorder: Recorder
+) -> None:
+    """Each checkpoint is the last one before the answer."""
+    assert {item: len(each) for item, each in found.items()} == {
+        item: len(each) for item, each in expected.items()
+    }
+    for item, answers in expected.items():
+        for start, answer in zip(found[item], answers, strict=True):
+            assert start.next in [("agent",), ("model",)]
+            assert_same(start.values, recorder.moments[answer].state)
+
+
+def assert_same(values: Any, state: dict[str, Any]) -> None:
+    assert todos_in(values) == todos_in(state)
+    assert loop_in(values) == loop_in(state)
+    assert values.get("todo_blocks", {}) == state.get("todo_blocks", {})
+    assert values["messages"] == state["messages"]
+
+
+def fork(graph: Graph, start: StateSnapshot, message: str | None, recorder: Recorder) -> None:
+    """Run the graph from the start of an item, and compare the first call of the model."""
+    moments = [
+        m for m in recorder.moments.values() if m.state["messages"] == start.values["messages"]
+    ]
+    first = len(recorder.moments)
+    given = {"messages": [HumanMessage(message, id=f"user {first}")]} if message else None
+    graph.invoke(given, start.config)
+    now = recorder.moments[f"answer {first}"]
+    if given is None:
+        assert_same(now.state, moments[0].state)
+        assert now.prompt == moments[0].prompt
+        return
+    messages = [*moments[0].state["messages"], *given["messages"]]
+    then = {**moments[0].state, "messages": messages}
+    if start.next == ("model",):  # the middleware resets the counters before the first call
+        then["todo_loop"] = heard(loop_in(then), read(then))
+    assert_same(now.state, then)
+    assert now.prompt == prompt_of(then, recorder, at_newest=start.next == ("model",))
+
+
+def prompt_of(state: dict[str, Any], recorder: Recorder, *, at_newest: bool) -> list[AnyMessage]:
+    """The prompt for a state; a list that it does not show yet is appended to a message."""
+    reading = read(state)
+    at = due_block(reading, at_newest=at_newest)
+    shown = reading if at is None else reading.with_block(at)
+    return view_of(shown, fold_finished=recorder.fold)
