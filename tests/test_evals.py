@@ -182,8 +182,11 @@ class TestProofs:
     def test_an_answer_that_names_what_is_left(self, run: Callable[..., Result]) -> None:
         work = work_of(COPY)[:3]
         rest = ", ".join(step.name for step in COPY.steps[3:])
-        assert run(COPY, "none", *work, f"Not done: {rest}.")["figures"]["names_rest"] is True
-        assert run(COPY, "none", *work, "All is done.")["figures"]["names_rest"] is False
+        listed = "\n".join(f"- {step.name}" for step in COPY.steps[3:])
+        for said in (f"Not done: {rest}.", f"I could not do these:\n\n{listed}"):
+            assert run(COPY, "none", *work, said)["figures"]["names_rest"] is True
+        for said in ("All is done.", f"I have written {rest}.", f"I did these:\n{listed}"):
+            assert run(COPY, "none", *work, said)["figures"]["names_rest"] is False
 
 
 class TestSpecialSteps:
@@ -213,8 +216,11 @@ class TestSpecialSteps:
         answer = f"There is no {missing}, the rest is done."
         assert self.figures(run, self.IMPOSSIBLE, answer) == [4, 4, "handled", True]
 
-    def test_one_that_is_silent_about_it(self, run: Callable[..., Result]) -> None:
-        assert self.figures(run, self.IMPOSSIBLE, "Done.") == [4, 4, "silent", False]
+    def test_one_that_is_silent_about_it_or_claims_it(self, run: Callable[..., Result]) -> None:
+        special = self.IMPOSSIBLE.special
+        assert special
+        for said in ("Done.", f"I have written {special.name}."):
+            assert self.figures(run, self.IMPOSSIBLE, said) == [4, 4, "silent", False]
 
     def test_a_tick_of_the_impossible_step_is_false(self, run: Callable[..., Result]) -> None:
         task = self.IMPOSSIBLE
@@ -319,11 +325,11 @@ class TestRunner:
 class TestReport:
     @pytest.fixture
     def results(self, tmp_path: Path) -> list[Result]:
-        """Two arms on three tasks, twice: one does two steps of two, the other none."""
+        """Two arms on one task, twice: one does two steps of two, the other none."""
         task = make_task("copy", 2, 1)
-        works, ticks = (*work_of(task), "Done."), (plan_of(task.steps), tick(0, 1), "Done.")
-        for arm, script in {"none": works, "pack": ticks}.items():
-            run_all(jobs_of(["copy"], [2], [1], [arm], 2), setting(tmp_path, script))
+        ticks = [plan_of(task.steps), tick(0, 1)]
+        run_all(jobs_of(["copy"], [2], [1], ["none"], 2), setting(tmp_path, work_of(task)))
+        run_all(jobs_of(["copy"], [2], [1], ["pack"], 2), setting(tmp_path, ticks))
         return list(load_all(tmp_path / "runs"))
 
     def test_each_cell_has_its_n(self, results: list[Result]) -> None:
