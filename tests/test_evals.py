@@ -10,6 +10,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.tools import ToolException
 
 from evals.__main__ import main
 from evals.adapter import with_call_in_text
@@ -24,6 +25,7 @@ from evals.results import Job, Result, load, load_all, path_of
 from evals.runner import MAX_FAILURES, Setting, jobs_of, run_all, run_one
 from evals.show import shown
 from evals.tasks import Step, Task
+from evals.world import World
 from tests.known_work import do_step, work_of
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -474,3 +476,30 @@ def test_usage_without_metadata_counts_the_call() -> None:
     usage = Usage()
     usage.add(AIMessage("Hello."))
     assert (usage, Caps().calls) == (Usage(calls=1), 200)
+
+
+class TestCarelessCalls:
+    """A weak model goes on after a call that cannot be run, with an error to read."""
+
+    @pytest.mark.parametrize(
+        ("made", "error"),
+        [
+            (call("read_file", path="nowhere.txt"), "there is no file 'nowhere.txt'"),
+            (call("look_up", key="price"), "name"),
+            (call("write_file", path="a.txt", text=5), "text"),
+            (call("edit_record", record="a"), "name"),
+            (call("delete_file", path="a.txt"), "delete_file is not a valid tool"),
+        ],
+        ids=lambda value: value["name"] if isinstance(value, dict) else "",
+    )
+    def test_it_reads_an_error(self, made: Any, error: str, run: Callable[..., Result]) -> None:
+        result = run(COPY, "none", turn("", made), *work_of(COPY), "Done.")
+        failed = result["history"][2]
+        assert failed["role"].endswith("(error)")
+        assert error in failed["text"]
+        assert result["figures"]["done"] == 5
+
+    def test_a_field_that_a_record_does_not_have(self) -> None:
+        world = World(records={"ann": {"city": "Oslo"}})
+        with pytest.raises(ToolException, match="ann has no field 'town'; it has city"):
+            world.edit_record("ann", "town", "Rome")
