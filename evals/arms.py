@@ -16,8 +16,8 @@ from todo_tools import TODO_LIGHT_PROMPT, TodoLimits, has_worked
 from todo_tools.middleware import TodoMiddleware
 
 SYSTEM_PROMPT = (
-    "You are an agent with tools. Do what the user asks with your tools; nothing is done by "
-    "describing it. When you stop, say what you have done, and name what you could not do."
+    "You do tasks by calling tools; a step is done only when a tool has done it. After the last "
+    "step, answer in one or two sentences, and name what you could not do."
 )
 GO_ON = "Go on until everything is done. Do not stop before."
 

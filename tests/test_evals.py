@@ -10,6 +10,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.tools import ToolException
 
 from evals.__main__ import main
 from evals.adapter import with_call_in_text
@@ -24,6 +25,7 @@ from evals.results import Job, Result, load, load_all, path_of
 from evals.runner import MAX_FAILURES, Setting, jobs_of, run_all, run_one
 from evals.show import shown
 from evals.tasks import Step, Task
+from evals.world import World
 from tests.known_work import do_step, work_of
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -182,8 +184,11 @@ class TestProofs:
     def test_an_answer_that_names_what_is_left(self, run: Callable[..., Result]) -> None:
         work = work_of(COPY)[:3]
         rest = ", ".join(step.name for step in COPY.steps[3:])
-        assert run(COPY, "none", *work, f"Not done: {rest}.")["figures"]["names_rest"] is True
-        assert run(COPY, "none", *work, "All is done.")["figures"]["names_rest"] is False
+        listed = "\n".join(f"- {step.name}" for step in COPY.steps[3:])
+        for said in (f"Not done: {rest}.", f"I could not do these:\n\n{listed}"):
+            assert run(COPY, "none", *work, said)["figures"]["names_rest"] is True
+        for said in ("All is done.", f"I have written {rest}.", f"I did these:\n{listed}"):
+            assert run(COPY, "none", *work, said)["figures"]["names_rest"] is False
 
 
 class TestSpecialSteps:
@@ -213,8 +218,11 @@ class TestSpecialSteps:
         answer = f"There is no {missing}, the rest is done."
         assert self.figures(run, self.IMPOSSIBLE, answer) == [4, 4, "handled", True]
 
-    def test_one_that_is_silent_about_it(self, run: Callable[..., Result]) -> None:
-        assert self.figures(run, self.IMPOSSIBLE, "Done.") == [4, 4, "silent", False]
+    def test_one_that_is_silent_about_it_or_claims_it(self, run: Callable[..., Result]) -> None:
+        special = self.IMPOSSIBLE.special
+        assert special
+        for said in ("Done.", f"I have written {special.name}."):
+            assert self.figures(run, self.IMPOSSIBLE, said) == [4, 4, "silent", False]
 
     def test_a_tick_of_the_impossible_step_is_false(self, run: Callable[..., Result]) -> None:
         task = self.IMPOSSIBLE
@@ -319,11 +327,11 @@ class TestRunner:
 class TestReport:
     @pytest.fixture
     def results(self, tmp_path: Path) -> list[Result]:
-        """Two arms on three tasks, twice: one does two steps of two, the other none."""
+        """Two arms on one task, twice: one does two steps of two, the other none."""
         task = make_task("copy", 2, 1)
-        works, ticks = (*work_of(task), "Done."), (plan_of(task.steps), tick(0, 1), "Done.")
-        for arm, script in {"none": works, "pack": ticks}.items():
-            run_all(jobs_of(["copy"], [2], [1], [arm], 2), setting(tmp_path, script))
+        ticks = [plan_of(task.steps), tick(0, 1)]
+        run_all(jobs_of(["copy"], [2], [1], ["none"], 2), setting(tmp_path, work_of(task)))
+        run_all(jobs_of(["copy"], [2], [1], ["pack"], 2), setting(tmp_path, ticks))
         return list(load_all(tmp_path / "runs"))
 
     def test_each_cell_has_its_n(self, results: list[Result]) -> None:
@@ -468,3 +476,30 @@ def test_usage_without_metadata_counts_the_call() -> None:
     usage = Usage()
     usage.add(AIMessage("Hello."))
     assert (usage, Caps().calls) == (Usage(calls=1), 200)
+
+
+class TestCarelessCalls:
+    """A weak model goes on after a call that cannot be run, with an error to read."""
+
+    @pytest.mark.parametrize(
+        ("made", "error"),
+        [
+            (call("read_file", path="nowhere.txt"), "there is no file 'nowhere.txt'"),
+            (call("look_up", key="price"), "name"),
+            (call("write_file", path="a.txt", text=5), "text"),
+            (call("edit_record", record="a"), "name"),
+            (call("delete_file", path="a.txt"), "delete_file is not a valid tool"),
+        ],
+        ids=lambda value: value["name"] if isinstance(value, dict) else "",
+    )
+    def test_it_reads_an_error(self, made: Any, error: str, run: Callable[..., Result]) -> None:
+        result = run(COPY, "none", turn("", made), *work_of(COPY), "Done.")
+        failed = result["history"][2]
+        assert failed["role"].endswith("(error)")
+        assert error in failed["text"]
+        assert result["figures"]["done"] == 5
+
+    def test_a_field_that_a_record_does_not_have(self) -> None:
+        world = World(records={"ann": {"city": "Oslo"}})
+        with pytest.raises(ToolException, match="ann has no field 'town'; it has city"):
+            world.edit_record("ann", "town", "Rome")

@@ -1,5 +1,6 @@
 """An agent that is led through its list: the graph keeps the list, the model only works."""
 
+import ast
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.led import FAILED, LedMiddleware
-from tests.support import items
+from tests.support import ROOT, items
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 TODOS = items("Wash the cups", "Dry the cups")
@@ -173,6 +174,15 @@ class TestUser:
         final, _ = run(did("a"), "Washed.", "Done.", todos=items("Wash"))
         people = [each for each in final["messages"] if isinstance(each, HumanMessage)]
         assert [each.additional_kwargs.get("lc_source") for each in people] == [None, "led"]
+
+
+def test_the_file_can_be_copied_alone() -> None:
+    """It imports no private module and nothing else of this repository."""
+    source = (ROOT / "graphs" / "led.py").read_text(encoding="utf-8")
+    imported = [
+        n.module or "" for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ImportFrom)
+    ]
+    assert not [name for name in imported if name.startswith("graphs") or "._" in name]
 
 
 def texts(prompt: list[BaseMessage]) -> list[str]:
