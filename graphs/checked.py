@@ -2,7 +2,8 @@
 
 This file needs only the library, so it can be copied alone. It believes nothing but the artifact
 of a tool's result, which no model can write. So your tool for commands must return one with the
-command that ran and its exit code: `{"command": "make", "exit_code": 0}`.
+command that ran and its exit code: `{"command": "make", "exit_code": 0}`. The `execute` of
+deepagents leaves the command out; `graphs/terminal/tools/ran.py` adds it.
 """
 
 from collections.abc import Iterator, Sequence
