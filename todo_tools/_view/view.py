@@ -61,7 +61,7 @@ def model_view(
             everything, and so do branches. Add `TODO_FOLD_PROMPT` to the system prompt.
 
     Returns:
-        The messages. They begin with all messages of earlier prompts in the same thread, except: with
+        The messages. They begin with all messages of earlier prompts in the same thread. But with
         `fold_finished`, a prompt loses the work of an item at its end when the item is finished.
         Without `TodoMiddleware`, other code may change the list between two model calls of one run,
         or a run with a seeded list may end before a todo tool or the loop ran.
