@@ -215,7 +215,6 @@ class TestRuns:
         talk = start(
             turn("", writes("a", "b")),
             "This is my plan.",
-            "I shall begin.",
             turn("", edits("complete", 0)),
             "The first is done.",
             turn("", edits("complete", 1)),

@@ -362,7 +362,6 @@ class TestJourneys:
         assert "_view.model_view: model_view" in printed
         assert "apply" in printed
 
-    @pytest.mark.xfail(strict=True, raises=AssertionError, reason="the core is being rewritten")
     def test_each_journey_is_within_its_budget(self) -> None:
         over = [journey for journey in trace() if not journey.within_budget]
         assert [f"{journey.graph}, {journey.name}" for journey in over] == []

@@ -229,7 +229,6 @@ def edited(turn: int) -> list[TodoItem]:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the core is being rewritten")
 @pytest.mark.parametrize("build", [with_edge, with_middleware])
 def test_with_deltas_an_edited_list_takes_as_much_space_late_in_a_thread_as_early(
     build: Callable[..., Graph], tmp_path: Path, config: RunnableConfig
