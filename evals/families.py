@@ -28,9 +28,12 @@ def _copy_step(random: Random, word: str, number: int, world: World) -> Step:
     world.files[source] = text
     how, result = random.choice(
         [
-            (f"Copy {source} to {target}", text),
-            (f"Write the text of {source} in capital letters to {target}", text.upper()),
-            (f"Write only the first word of {source} to {target}", text.split(maxsplit=1)[0]),
+            (f"Copy the text of {source} to {target}", text),
+            (f"Read {source}, and write its text in capital letters to {target}", text.upper()),
+            (
+                f"Read {source}, and write only its first word to {target}",
+                text.split(maxsplit=1)[0],
+            ),
         ]
     )
     return Step(how, target, file_has(target, result))
@@ -149,7 +152,7 @@ def impossible(random: Random, n: int) -> _Made:
     target = steps[at].name
     source = target.replace("_copy", "")
     del world.files[source]
-    steps[at] = Step(f"Copy {source} to {target}", target, never, "impossible")
+    steps[at] = Step(f"Copy the text of {source} to {target}", target, never, "impossible")
     return numbered(_DO_ALL, steps), steps, world
 
 

@@ -7,11 +7,12 @@ on the list. It sees the list, with ● at the item that it has to do.
     agent.invoke({"messages": [("user", "Do all of it.")], "todos": todos})
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from langchain.agents.middleware import hook_config
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from typing_extensions import override
 
 from todo_tools import TodoItem, TodoStatus, format_todos
@@ -25,7 +26,8 @@ Check = Callable[[TodoItem, Any], str | None]
 LED_PROMPT = (
     "Your work has a todo list. You get its items one after the other: ● marks the item to do now. "
     "Do the work of this item with your tools, and nothing else. Then say in one sentence what you "
-    "did; the next item follows. If the item cannot be done, answer with 'Failed:' and the reason."
+    "did; the next item follows. If a tool shows that the item cannot be done, answer with "
+    "'Failed:' and the reason."
 )
 FAILED = "Failed:"
 """How an answer begins if the item cannot be done."""
@@ -40,8 +42,8 @@ class LedMiddleware(TodoMiddleware):
     """Lead the agent through the list of the state: one item at a time.
 
     An item is completed when a tool has worked since it was handed out and the check agrees. If
-    not, the agent is told once more; then the item is abandoned. An answer to the user without any
-    work, such as a question, ends the run; the user's next message goes on with the item.
+    not, the agent is told once more, and then the item is abandoned. An answer to the user without
+    any work, such as a question, ends the run; the user's next message goes on with the item.
 
     Args:
         check: A function of an item and the state that returns the reason why it is not done.
@@ -66,11 +68,12 @@ class LedMiddleware(TodoMiddleware):
         if (at := _first(todos, "in_progress")) is None:
             return None
         told = next(each for each in reversed(messages) if isinstance(each, HumanMessage))
-        fault = self._fault(todos[at], state)
+        fault = self._fault(todos[at], state, results := _results(messages))
         failed = messages[-1].text.startswith(FAILED)
         if fault == _NO_WORK and is_from_user(told) and not failed:
             return None
-        if fault and not failed and not _is_again(told):
+        # A weak model often says that it failed before it has tried.
+        if fault and not (failed and results) and not _is_again(told):
             return _tell(_AGAIN.format(fault), again=True)
         todos[at] = {**todos[at], "status": "abandoned" if fault or failed else "completed"}
         is_last = _first(todos, "not_started") is None
@@ -83,14 +86,17 @@ class LedMiddleware(TodoMiddleware):
         """Do the same as `after_agent`."""
         return self.after_agent(state, runtime)
 
-    def _fault(self, item: TodoItem, state: Any) -> str | None:
-        """Return the reason why an item is not done; work counts since it was handed out."""
-        for message in reversed(messages_in(state)):
-            if isinstance(message, ToolMessage) and message.status == "success":
-                return self.check(item, state) if self.check else None
-            if isinstance(message, HumanMessage) and not _is_again(message):
-                break
-        return _NO_WORK
+    def _fault(self, item: TodoItem, state: Any, results: list[ToolMessage]) -> str | None:
+        """Return the reason why an item is not done."""
+        if not any(result.status == "success" for result in results):
+            return _NO_WORK
+        return self.check(item, state) if self.check else None
+
+
+def _results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
+    """Return the results of tools since the item was handed out."""
+    since = takewhile(lambda m: not isinstance(m, HumanMessage) or _is_again(m), reversed(messages))
+    return [message for message in since if isinstance(message, ToolMessage)]
 
 
 def _first(todos: list[TodoItem], status: TodoStatus) -> int | None:

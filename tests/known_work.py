@@ -31,13 +31,13 @@ def level_of(world: World, record: str) -> str:
 
 
 RULES: list[tuple[str, Callable[..., _Change]]] = [
-    (r"copy (\S+) to (\S+)", lambda w, a, b: write(b, w.read_file(a))),
+    (r"copy the text of (\S+) to (\S+)", lambda w, a, b: write(b, w.read_file(a))),
     (
-        r"write the text of (\S+) in capital letters to (\S+)",
+        r"read (\S+), and write its text in capital letters to (\S+)",
         lambda w, a, b: write(b, w.read_file(a).upper()),
     ),
     (
-        r"write only the first word of (\S+) to (\S+)",
+        r"read (\S+), and write only its first word to (\S+)",
         lambda w, a, b: write(b, w.read_file(a).split()[0]),
     ),
     (r'look up "(.+)" and write the answer to (\S+)', lambda w, a, b: write(b, w.look_up(a))),

@@ -114,13 +114,18 @@ class TestNoWork:
         final, _ = run(did("a"), "Washed.", fails, "Dried.", fails, "Dried.", "Half is done.")
         assert statuses(final) == ["completed", "abandoned"]
 
-    @pytest.mark.parametrize("before", [(), (did("a"),)])
-    def test_an_agent_that_says_that_it_failed_goes_on_with_the_next_item(
-        self, before: tuple[AIMessage, ...]
-    ) -> None:
+    @pytest.mark.parametrize("tried", [did("a"), turn("", call("broken"))])
+    def test_an_agent_that_failed_goes_on_with_the_next_item(self, tried: AIMessage) -> None:
         """It is not told once more."""
-        final, _ = run(*before, f"{FAILED} no water.", did("b"), "Dried.", "Half is done.")
+        final, _ = run(tried, f"{FAILED} no water.", did("b"), "Dried.", "Half is done.")
         assert statuses(final) == ["abandoned", "completed"]
+
+    def test_an_agent_that_has_not_tried_is_told_once_more(self) -> None:
+        """A weak model often says that it failed before it has called a tool."""
+        said = f"{FAILED} no water."
+        final, model = run(said, did("a"), "Washed.", said, said, "Half is done.")
+        assert "not done: no tool has worked on it" in told(model, 1)
+        assert statuses(final) == ["completed", "abandoned"]
 
 
 class TestCheck:
