@@ -386,14 +386,20 @@ class TestPrompt:
         decision = at_end()
         instruction, lines, last = decision.prompt.split("\n\n")
         assert lines == decision.lines == "– [1] b\n● [2] c"  # noqa: RUF001  the specified icon
-        assert last == "Next: call edit_todos with action 'complete' on [2]."
+        assert last == (
+            "Next: do the work of [2] with your other tools. Call edit_todos with action 'complete' on "
+            "[2] when their results show that it is done."
+        )
         assert "\n" not in instruction
 
     def test_the_instruction_is_a_setting(self) -> None:
         assert at_end(policy=AutoContinue(prompt="Work.")).prompt.startswith("Work.\n\n")
 
     def test_without_an_item_in_progress_it_asks_to_start_the_first_open_one(self) -> None:
-        assert at_end(items("a", "b")).prompt.endswith("edit_todos with action 'start' on [0].")
+        assert at_end(items("a", "b")).prompt.endswith(
+            "Next: do the work of [0] with your other tools. Call edit_todos with action 'start' on "
+            "[0] in the same turn."
+        )
 
     def test_no_text_of_a_todo_reaches_an_instruction(self) -> None:
         """Even a text with line breaks cannot add a part to the prompt."""

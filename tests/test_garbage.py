@@ -40,7 +40,7 @@ GRAPHS = pytest.mark.parametrize("build", [plain, delta, agent])
 HAND_BUILT = pytest.mark.parametrize("build", [plain, delta])
 GARBAGE: list[Any] = [
     *("x", 5, [1], {"in_turn": "9"}, {"in_turn": -1}, {"user_message": 5}, {"new": 1}),
-    *({"idle": None}, {"outcome": "bored"}, {"continuations": {"1": {}}}),
+    *({"idle": None}, {"outcome": "bored"}),
 ]
 
 refused = pytest.raises(ValueError, match=r"todo_loop.* is invalid: .*, got .*; leave it out")

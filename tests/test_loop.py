@@ -87,8 +87,8 @@ class TestRouting:
         assert final["todo_loop"]["outcome"] == "finished"
         assert final["todo_loop"]["in_turn"] == 2
         assert [message.text[-14:] for message in final["messages"] if is_injected(message)] == [
-            "start' on [0].",
-            "start' on [1].",
+            "the same turn.",
+            "the same turn.",
         ]
 
     def test_its_edges_are_labelled(self) -> None:

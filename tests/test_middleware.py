@@ -100,7 +100,7 @@ class TestByItself:
             "edit_todos",
         }
         assert model.prompts[0][0] == SystemMessage(TODO_SYSTEM_PROMPT)
-        assert model.prompts[2][-1].text.endswith("on [0].")  # the continuation
+        assert model.prompts[2][-1].text.endswith("on [0] in the same turn.")  # the continuation
         assert model.prompts[3][-1].text.startswith("Completed [0, 1]\nEvery item is finished.")
 
     async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:

@@ -156,7 +156,8 @@ class TestTold:
         assert self.told(both, bare(set_status("complete", 0, 1, todos=both)))
         assert not self.told(both, bare(set_status("complete", 1, 0, todos=both)))
         assert not self.told(both, bare(set_status("complete", 1, todos=DONE)))
-        assert not self.told(both, bare(wrote("a", "b")))
+        assert self.told(both, bare(wrote("a", "b")))
+        assert not self.told(items("c"), bare(wrote("a", "b")))
 
 
 class TestSameList:
@@ -290,7 +291,7 @@ class TestKeptOut:
         assert [message.type for message in model.prompts[-1]][-5:] == [
             *["human", "ai", "human", "ai", "human"]
         ]
-        assert model.prompts[-1][-1].text.endswith("on [0].")
+        assert model.prompts[-1][-1].text.endswith("on [0] in the same turn.")
         assert loop_of(graph, config)["in_turn"] == 2
 
     def test_a_fork_has_those_of_its_checkpoint(self, build: Build, config: RunnableConfig) -> None:

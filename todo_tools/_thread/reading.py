@@ -123,8 +123,8 @@ def read_messages(
             entry = entry._replace(block=block, shows=block)
         entries.append(entry)
         known = known if entry.shows is None else entry.shows
-    places = [entry.place for entry in entries] if blocks else []
-    return Reading(entries, todos, known, list(blocks.keys() - places))
+    places = {entry.place for entry in entries} if blocks else ()
+    return Reading(entries, todos, known, [place for place in blocks if place not in places])
 
 
 def _with_continuations(
