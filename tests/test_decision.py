@@ -387,8 +387,8 @@ class TestPrompt:
         instruction, lines, last = decision.prompt.split("\n\n")
         assert lines == decision.lines == "– [1] b\n● [2] c"  # noqa: RUF001  the specified icon
         assert last == (
-            "Next: do the work of [2] with your other tools. Call edit_todos with action 'complete' on "
-            "[2] when their results show that it is done."
+            "Next: do the work of [2] with your other tools. Call edit_todos with action 'complete' "
+            "on [2] when their results show that it is done."
         )
         assert "\n" not in instruction
 
@@ -397,8 +397,8 @@ class TestPrompt:
 
     def test_without_an_item_in_progress_it_asks_to_start_the_first_open_one(self) -> None:
         assert at_end(items("a", "b")).prompt.endswith(
-            "Next: do the work of [0] with your other tools. Call edit_todos with action 'start' on "
-            "[0] in the same turn."
+            "Next: do the work of [0] with your other tools. Call edit_todos with action 'start' "
+            "on [0] in the same turn."
         )
 
     def test_no_text_of_a_todo_reaches_an_instruction(self) -> None:

@@ -197,9 +197,7 @@ def _is_told(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos:
 
 def same_list(known: Todos, todos: Todos) -> bool:
     """Whether two lists look the same to a reader, who sees marks for invisible characters."""
-    if known == todos:
-        return True
-    return [_as_read(todo) for todo in known] == [_as_read(todo) for todo in todos]
+    return [*map(_as_read, known)] == [*map(_as_read, todos)]
 
 
 def _as_read(todo: TodoItem) -> tuple[str, str]:

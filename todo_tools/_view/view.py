@@ -122,8 +122,9 @@ def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int) -> list[A
 def count_folded_tokens(messages: Iterable[Any], *, tools: Sequence[Any] | None = None) -> int:
     """Count the tokens of a prompt with `fold_finished=True`, approximately.
 
-    Pass it as `token_counter=` to a summarizer of LangChain or deepagents, so that a run whose
-    folded prompt fits is not summarized.
+    Pass it to a summarizer of LangChain or deepagents, as in
+    `SummarizationMiddleware(model, token_counter=count_folded_tokens)`. Then a run whose folded
+    prompt fits is not summarized.
 
     Args:
         messages: The whole history.
@@ -134,7 +135,7 @@ def count_folded_tokens(messages: Iterable[Any], *, tools: Sequence[Any] | None 
 
     Example:
         ```python
-        middleware = [SummarizationMiddleware(model, token_counter=count_folded_tokens)]
+        assert count_folded_tokens([HumanMessage("Hello.")]) > 0
         ```
     """
     history = cast("list[AnyMessage]", convert_to_messages(list(messages)))
@@ -239,7 +240,8 @@ def due_block(reading: Reading, *, at_newest: bool) -> int | None:
             same place: the user's newest message, or the last tool result of the newest turn that
             showed the list. The later of the two is used.
     """
-    if reading.todos is None or same_list(reading.known, reading.todos) or _is_over(reading):
+    known, todos = reading.known, reading.todos
+    if todos is None or known == todos or same_list(known, todos) or _is_over(reading):
         return None
     return reading.last(_takes_block) if at_newest else _stable_place(reading)
 
