@@ -677,9 +677,7 @@ def watched(
     return thread
 
 
-@pytest.mark.parametrize("state", HAND_BUILT)
-@settings(max_examples=40)
-@given(script=runs)
+@given(st.sampled_from(list(HAND_BUILT)), runs)
 def test_in_a_hand_built_graph_a_prompt_begins_with_all_earlier_ones(
     state: str, script: list[Run]
 ) -> None:
@@ -693,9 +691,7 @@ def test_in_a_hand_built_graph_a_prompt_begins_with_all_earlier_ones(
     thread.check_reader()
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@settings(max_examples=40)
-@given(script=runs)
+@given(st.sampled_from(list(AGENTS)), runs)
 def test_with_the_middleware_a_prompt_begins_with_all_earlier_ones(
     agent: str, script: list[Run]
 ) -> None:
@@ -705,9 +701,8 @@ def test_with_the_middleware_a_prompt_begins_with_all_earlier_ones(
     thread.check_reader()
 
 
-@pytest.mark.parametrize("state", HAND_BUILT)
-@settings(max_examples=30)
-@given(script=runs)
+@settings(max_examples=50)
+@given(st.sampled_from(list(HAND_BUILT)), runs)
 def test_an_edit_during_a_pause_of_a_hand_built_graph_is_shown(
     state: str, script: list[Run]
 ) -> None:
