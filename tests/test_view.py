@@ -244,6 +244,11 @@ class TestReminders:
         assert history.view()[-1].text == "Worked."
         assert [m for m in history.view() if m.type == "tool"][11].text == f"Worked.\n\n{note}"
 
+    def test_it_is_added_to_the_last_result_of_a_turn(self) -> None:
+        """The turn may have several."""
+        history = History().turn(plan("a")).turn(WORK, WORK)
+        assert self.reminded(history, remind_every=1) == [2]
+
     def test_the_interval_of_reminders_is_a_setting(self) -> None:
         """The interval is a number of model calls, 1 or more."""
         history = History().turn(plan("a")).turn(WORK).turn(WORK).turn(WORK).turn(WORK)
