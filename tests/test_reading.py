@@ -44,7 +44,7 @@ from todo_tools._thread.reading import Turn, read, read_messages, same_list
 from todo_tools._thread.transcript import continuation_message
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, turn
-from todo_tools.transcript import is_injected
+from todo_tools.transcript import is_from_user, is_injected
 
 USER = HumanMessage("Begin.", id="user")
 SAID = AIMessage("I stop here.", id="said")
@@ -110,6 +110,11 @@ class TestKnown:
     def test_a_result_without_metadata_shows_its_list(self, texts: list[str]) -> None:
         """Version 0.2.0 stored none, and an import may lose it; the text ends with the list."""
         assert known(wrote("a"), bare(wrote(*texts))) == items(*texts)
+
+    @pytest.mark.parametrize("result", [wrote("b"), listed(items("b"))])
+    def test_a_result_of_another_tool_shows_nothing(self, result: ToolMessage) -> None:
+        """Whatever it holds."""
+        assert known(wrote("a"), result.model_copy(update={"name": "work"})) == items("a")
 
     @pytest.mark.parametrize("name", ["list_todos", "edit_todos"])
     def test_a_refused_call_shows_nothing(self, name: str) -> None:
@@ -178,10 +183,22 @@ class TestReading:
 
     def test_an_earlier_prompt_shows_what_came_before_it(self) -> None:
         """Its list is that of the messages before an index."""
-        reading = read_messages([USER, wrote("a"), SAID, wrote("b")])
-        assert reading.until(3).known == items("a")
-        assert reading.until(1).known == []
+        reading = read_messages([USER, wrote("a"), SAID, wrote("b"), SAID, wrote("c")])
+        assert [reading.until(at).known for at in (1, 3, 5)] == [[], items("a"), items("b")]
         assert [entry.message for entry in reading.until(1).entries] == [USER]
+
+    def test_the_last_message_of_a_kind_is_found(self) -> None:
+        """The result is `None` if there is none."""
+        reading = read_messages([USER, SAID, USER, SAID])
+        assert reading.last(is_from_user) == 2
+        assert reading.last(is_injected) is None
+
+    def test_a_block_shows_the_list_of_the_state(self) -> None:
+        """The reading before is not changed; a prompt may still need it."""
+        before = read({"messages": [USER, SAID], "todos": items("a")})
+        after = before.with_block(0)
+        assert (after.entries[0].block, after.known) == (items("a"), items("a"))
+        assert (before.entries[0].block, before.known) == (None, [])
 
     def test_blocks_whose_message_is_gone_are_stale(self) -> None:
         """A continuation that is not in the history belongs to the message before it."""
@@ -207,11 +224,13 @@ class TestReading:
         shown = [entry.message.text for entry in reading.entries]
         assert shown == ["Begin.", "I stop here.", "Worked.", "Worked.", "Go on.", "In short."]
 
-    def test_an_empty_list_may_be_shown_at_a_continuation(self) -> None:
-        """The application emptied the list after the loop had sent the agent back."""
+    @pytest.mark.parametrize("todos", [items("b"), []])
+    def test_a_list_may_be_shown_at_a_continuation(self, todos: list[TodoItem]) -> None:
+        """The application changed it after the loop had sent the agent back."""
         note = continuation_message("Go on.", key="said")
-        blocks: Any = {"said": {"text": "Go on.", "lines": ""}, note.id: []}
-        assert read_messages([wrote("a"), SAID], blocks=blocks).known == []
+        blocks: Any = {"said": {"text": "Go on.", "lines": ""}, note.id: todos}
+        assert known(wrote("a"), SAID, **blocks) == todos
+        assert known(wrote("a"), SAID, AIMessage("Again."), **blocks) == todos
 
     def test_a_history_is_read_once(self) -> None:
         """The work is linear in its length, whatever it consists of."""

@@ -244,6 +244,11 @@ class TestReminders:
         assert history.view()[-1].text == "Worked."
         assert [m for m in history.view() if m.type == "tool"][11].text == f"Worked.\n\n{note}"
 
+    def test_it_is_added_to_the_last_result_of_a_turn(self) -> None:
+        """The turn may have several."""
+        history = History().turn(plan("a")).turn(WORK, WORK)
+        assert self.reminded(history, remind_every=1) == [2]
+
     def test_the_interval_of_reminders_is_a_setting(self) -> None:
         """The interval is a number of model calls, 1 or more."""
         history = History().turn(plan("a")).turn(WORK).turn(WORK).turn(WORK).turn(WORK)
@@ -677,9 +682,7 @@ def watched(
     return thread
 
 
-@pytest.mark.parametrize("state", HAND_BUILT)
-@settings(max_examples=40)
-@given(script=runs)
+@given(st.sampled_from(list(HAND_BUILT)), runs)
 def test_in_a_hand_built_graph_a_prompt_begins_with_all_earlier_ones(
     state: str, script: list[Run]
 ) -> None:
@@ -693,9 +696,7 @@ def test_in_a_hand_built_graph_a_prompt_begins_with_all_earlier_ones(
     thread.check_reader()
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@settings(max_examples=40)
-@given(script=runs)
+@given(st.sampled_from(list(AGENTS)), runs)
 def test_with_the_middleware_a_prompt_begins_with_all_earlier_ones(
     agent: str, script: list[Run]
 ) -> None:
@@ -705,9 +706,8 @@ def test_with_the_middleware_a_prompt_begins_with_all_earlier_ones(
     thread.check_reader()
 
 
-@pytest.mark.parametrize("state", HAND_BUILT)
-@settings(max_examples=30)
-@given(script=runs)
+@settings(max_examples=50)
+@given(st.sampled_from(list(HAND_BUILT)), runs)
 def test_an_edit_during_a_pause_of_a_hand_built_graph_is_shown(
     state: str, script: list[Run]
 ) -> None:
