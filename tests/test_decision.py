@@ -387,8 +387,8 @@ class TestPrompt:
         instruction, lines, last = decision.prompt.split("\n\n")
         assert lines == decision.lines == "– [1] b\n● [2] c"  # noqa: RUF001  the specified icon
         assert last == (
-            "Next: do the work of [2] with your other tools. Call edit_todos with action 'complete' "
-            "on [2] when their results show that it is done."
+            "Next: do the work of [2] with your other tools. Call edit_todos with action "
+            "'complete' on [2] when their results show that it is done."
         )
         assert "\n" not in instruction
 

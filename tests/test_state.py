@@ -86,7 +86,6 @@ class TestFold:
             ({"in_turn": "9"}, "['in_turn']"),
             ({"in_turn": True}, "['in_turn']"),
             ({"in_a_row": -1}, "['in_a_row']"),
-            ({"heard": [1]}, "['heard']"),
             ({"idle": 1.5}, "['idle']"),
             ({"outcome": "bored"}, "['outcome']"),
             ({"k" * 500: 1}, "['kkk"),

@@ -1,5 +1,6 @@
 """The three tools in graphs: order of calls, artifacts, events, and misuse."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import pytest
@@ -381,7 +382,7 @@ class TestMetadata:
             "label": "Write Todos",
             "prompt_snippet": PROMPT_SNIPPET,
             "prompt_guidelines": list(PROMPT_GUIDELINES),
-            "limits": {"max_todos": 100, "max_text_length": 1000, "max_indices": 50},
+            "limits": asdict(TodoLimits()),
         }
         assert len(PROMPT_GUIDELINES) == 8
         for tool in (listing, edit):

@@ -98,38 +98,41 @@ WORK: tuple[str, dict[str, Any]] = ("work", {})
 
 class TestResults:
     def test_new_texts_are_shown_whole(self) -> None:
-        """The model has not read them yet."""
+        """The model has not read them yet. The progress names the next item by its index."""
         history = History().turn(plan("a", "b"))
-        assert history.texts[-1] == f"Wrote 2 todo item(s)\n\n{format_todos(items('a', 'b'))}"
+        shown = format_todos(items("a", "b"))
+        assert history.texts[-1] == (
+            f"Wrote 2 todo item(s)\n\n{shown}\n\n0/2 done. Next: start [0]"
+        )
 
     def test_a_status_change_is_shown_as_one_line_and_the_progress(self) -> None:
         """The model has already read the rest of the list."""
         history = History().turn(plan("a", "b")).turn(edit("start", 0))
-        assert history.texts[-1] == "Started [0]\n0/2 done. Now: [0] a"
+        assert history.texts[-1] == "Started [0]\n0/2 done. Now do: [0] a"
 
     def test_only_the_last_change_of_a_turn_shows_the_progress(self) -> None:
         """Earlier changes of the turn are shown as their first line."""
         history = History().turn(plan("a", "b")).turn(edit("complete", 0), edit("start", 1), WORK)
         assert history.texts[-3:] == [
             "Completed [0]",
-            "Started [1]\n1/2 done. Now: [1] b",
+            "Started [1]\n1/2 done. Now do: [1] b",
             "Worked.",
         ]
 
     def test_without_an_item_in_progress_the_next_one_is_shown(self) -> None:
         """The next item is the first one that is not started."""
         history = History().turn(plan("a", "b")).turn(edit("abandon", 0))
-        assert history.texts[-1] == "Abandoned [0]\n1/2 done. Next: [1] b"
+        assert history.texts[-1] == "Abandoned [0]\n1/2 done. Next: start [1] b"
 
     def test_at_most_three_items_in_progress_are_shown(self) -> None:
         """The others are counted."""
         history = History().turn(plan(*"abcde")).turn(edit("start", 0, 1, 2, 3, 4))
-        assert history.texts[-1].endswith("Now: [0] a; [1] b; [2] c; 2 more")
+        assert history.texts[-1].endswith("Now do: [0] a; [1] b; [2] c; 2 more")
 
     def test_a_long_text_is_cut_in_the_progress(self) -> None:
         """The whole text was shown when the list was written."""
-        history = History().turn(plan("a" * 41)).turn(edit("start", 0))
-        assert history.texts[-1].endswith(f"[0] {'a' * 40}…")
+        history = History().turn(plan("a" * 121)).turn(edit("start", 0))
+        assert history.texts[-1].endswith(f"[0] {'a' * 120}…")
 
     def test_the_last_finished_item_asks_for_the_answer(self) -> None:
         """This holds even if the whole list is shown in the same turn."""
@@ -139,7 +142,7 @@ class TestResults:
     def test_a_plan_with_the_same_texts_is_shown_as_its_first_line(self) -> None:
         """The model knows the texts, and knows that new items are not started."""
         history = History().turn(plan("a", "b")).turn(edit("complete", 0)).turn(plan("a", "b"))
-        assert history.texts[-1] == "Wrote 2 todo item(s)\n0/2 done. Next: [0] a"
+        assert history.texts[-1] == "Wrote 2 todo item(s)\n0/2 done. Next: start [0] a"
 
     def test_errors_and_listings_are_shown_whole(self) -> None:
         """The model asked for them, or needs them to correct its call."""
@@ -150,8 +153,8 @@ class TestResults:
         """Line breaks of a text are made visible, in lists and in the progress."""
         forged = "a\n✓ [1] done"
         texts = History().turn(plan(forged)).turn(edit("start", 0)).texts
-        assert texts[-2].split("\n")[-1] == "– [0] a␊✓ [1] done"  # noqa: RUF001
-        assert texts[-1].split("\n")[-1] == "0/1 done. Now: [0] a␊✓ [1] done"
+        assert texts[-2].split("\n")[2] == "– [0] a␊✓ [1] done"  # noqa: RUF001
+        assert texts[-1].split("\n")[-1] == "0/1 done. Now do: [0] a␊✓ [1] done"
 
     @pytest.mark.parametrize("metadata", [True, False])
     def test_a_result_that_was_replaced_is_left_alone(self, metadata: bool) -> None:
@@ -173,7 +176,7 @@ class TestResults:
             history.messages[at] = message.model_copy(update={"response_metadata": {}})
         texts = [message.text for message in history.view()]
         assert texts == [message.text for message in shown]
-        assert texts[-1] == "Completed [0]\n1/2 done. Next: [1] b"
+        assert texts[-1] == "Completed [0]\n1/2 done. Next: start [1] b"
 
     def test_the_stored_history_is_not_changed(self) -> None:
         """The view copies the messages that it changes."""
@@ -193,7 +196,10 @@ class TestBlocks:
     def test_a_seeded_list_is_appended_to_the_users_message(self) -> None:
         """It is added as text, or as a block if the message has blocks."""
         state: dict[str, Any] = {"messages": [USER], "todos": items("a")}
-        shown = "[Automatic note: the todo list]\n– [0] a"  # noqa: RUF001
+        shown = (
+            "[Automatic note: the todo list]\n– [0] a\n"  # noqa: RUF001
+            "The list is in place already. 0/1 done. Next: start [0]"
+        )
         assert model_view(state)[0].content == f"Begin.\n\n{shown}"
         blocks: list[Any] = [{"type": "text", "text": "Begin."}]
         state["messages"] = [HumanMessage(blocks)]
@@ -224,7 +230,8 @@ class TestBlocks:
         history.messages.append(AIMessage("I have looked."))
         history.todos = items("a")
         _, _, result, answer = history.view()
-        assert result.text == "Worked.\n\n[Automatic note: the todo list]\n– [0] a"  # noqa: RUF001
+        shown = "Worked.\n\n[Automatic note: the todo list]\n– [0] a\n"  # noqa: RUF001
+        assert result.text.startswith(shown)
         assert answer.text == "I have looked."
 
 
@@ -240,7 +247,7 @@ class TestReminders:
         for _ in range(25):
             history.turn(WORK)
         assert self.reminded(history) == [2 + 9, 2 + 19]
-        note = "[Automatic note: the todo list] 0/1 done. Now: [0] a"
+        note = "[Automatic note: the todo list] 0/1 done. Now do: [0] a"
         assert history.view()[-1].text == "Worked."
         assert [m for m in history.view() if m.type == "tool"][11].text == f"Worked.\n\n{note}"
 

@@ -49,8 +49,8 @@ class TestInstruction:
         policy = AutoContinue(prompt="Weiter so.", max_in_turn=1)
         graph = build_graph(model, policy=policy).compile(checkpointer=InMemorySaver())
         stored = graph.invoke(BEGIN, config)["messages"][-2].text
-        assert stored.startswith("Weiter so.\n\n– [0] a\n\nNext: call edit_todos")  # noqa: RUF001
-        assert model.prompts[-1][-1].text.startswith("Weiter so.\n\nNext: call edit_todos")
+        assert stored.startswith("Weiter so.\n\n– [0] a\n\nNext: do the work of [0]")  # noqa: RUF001
+        assert model.prompts[-1][-1].text.startswith("Weiter so.\n\nNext: do the work of [0]")
 
     @pytest.mark.parametrize(
         ("prompt", "error"), [("  ", ValueError), (5, TypeError), (None, TypeError)]

@@ -1,0 +1,437 @@
+"""Finished items leave the prompt: what goes, what stays, and that every provider accepts it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from tests.support import items
+from todo_tools import AutoContinue, model_view, todos_from_messages
+from todo_tools._list.prompts import FOLDED
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+Script = Sequence[AIMessage | str]
+
+
+@tool
+def work(part: str, size: int = 20_000) -> str:
+    """Do a part of the work."""
+    return f"{part} is done. ".ljust(size, "x")
+
+
+@tool
+def draw(part: str) -> list[dict[str, Any]]:
+    """Draw a picture."""
+    url = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
+    return [{"type": "text", "text": part}, {"type": "image_url", "image_url": {"url": url}}]
+
+
+@tool
+def edit_from_outside(texts: list[str]) -> Command[Any]:
+    """Let the application change the list in the middle of a run."""
+    return Command(
+        update={
+            "todos": items(*texts, status="in_progress"),
+            "messages": [ToolMessage("Edited.", tool_call_id=_THE_EDIT)],
+        }
+    )
+
+
+_THE_EDIT = "edit"
+
+
+def plan(*texts: str, mode: str = "replace", **args: Any) -> ToolCall:
+    return call("write_todos", mode=mode, todos=list(texts), **args)
+
+
+def edit(action: str, *indices: int) -> ToolCall:
+    return call("edit_todos", action=action, indices=list(indices))
+
+
+def start(*indices: int) -> ToolCall:
+    return edit("start", *indices)
+
+
+def complete(*indices: int) -> ToolCall:
+    return edit("complete", *indices)
+
+
+def works(part: str, **args: Any) -> ToolCall:
+    return call("work", part=part, **args)
+
+
+class Thread:
+    """A thread of an agent whose finished items leave the prompt."""
+
+    def __init__(
+        self, *script: AIMessage | str, before: Sequence[Any] = (), **options: Any
+    ) -> None:
+        self.model = ScriptedChatModel(script=script)
+        self.config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+        options = {"policy": None, "fold_finished": True, **options}
+        self.agent: Any = create_agent(
+            self.model,
+            [work, draw, edit_from_outside],
+            middleware=[*before, TodoMiddleware(**options)],
+            checkpointer=InMemorySaver(),
+        )
+
+    def say(self, text: str = "Begin.", **values: Any) -> "Thread":
+        self.agent.invoke({"messages": [("user", text)], **values}, self.config)
+        return self
+
+    @property
+    def history(self) -> list[AnyMessage]:
+        return list(self.agent.get_state(self.config).values["messages"])
+
+    @property
+    def prompts(self) -> list[list[str]]:
+        return [outline(prompt) for prompt in self.model.prompts]
+
+
+def last_prompt(*script: AIMessage, **values: Any) -> list[str]:
+    """The outline of the prompt after the last of some answers."""
+    return Thread(*script, "Over.").say(**values).prompts[-1]
+
+
+def outline(prompt: Sequence[BaseMessage]) -> list[str]:
+    """One line for each message of a prompt."""
+    return [line for message in prompt if (line := _line(message))]
+
+
+def _line(message: BaseMessage) -> str:
+    if isinstance(message, SystemMessage):
+        return ""
+    if isinstance(message, AIMessage):
+        said = [message.text] if message.text else []
+        return "; ".join([*said, *map(_call, message.tool_calls)])
+    if not isinstance(message, ToolMessage):
+        return message.text.partition("\n")[0]
+    if message.content == FOLDED:
+        return "= cut"
+    if message.name in ("work", "draw"):
+        return f"= {message.text.split()[0]}"
+    return f"= {message.status}"
+
+
+def _call(made: ToolCall) -> str:
+    args = made["args"]
+    match made["name"]:
+        case "edit_todos":
+            return f"{args['action']} {args['indices'][0]}"
+        case "write_todos":
+            return f"plan {len(args['todos'])}"
+        case _:
+            return f"{made['name']} {args.get('part', '')}".strip()
+
+
+class TestFinishedItems:
+    def test_the_work_of_a_finished_item_leaves_the_prompt(self) -> None:
+        """Turns with a todo call stay: they hold the list, and what the model says about it."""
+        assert last_prompt(
+            turn("", plan("a", "b"), start(0)),
+            turn("", works("a1")),
+            turn("", works("a2"), works("a3")),
+            turn("I found x.", complete(0), start(1)),
+        ) == [
+            "Begin.",
+            *["plan 2; start 0", "= success", "= success"],
+            *["I found x.; complete 0; start 1", "= success", "= success"],
+        ]
+
+    def test_the_work_of_an_open_item_stays(self) -> None:
+        shown = last_prompt(
+            turn("", plan("a", "b"), start(0)), turn("", works("a1")), turn("", start(1))
+        )
+        assert "= a1" in shown
+
+    def test_a_result_beside_a_todo_call_becomes_a_fixed_line(self) -> None:
+        """The call keeps its result, so the message can stay as the model wrote it."""
+        assert last_prompt(
+            turn("", plan("a", "b", "c"), start(0), works("a1")), turn("", complete(0))
+        )[1:5] == ["plan 3; start 0; work a1", "= success", "= success", "= cut"]
+
+    def test_an_abandoned_item_is_finished(self) -> None:
+        turns = turn("", plan("a"), start(0)), turn("", works("a1"))
+        assert "= a1" not in last_prompt(*turns, turn("", edit("abandon", 0)))
+
+    def test_a_turn_of_several_items_waits_for_the_last_of_them(self) -> None:
+        turns = [
+            turn("", plan("a", "b"), start(0, 1)),
+            turn("", works("ab")),
+            turn("", complete(0)),
+        ]
+        assert "= ab" in last_prompt(*turns)
+        assert "= ab" not in last_prompt(*turns, turn("", complete(1)))
+
+    def test_without_an_item_in_progress_a_turn_belongs_to_what_is_finished_next(self) -> None:
+        """With the light prompt, models complete items without starting them."""
+        turns = [turn("", plan("a", "b")), turn("", works("a1")), turn("", complete(0))]
+        more = [turn("", works("b1")), turn("", complete(1))]
+        assert "= a1" not in last_prompt(*turns)
+        assert "= b1" in last_prompt(*turns, more[0])
+        assert "= b1" not in last_prompt(*turns, *more)
+
+    def test_an_item_that_is_started_again_stays_folded(self) -> None:
+        """Its new work stays until it is finished again."""
+        turns = [turn("", plan("a", "b"), start(0)), turn("", works("a1")), turn("", complete(0))]
+        again = [turn("", start(0)), turn("", works("a2"))]
+        assert last_prompt(*turns, *again)[-3:] == ["= success", "work a2", "= a2"]
+        assert "= a1" not in last_prompt(*turns, *again)
+        assert "= a2" not in last_prompt(*turns, *again, turn("", complete(0)))
+
+    def test_the_history_keeps_everything(self) -> None:
+        thread = Thread(
+            turn("", plan("a"), start(0)), turn("", works("a1")), turn("", complete(0)), "Over."
+        ).say()
+        assert "= a1" in outline(thread.history)
+
+    def test_the_model_is_told_what_leaves_and_when(self) -> None:
+        system = Thread("Over.").say().model.prompts[0][0]
+        assert "finished items leave this conversation" in system.text
+        assert (
+            "leave this conversation"
+            not in Thread("Over.", fold_finished=False).say().model.prompts[0][0].text
+        )
+
+    def test_a_view_of_ones_own_cannot_be_told_to_fold(self) -> None:
+        with pytest.raises(ValueError, match="fold_finished=True needs the default view"):
+            TodoMiddleware(fold_finished=True, view=None)
+
+
+class TestLists:
+    WORKED = (turn("", plan("a", "b"), start(0)), turn("", works("a1")))
+
+    def test_the_work_for_a_list_that_is_replaced_stays(self) -> None:
+        """Nobody said that its items are finished."""
+        shown = last_prompt(
+            *self.WORKED, turn("", plan("c", "d"), start(0)), turn("", complete(0, 1))
+        )
+        assert "= a1" in shown
+
+    def test_an_item_stays_the_same_when_others_are_added_around_it(self) -> None:
+        """Before it, after it, or by writing the whole list again with one more item."""
+        insert = plan("a", mode="insert", index=0)
+        shown = last_prompt(*self.WORKED, turn("", insert), turn("", complete(1)))
+        assert "= a1" not in shown
+        assert "= a1" in last_prompt(*self.WORKED, turn("", insert), turn("", complete(0)))
+        append = plan("c", mode="append")
+        assert "= a1" not in last_prompt(*self.WORKED, turn("", append), turn("", complete(0)))
+        rewritten = plan("a", "b", "c")
+        assert "= a1" not in last_prompt(*self.WORKED, turn("", rewritten), turn("", complete(0)))
+
+    def test_work_before_the_first_list_stays(self) -> None:
+        """Exploration serves all items."""
+        shown = last_prompt(
+            turn("", works("look")), turn("", plan("a"), start(0)), turn("", complete(0))
+        )
+        assert "= look" in shown
+
+    def test_work_after_the_last_item_stays(self) -> None:
+        """It is no work of the list, and what is added later is something else."""
+        shown = last_prompt(
+            turn("", plan("a"), start(0)),
+            turn("", complete(0)),
+            turn("", works("look")),
+            turn("", plan("b", mode="append")),
+            turn("", complete(1)),
+        )
+        assert "= look" in shown
+
+    def test_a_seeded_list_folds_like_one_that_the_model_wrote(self) -> None:
+        turns = turn("", start(0)), turn("", works("a1")), turn("", complete(0))
+        assert "= a1" not in last_prompt(*turns, todos=items("a", "b"))
+
+    def test_a_turn_that_shows_a_list_of_the_application_stays(self) -> None:
+        """The list is shown nowhere else."""
+        outside = tool_call(name="edit_from_outside", args={"texts": ["x", "y"]}, id=_THE_EDIT)
+        thread = Thread(turn("", outside), turn("", complete(0, 1)), "Over.").say()
+        assert thread.prompts[-1] == [
+            *["Begin.", "edit_from_outside", "= success", "complete 0", "= success"]
+        ]
+
+    def test_a_refused_tick_folds_nothing(self) -> None:
+        turns = turn("", plan("a"), start(0)), turn("", works("a1"))
+        assert "= a1" in last_prompt(*turns, turn("", complete(7)))
+
+
+class TestWhatStays:
+    def test_what_people_say_stays_with_the_answers_to_it(self) -> None:
+        thread = Thread(
+            turn("", plan("a", "b"), start(0), works("a1")),
+            turn("", works("a2")),
+            "Shall I go on?",
+            turn("", works("a3")),
+            turn("", complete(0)),
+            "Over.",
+        )
+        shown = thread.say().say("Yes.").prompts[-1]
+        assert "= a2" not in shown
+        assert "= a3" not in shown
+        assert shown[5:7] == ["Shall I go on?", "Yes."]
+
+    def test_a_turn_right_before_a_message_of_a_person_stays(self) -> None:
+        """Otherwise two messages of people could follow each other, which some models refuse."""
+        script = (
+            turn("", plan("a"), start(0)),
+            turn("", works("a1")),
+            turn("", complete(0)),
+            "Over.",
+        )
+        history = Thread(*script).say().history
+        assert "= a1" not in outline(folded_view(history))
+        history.insert(6, HumanMessage("Hurry."))
+        assert "= a1" in outline(folded_view(history))
+
+    def test_a_call_that_was_no_json_counts_like_any_other(self) -> None:
+        """A broken call of a todo tool is one of its turn's todo calls."""
+        answers = {"work": False, "edit_todos": True}
+        for name, stays in answers.items():
+            broken = invalid_tool_call(name=name, args="{", id="broken")
+            shown = last_prompt(
+                turn("", plan("a", "b"), start(0)),
+                AIMessage("Broken.", tool_calls=[works("a1")], invalid_tool_calls=[broken]),
+                turn("", complete(0)),
+            )
+            assert ("Broken.; work a1" in shown) is stays
+
+    def test_the_newest_turn_is_whole(self) -> None:
+        """The model has not seen its results."""
+        shown = last_prompt(turn("", plan("a", "b"), start(0)), turn("", works("a1"), complete(0)))
+        assert "= a1" in shown
+
+    def test_continuations_stay(self) -> None:
+        thread = Thread(
+            turn("", plan("a", "b"), start(0)),
+            turn("", works("a1")),
+            "I stop here.",
+            turn("", works("a2")),
+            turn("", complete(0)),
+            turn("", complete(1)),
+            "Over.",
+            policy=AutoContinue(),
+        ).say()
+        assert thread.prompts[-1][4:6] == [
+            "I stop here.",
+            thread.model.prompts[3][-1].text.partition("\n")[0],
+        ]
+
+
+def folded_view(history: list[AnyMessage]) -> list[AnyMessage]:
+    """The prompt after a history, for which no list was edited."""
+    state = {"messages": history, "todos": todos_from_messages(history)}
+    return model_view(state, fold_finished=True)
+
+
+class TestWhatPays:
+    """What is left out is saved in each later call; what stays behind it is sent again once."""
+
+    @staticmethod
+    def shown_beside(size: int, *, left: int) -> list[str]:
+        """The prompt after an item with a result beside its start, with some items left."""
+        todos = plan("a", *map(str, range(left)))
+        return last_prompt(turn("", todos, start(0), works("a1", size=size)), turn("", complete(0)))
+
+    def test_a_short_result_beside_a_todo_call_stays(self) -> None:
+        assert "= cut" in self.shown_beside(20_000, left=10)
+        assert "= a1" in self.shown_beside(100, left=10)
+
+    def test_a_result_is_cut_only_if_enough_items_are_left(self) -> None:
+        """At least one call follows for each of them, and one for the answer."""
+        assert "= cut" in self.shown_beside(2_000, left=10)
+        assert "= a1" in self.shown_beside(2_000, left=0)
+
+    def test_a_picture_counts_as_a_long_result(self) -> None:
+        todos = plan("a", *"0123456789")
+        shown = last_prompt(
+            turn("", todos, start(0), call("draw", part="a1")), turn("", complete(0))
+        )
+        assert "= cut" in shown
+
+    def test_work_before_much_talk_stays(self) -> None:
+        """The talk would be sent again."""
+        script = (
+            *(turn("", plan("a", "b"), start(0)), turn("", works("a1")), "Is it urgent?"),
+            *(turn("", works("a2")), turn("", complete(0)), "Over."),
+        )
+        assert "= a1" not in Thread(*script).say().say("Yes.").prompts[-1]
+        shown = Thread(*script).say().say("Yes." * 10_000).prompts[-1]
+        assert "= a1" in shown
+        assert "= a2" not in shown
+
+    def test_nothing_is_folded_where_a_cache_would_not_find_the_rest(self) -> None:
+        """Anthropic's cache looks back over twenty blocks; these are the calls and results."""
+        turns = turn("", plan(*"abcd"), start(0)), turn("", works("a1"))
+        lists = [call("list_todos") for _ in range(9)]
+        assert "= a1" not in last_prompt(*turns, turn("", complete(0), *lists[1:]))
+        assert "= a1" in last_prompt(*turns, turn("", complete(0), *lists))
+
+
+def thinks(number: int, *calls: ToolCall) -> AIMessage:
+    """An answer that begins with a thinking block."""
+    block = {"type": "thinking", "thinking": f"Thought {number}.", "signature": f"{number}"}
+    said = {"type": "text", "text": f"Answer {number}."}
+    return AIMessage([block, said], tool_calls=calls)
+
+
+def thoughts(prompt: Sequence[BaseMessage]) -> list[int]:
+    """The numbers of the answers whose thinking is in a prompt."""
+    parts = [part for message in prompt for part in message.content if isinstance(part, dict)]
+    return [int(part["signature"]) for part in parts if "signature" in part]
+
+
+class TestReasoning:
+    def test_answers_behind_a_fold_lose_their_reasoning(self) -> None:
+        """It is bound to the exact text before it, which has changed."""
+        thread = Thread(
+            thinks(1, plan("a", "b"), start(0)),
+            thinks(2, works("a1")),
+            thinks(3, complete(0), start(1)),
+            thinks(4, works("b1")),
+            "Over.",
+        ).say()
+        assert thoughts(thread.model.prompts[2]) == [1, 2]
+        assert thoughts(thread.model.prompts[3]) == [1]
+        assert thoughts(thread.model.prompts[4]) == [1, 4]
+
+    def test_a_run_keeps_the_reasoning_that_it_began_with(self) -> None:
+        """Some Claude models refuse a run otherwise; so the work before the run stays."""
+        thread = Thread(
+            thinks(1, plan("a", "b"), start(0)),
+            thinks(2, works("a1")),
+            thinks(3),
+            thinks(4, works("a2")),
+            thinks(5, works("a3")),
+            thinks(6, complete(0)),
+            "Over.",
+        )
+        shown = thread.say().say("Go on.").prompts[-1]
+        assert thoughts(thread.model.prompts[-1]) == [1, 2, 3, 4]
+        assert [line for line in shown if line.startswith("= a")] == ["= a1"]
+        assert "= cut" in shown
+        assert "Answer 4.; work a2" in shown
+
+    def test_an_answer_of_reasoning_alone_is_shown_as_empty(self) -> None:
+        """Providers refuse a message without content."""
+        thread = Thread(
+            *(turn("", plan("a", "b"), start(0)), turn("", works("a1"))),
+            AIMessage([{"type": "redacted_thinking", "data": "x"}]),
+            turn("", complete(0)),
+            "Over.",
+        )
+        assert "(This answer was empty.)" in thread.say().say("Go on.").prompts[-1]

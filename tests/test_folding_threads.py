@@ -1,0 +1,285 @@
+"""Finished items leave the prompt, beside other parts of an agent: forks, approval, summaries."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from deepagents import create_deep_agent
+from deepagents.backends import StateBackend
+from deepagents.middleware.subagents import GENERAL_PURPOSE_SUBAGENT
+from deepagents.middleware.summarization import SummarizationMiddleware as DeepSummarization
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    ClearToolUsesEdit,
+    ContextEditingMiddleware,
+    HumanInTheLoopMiddleware,
+    SummarizationMiddleware,
+)
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from tests.messages_rules import check_order
+from tests.payloads import anthropic_request
+from tests.prompt_reader import read_list
+from tests.support import BEGIN
+from todo_tools import count_folded_tokens, model_view
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+Script = Sequence[AIMessage | str]
+
+
+@tool
+def work(part: str, size: int = 2_000) -> str:
+    """Do a part of the work."""
+    return f"{part} is done. ".ljust(size, "x")
+
+
+def works(part: str, **args: Any) -> ToolCall:
+    return call("work", part=part, **args)
+
+
+def plan(count: int) -> ToolCall:
+    return call("write_todos", mode="replace", todos=[f"Item {nth}" for nth in range(count)])
+
+
+def edit(action: str, index: int) -> ToolCall:
+    return call("edit_todos", action=action, indices=[index])
+
+
+def tick(item: int, items: int) -> AIMessage:
+    """Complete an item and start the next one."""
+    starts = [edit("start", item + 1)] if item + 1 < items else []
+    return turn(f"Item {item} gave {item * 7}.", edit("complete", item), *starts)
+
+
+def script(items: int, *, size: int = 2_000) -> Iterator[AIMessage | str]:
+    """Work on items one after the other, two results for each."""
+    yield turn("", plan(items), edit("start", 0))
+    for item in range(items):
+        yield turn("", works(f"{item}a", size=size))
+        yield turn("", works(f"{item}b", size=size))
+        yield tick(item, items)
+    yield "Over."
+
+
+def agent(model: Any, before: Sequence[Any] = (), after: Sequence[Any] = ()) -> Any:
+    middleware = [*before, TodoMiddleware(fold_finished=True, policy=None), *after]
+    return create_agent(model, [work], middleware=middleware, checkpointer=InMemorySaver())
+
+
+def parts(prompt: Sequence[BaseMessage]) -> list[str]:
+    """Whose results a prompt shows."""
+    return [
+        message.text.split()[0]
+        for message in prompt
+        if isinstance(message, ToolMessage) and message.name == "work"
+    ]
+
+
+def without_system(prompt: Sequence[BaseMessage]) -> list[BaseMessage]:
+    return [message for message in prompt if not isinstance(message, SystemMessage)]
+
+
+def check(model: ScriptedChatModel, items: int) -> None:
+    """Every prompt is valid, the last one is short, and says what each item gave."""
+    for prompt in model.prompts:
+        check_order(anthropic_request(without_system(prompt)))
+    last = model.prompts[-1]
+    assert parts(last) == []
+    said = " ".join(message.text for message in last)
+    assert [item for item in range(items) if f"gave {item * 7}." not in said] == []
+
+
+class TestBranches:
+    def test_a_fork_before_a_tick_sees_the_work_again(self, config: RunnableConfig) -> None:
+        """And the branch with the tick does not."""
+        model = ScriptedChatModel(script=[*script(2), "Over.", "Over."])
+        graph = agent(model)
+        graph.invoke(BEGIN, config)
+        before_tick = next(
+            snapshot
+            for snapshot in graph.get_state_history(config)
+            if snapshot.next == ("model",) and len(snapshot.values["messages"]) == 8
+        )
+        question = {"messages": [("user", "What is in it?")]}
+        graph.invoke(question, graph.update_state(before_tick.config, question))
+        assert parts(model.prompts[-1]) == ["0a", "0b"]
+
+    def test_a_thread_that_is_read_again_gives_the_same_prompt(
+        self, config: RunnableConfig
+    ) -> None:
+        """The rules look at the messages alone, so a restart needs nothing stored."""
+        model = ScriptedChatModel(script=[*script(3)])
+        graph = agent(model)
+        graph.invoke(BEGIN, config)
+        values = graph.get_state(config).values
+        state = {**values, "messages": values["messages"][:-1]}
+        assert model_view(state, fold_finished=True) == without_system(model.prompts[-1])
+
+
+class TestApproval:
+    def test_approved_edited_and_rejected_calls_leave_with_their_item(
+        self, config: RunnableConfig
+    ) -> None:
+        """A rejected tick is none."""
+        model = ScriptedChatModel(script=[*[*script(1)][:-1], tick(0, 1), "Over."])
+        asks = HumanInTheLoopMiddleware({"work": True, "edit_todos": True})
+        graph = agent(model, [asks])
+        graph.invoke(BEGIN, config)
+        edited = {"name": "work", "args": {"part": "edited", "size": 20_000}}
+        for decision in (
+            {"type": "approve"},
+            {"type": "edit", "edited_action": edited},
+            {"type": "reject"},
+            {"type": "reject"},
+        ):
+            graph.invoke(Command(resume={"decisions": [decision]}), config)
+        answers = [message.text for message in model.prompts[-1] if message.name == "work"]
+        assert "edited" in answers[0]
+        assert "rejected" in answers[1]
+        graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        check(model, 1)
+
+
+class TestDeepAgents:
+    def test_a_subagent_folds_by_its_own_list(self) -> None:
+        """The parent's item is finished later, and takes the subagent's answer with it."""
+        task = call("task", description="Do it.", subagent_type="general-purpose")
+        child = [*script(2)][:-1]
+        model = ScriptedChatModel(
+            script=[
+                turn("", plan(2), edit("start", 0)),
+                turn("", task),
+                *child,
+                "The answer of the child.",
+                tick(0, 2),
+                "Over.",
+            ]
+        )
+        folding = TodoMiddleware(fold_finished=True, policy=None)
+        graph: Any = create_deep_agent(
+            model,
+            [work],
+            middleware=[folding],
+            subagents=[{**GENERAL_PURPOSE_SUBAGENT, "middleware": [folding], "tools": [work]}],
+        )
+        graph.invoke(BEGIN)
+        of_child, after_child, last = model.prompts[-3:]
+        assert parts(of_child) == []
+        assert "The answer of the child." in after_child[-1].text
+        assert not any("The answer of the child." in message.text for message in last)
+
+    def test_a_result_that_was_written_to_a_file_leaves_the_prompt(self) -> None:
+        """The file stays, so the model can read it again."""
+        model = ScriptedChatModel(script=[*script(2, size=100_000)])
+        graph: Any = create_deep_agent(
+            model, [work], middleware=[TodoMiddleware(fold_finished=True, policy=None)]
+        )
+        final = graph.invoke(BEGIN)
+        assert "/large_tool_results/" in model.prompts[2][-1].text
+        assert not any("/large_tool_results/" in m.text for m in model.prompts[-1][1:])
+        assert len([path for path in final["files"] if "large_tool_results" in path]) == 4
+        check(model, 2)
+
+
+class TestContextEditing:
+    """LangChain's middleware, which clears old results by size."""
+
+    @pytest.mark.parametrize("place", ["before", "after"])
+    @pytest.mark.parametrize("kept", [(), ("write_todos", "edit_todos")])
+    def test_both_work_together(self, place: str, kept: tuple[str, ...]) -> None:
+        """Before, it clears the history; after, only what is left of it."""
+        clears = ClearToolUsesEdit(trigger=1_500, keep=2, exclude_tools=kept)
+        editing: Any = {place: [ContextEditingMiddleware(edits=[clears])]}
+        model = ScriptedChatModel(script=[*script(8)])
+        agent(model, **editing).invoke(BEGIN, {"configurable": {"thread_id": "1"}})
+        for prompt in model.prompts:
+            check_order(anthropic_request(without_system(prompt)))
+        cleared = any("[cleared]" in m.text for prompt in model.prompts for m in prompt)
+        assert cleared is not bool(kept)  # the results of the work are gone without it
+        said = " ".join(message.text for message in model.prompts[-1])
+        assert all(f"gave {item * 7}." in said for item in range(8))
+        if place == "before" or kept:
+            done = [(f"Item {nth}", "completed") for nth in range(8)]
+            assert read_list(model.prompts[-1]) == done
+
+
+Build = Callable[..., Any]
+
+TRIGGER: Any = ("tokens", 25_000)
+
+
+def in_create_agent(model: Any, writer: Any, counter: Any) -> Any:
+    summarizes = SummarizationMiddleware(
+        writer, trigger=TRIGGER, token_counter=counter, trim_tokens_to_summarize=None
+    )
+    return agent(model, [summarizes])
+
+
+def in_deepagents(model: Any, writer: Any, counter: Any) -> Any:
+    """Its own summarizer takes the place of the one in the default stack."""
+    summarizes = DeepSummarization(
+        writer,
+        backend=StateBackend(),
+        trigger=TRIGGER,
+        token_counter=counter,
+        trim_tokens_to_summarize=None,
+    )
+    folding = TodoMiddleware(fold_finished=True, policy=None)
+    return create_deep_agent(model, [work], middleware=[summarizes, folding])
+
+
+def summaries(build: Build, counter: Any, items: int, size: int) -> tuple[ScriptedChatModel, int]:
+    """The model of a run, and how often its history was summarized."""
+    writer = ScriptedChatModel(script=lambda _: "In short: nothing.")
+    model = ScriptedChatModel(script=[*script(items, size=size)])
+    build(model, writer, counter).invoke(
+        BEGIN, {"configurable": {"thread_id": "1"}, "recursion_limit": 1_000}
+    )
+    return model, len(writer.prompts)
+
+
+@pytest.mark.parametrize("build", [in_create_agent, in_deepagents])
+class TestSummaries:
+    @pytest.mark.slow
+    def test_a_run_of_sixty_items_that_fits_is_never_summarized(self, build: Build) -> None:
+        """Its folded prompts are below the limit; the history has 60,000 tokens."""
+        model, times = summaries(build, count_folded_tokens, 60, size=2_000)
+        assert times == 0
+        assert max(count_tokens_approximately(prompt) for prompt in model.prompts) < TRIGGER[1]
+        check(model, 60)
+
+    def test_langchains_own_counter_counts_the_whole_history(self, build: Build) -> None:
+        """So the same run is summarized, though it would fit."""
+        assert summaries(build, count_tokens_approximately, 12, size=8_000)[1]
+        assert not summaries(build, count_folded_tokens, 12, size=8_000)[1]
+
+    def test_what_does_not_fit_is_summarized(self, build: Build) -> None:
+        """The list is shown again after it."""
+        model, times = summaries(build, count_folded_tokens, 3, size=60_000)
+        assert times
+        done = [(f"Item {nth}", "completed") for nth in range(3)]
+        assert read_list(model.prompts[-1]) == done
+
+
+class TestCount:
+    def test_it_counts_what_would_be_sent(self) -> None:
+        """LangChain counts the same of the folded view."""
+        model = ScriptedChatModel(script=[*script(3)])
+        graph = agent(model)
+        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+        graph.invoke(BEGIN, config)
+        history = graph.get_state(config).values["messages"][:-1]
+        sent = without_system(model.prompts[-1])
+        assert count_folded_tokens(history) == count_tokens_approximately(sent)
+        assert count_folded_tokens(history) < count_tokens_approximately(history) / 5
+
+    def test_tools_and_every_form_of_message_count(self) -> None:
+        assert count_folded_tokens([("user", "Begin.")]) == count_folded_tokens(["Begin."]) > 0
+        assert count_folded_tokens(["Begin."], tools=[work]) > count_folded_tokens(["Begin."])
