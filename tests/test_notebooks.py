@@ -248,8 +248,8 @@ class TestQuickStart:
         """Later results are shown as their first line with the progress."""
         shown = book("1_quick_start").shown["view"]
         assert shown.count("– [2] Put up the shelf") == 1  # noqa: RUF001
-        assert "Started [0]\n0/3 done. Now: [0] Measure the wall\n" in shown
-        assert "Completed [0]\n---\nStarted [1]\n1/3 done. Now: [1] Cut the boards" in shown
+        assert "Started [0]\n0/3 done. Now do: [0] Measure the wall\n" in shown
+        assert "Completed [0]\n---\nStarted [1]\n1/3 done. Now do: [1] Cut the boards" in shown
 
 
 class TestLoop:
@@ -275,7 +275,8 @@ class TestLoop:
         shown = book("2_the_loop").shown["note"]
         assert shown.count("[Automatic note]") == 1
         assert "● [3] Look for a greeting in French" in shown
-        assert shown.endswith("on [3].\n\noutcome: finished")
+        assert "edit_todos with action 'complete' on [3]" in shown
+        assert shown.endswith("outcome: finished")
 
     def test_each_limit_ends_a_run(self, book: Callable[[str], Book]) -> None:
         """The notice says which limit it was."""
