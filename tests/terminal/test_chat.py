@@ -725,7 +725,7 @@ class TestTerminal:
             ("/edit drop 0", "– [0] Cut twice"),  # noqa: RUF001
             ("/nope", "error: no command '/nope'; /help lists them"),
             ("/help", "/switch N                   continue on branch N"),
-            ("/go", "→ edit_todos start [0]"),
+            ("Go on.", "→ edit_todos start [0]"),
         ):
             terminal.press(f"{line}\r")
             terminal.see(shown)

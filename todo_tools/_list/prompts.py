@@ -155,19 +155,22 @@ CONTINUE = (
 
 def continuation(instruction: str, lines: str, following: str) -> str:
     """Build the continuation message: instruction, incomplete items, what to do next."""
-    return f"{instruction}\n\n{lines}\n\n{following}"
+    return "\n\n".join(part for part in (instruction, lines, following) if part)
 
 
 def next_step(action: str | None, index: int, *, has_tools: bool = True) -> str:
     """Name the work of an item, and then the call that marks it.
 
     Args:
-        action: The action of `edit_todos` that the status of the item suggests.
+        action: The action of `edit_todos` that the status of the item suggests; `None` for no
+            suggestion.
         index: The index of the item.
         has_tools: Whether the model has the todo tools at this call.
     """
+    if action is None:
+        return ""
     work = f"Next: do the work of [{index}] with your other tools."
-    if action is None or not has_tools:
+    if not has_tools:
         return work
     when = _WHEN.get(action, "")
     return f"{work} Call edit_todos with action '{action}' on [{index}]{when}."
