@@ -92,12 +92,12 @@ class TestUntilDone:
             "abandoned",
             "completed",
         ]
-        assert final["todo_loop"] | {"heard": []} == {
+        assert final["todo_loop"] == {
             "in_a_row": 0,
             "in_turn": 2,
             "idle": 0,
             "outcome": "finished",
-            "heard": [],
+            "user_message": final["messages"][0].id,
             "refused": None,
         }
 
