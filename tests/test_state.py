@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain.agents import create_agent
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -15,6 +16,7 @@ from langchain_core.messages import (
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -22,7 +24,7 @@ from langgraph.types import Overwrite
 from pydantic import ValidationError
 
 from tests.strategies import operations, todo_lists
-from tests.support import items
+from tests.support import items, results_in
 from todo_tools import TodoItem, TodoState
 from todo_tools._thread.channels import (
     fold_todos,
@@ -32,7 +34,9 @@ from todo_tools._thread.channels import (
     merge_loop,
 )
 from todo_tools._thread.state import blocks_in
+from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import DeltaTodoState, add_messages_batch, loop_in, todos_in
+from todo_tools.testing import ScriptedChatModel, call, turn
 
 updates = st.lists(operations | todo_lists | st.none(), max_size=6)
 
@@ -272,6 +276,16 @@ class TestMessagesBatch:
         assert add_messages_batch([], [dumped, [added.model_dump()]]) == [*stored, added]
         roles: Any = [{"role": "user", "content": "a", "id": "1"}]
         assert add_messages_batch(roles, [[added]]) == [stored[0], added]
+
+    def test_equal_results_of_parallel_calls_are_all_stored(self) -> None:
+        """Each task reads the state after its own result alone, which must not give it an id."""
+        twice = turn("", call("look"), call("look"))
+        model = ScriptedChatModel(script=[twice, "Done."])
+        look = StructuredTool.from_function(lambda: "Nothing.", name="look", description="Look.")
+        todos = TodoMiddleware()
+        agent = create_agent(model, [look], middleware=[todos], state_schema=DeltaTodoState)
+        results = results_in(agent.invoke({"messages": [("user", "Look.")]}))
+        assert [result.tool_call_id for result in results] == [c["id"] for c in twice.tool_calls]
 
     @given(st.lists(st.lists(st.tuples(st.just("user"), st.sampled_from("ab")), max_size=3)))
     def test_raw_messages_get_the_same_ids_on_every_replay(self, writes: list[Any]) -> None:

@@ -151,9 +151,13 @@ def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> li
 def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
     added = as_messages(update if is_list(update) else [update])
     last = (messages[-1].id if messages else "") or ""
-    for message, stable_id in zip(added, stable_ids(added, last), strict=True):
-        message.id = stable_id
-    return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", added)))
+    # A copy: a task that reads the state after its own result alone must not set an id that the
+    # equal result of another task gets, too.
+    named = [
+        message if message.id == stable_id else message.model_copy(update={"id": stable_id})
+        for message, stable_id in zip(added, stable_ids(added, last), strict=True)
+    ]
+    return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", named)))
 
 
 def as_messages(given: Sequence[Any]) -> list[AnyMessage]:
