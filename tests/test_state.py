@@ -282,8 +282,8 @@ class TestMessagesBatch:
         twice = turn("", call("look"), call("look"))
         model = ScriptedChatModel(script=[twice, "Done."])
         look = StructuredTool.from_function(lambda: "Nothing.", name="look", description="Look.")
-        todos = TodoMiddleware()
-        agent = create_agent(model, [look], middleware=[todos], state_schema=DeltaTodoState)
+        schema: Any = DeltaTodoState
+        agent: Any = create_agent(model, [look], middleware=[TodoMiddleware()], state_schema=schema)
         results = results_in(agent.invoke({"messages": [("user", "Look.")]}))
         assert [result.tool_call_id for result in results] == [c["id"] for c in twice.tool_calls]
 
