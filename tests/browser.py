@@ -85,12 +85,19 @@ def browsing(address: str, profile: Path, *options: str) -> Iterator[None]:
         os.killpg(browser.pid, signal.SIGKILL)
 
 
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def find() -> str | None:
+    """The browser of this machine; `None` if it has none."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
 def command_of(profile: Path, *options: str) -> list[str]:
     """The command that starts Chromium; the test is skipped if the machine has none."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    chromium = next(filter(None, map(shutil.which, names)), None)
+    chromium = find()
     if chromium is None:
-        pytest.skip(f"no browser on this machine: none of {', '.join(names)} is on the PATH")
+        pytest.skip(f"no browser on this machine: none of {', '.join(NAMES)} is on the PATH")
     quiet = ["--no-first-run", "--disable-component-update", "--disable-sync", "--disable-gpu"]
     own = ["--headless", "--no-sandbox", f"--user-data-dir={profile}"]
     return [chromium, *own, *quiet, *options]

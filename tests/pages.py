@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-from todo_tools.rendering import View
+from todo_tools.rendering.lowlevel import View
 
 ELEMENTS = {"style", "div", "span", "bdi", "s", "samp", "b", "progress", "ul", "li"}
 """The elements that a view is drawn with."""

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.support import ROOT, edit
-from todo_tools.clients import TodosFormat
+from todo_tools._list.formats import TodosFormat
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 

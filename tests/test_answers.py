@@ -190,6 +190,60 @@ class TestWrite:
         assert "(5 characters)" in answer("write_todos", args, [], limits).content
 
 
+SOME_OPEN = [*items("a", status="completed"), *items("b", status="in_progress"), *items("c")]
+
+
+class TestKeepOpen:
+    """With `keep_open`, open items leave a list only after they were finished."""
+
+    def replace(self, *texts: str, todos: list[TodoItem] | None = None) -> Answer:
+        args = {"mode": "replace", "todos": list(texts)}
+        limits = TodoLimits(keep_open=True)
+        return answer("write_todos", args, SOME_OPEN if todos is None else todos, limits)
+
+    def test_a_list_without_an_open_item_is_refused(self) -> None:
+        """The error names the items, and what to do instead."""
+        result = self.replace("c", "d")
+        assert result.content == (
+            "Error: the list has open items that the new list does not contain: [1]; "
+            "use mode 'append' to add items, or abandon these first"
+        )
+        assert dict(result.details)["error"] == "open items dropped"
+        assert result.todos == SOME_OPEN
+
+    def test_the_list_cannot_be_emptied(self) -> None:
+        assert "contain: [1, 2];" in self.replace().content
+
+    def test_open_items_may_be_moved_and_others_added(self) -> None:
+        """A finished item may leave the list."""
+        assert self.replace("d", "c", "b").todos == items("d", "c", "b")
+
+    def test_abandoned_items_may_leave(self) -> None:
+        assert self.replace("d", todos=items("a", status="abandoned")).todos == items("d")
+
+    def test_each_of_two_equal_items_is_kept(self) -> None:
+        twice = items("a", "a")
+        assert self.replace("a", todos=twice).todos == twice
+        assert self.replace("a", "b", "a", todos=twice).todos == items("a", "b", "a")
+        one_finished = [*items("a", status="completed"), *items("a")]
+        assert "contain: [1];" in self.replace("b", todos=one_finished).content
+
+    @pytest.mark.parametrize("mode", ["append", "insert"])
+    def test_other_modes_drop_nothing(self, mode: str) -> None:
+        args = {"mode": mode, "index": 0, "todos": ["d"]}
+        result = answer("write_todos", args, SOME_OPEN, TodoLimits(keep_open=True))
+        assert len(result.todos) == 4
+
+    def test_by_default_a_list_may_be_replaced(self) -> None:
+        """As the specification has it."""
+        assert write("replace", ["d"]).todos == items("d")
+
+    def test_the_error_stays_short_for_a_long_list(self) -> None:
+        long = items(*(f"item {number}" for number in range(10_000)))
+        assert len(self.replace("a", todos=long[-62:]).content) < 300
+        assert len(self.replace("a", todos=long).content) < 300
+
+
 class TestList:
     def test_it_shows_the_list_and_keeps_it_out_of_the_details(self) -> None:
         """A `list_todos` result therefore never counts as a snapshot."""

@@ -22,12 +22,25 @@ from langchain_core.messages import (
 from pydantic import SecretStr
 
 from benchmarks.blocks import message_blocks, read_prompts
-from benchmarks.compare import PLANNING, UNUSED, WORK, Comparison
+from benchmarks.compare import PLANNING, SMALL, UNUSED, WORK, Comparison, compare_work
 from benchmarks.goals import goals
-from benchmarks.lists import LANGCHAIN, LIGHT, LIGHT_FOLDED, LISTS, NO_LIST, PACK, ListKind
+from benchmarks.lists import (
+    CLEARED,
+    FOLDED,
+    KINDS,
+    LANGCHAIN,
+    LIGHT,
+    LIGHT_FOLDED,
+    LISTS,
+    NO_LIST,
+    PACK,
+    SAME_ANSWERS,
+    ListKind,
+)
 from benchmarks.prices import PRICE_LISTS, Block, Prompt, automatic, marked, uncached
 from benchmarks.results import Results
 from benchmarks.run import Figures, run_talk, run_work
+from benchmarks.run import figures as figures_of
 from benchmarks.scripts import script
 from benchmarks.speed import SIZES, Speed, history
 from benchmarks.speed import measure as measure_speed
@@ -65,6 +78,11 @@ class TestAutomatic:
     def test_the_longest_prefix_of_any_earlier_prompt_is_read(self) -> None:
         assert automatic([Prompt((A, B, C)), Prompt((D,)), Prompt((A, B, D))]) == 400 + 20 + 100
 
+    def test_a_prefix_of_too_few_tokens_is_not_read(self) -> None:
+        prompts = [Prompt((A, B)), Prompt((A, B, C))]
+        assert automatic(prompts, smallest=200) == 200 + 20 + 100
+        assert automatic(prompts, smallest=201) == 200 + 300
+
 
 class TestMarked:
     def test_without_a_mark_every_token_costs_one(self) -> None:
@@ -93,6 +111,12 @@ class TestMarked:
         """Its own block is the first of them."""
         prompts = [Prompt(blocks(1), marks=(0,)), Prompt(blocks(1 + added), marks=(added,))]
         assert marked(prompts) == pytest.approx(cost)
+
+    def test_a_mark_behind_too_few_tokens_does_nothing(self) -> None:
+        prompts = [Prompt((A, B, C), marks=(0, 2)), Prompt((A, B, D), marks=(0, 2))]
+        assert marked(prompts, smallest=100) == pytest.approx(375 + 10 + 250)
+        assert marked(prompts, smallest=101) == pytest.approx(375 + 375)
+        assert marked(prompts, smallest=301) == 600
 
     def test_five_marks_are_refused(self) -> None:
         with pytest.raises(ValueError, match="at most 4 marks a prompt, got 5"):
@@ -241,24 +265,81 @@ class TestRuns:
         messages = run_work(CASE, "beside", PACK, create_deep_agent).messages
         assert work_of(messages) == work_of(without) != []
 
-    @pytest.mark.parametrize("kind", [NO_LIST, *LISTS], ids=lambda kind: kind.name)
+    @pytest.mark.parametrize("kind", [NO_LIST, *KINDS], ids=lambda kind: kind.name)
     def test_a_conversation_uses_no_tool(self, kind: ListKind) -> None:
         run = run_talk(kind)
         assert len(run.prompts) == 20
         assert {m.type for m in run.messages} == {"human", "ai"}
 
 
+class TestFoldedRuns:
+    """What the model says and calls where finished items leave the prompt."""
+
+    SAID = 30
+
+    def texts(self, case: Case, kind: ListKind) -> list[str]:
+        messages = run_work(case, "beside", kind).messages
+        return [str(m.text) for m in messages if isinstance(m, AIMessage)][:-1]
+
+    def test_only_there_the_model_says_something_beside_each_tick(self) -> None:
+        case = replace(CASE, said=self.SAID)
+        for kind in LISTS:
+            said = [text for text in self.texts(case, kind) if text]
+            assert len(said) == (CASE.items if kind.folds else 0)
+            assert all(len(text) == 4 * self.SAID for text in said)
+
+    @pytest.mark.parametrize(("share", "expected"), [(0, 0), (0.25, 2), (0.5, 5), (1, 9)])
+    def test_a_share_of_the_items_fetches_a_result_of_the_one_before_again(
+        self, share: float, expected: int
+    ) -> None:
+        """The first item has none before it."""
+        case = replace(CASE, items=10, again=share)
+        done = work_of(run_work(case, "beside", LIGHT_FOLDED).messages)
+        twice = [pair for pair in done if done.count(pair) == 2]
+        assert len(twice) == 2 * expected
+        assert work_of(run_work(case, "beside", LIGHT).messages) == list(
+            {str(pair): pair for pair in done}.values()
+        )
+
+    def test_finished_items_make_the_prompts_smaller(self) -> None:
+        case = Case(5)
+        largest = [largest_of(case, kind) for kind in (LIGHT_FOLDED, NO_LIST, LIGHT)]
+        assert largest == sorted(largest)
+
+    def test_the_same_answers_are_compared_without_folding(self) -> None:
+        for folded in (FOLDED, LIGHT_FOLDED):
+            same = SAME_ANSWERS[folded.name]
+            assert self.texts(CASE, same) == self.texts(CASE, folded)
+            with_fold, without = (run_work(CASE, "beside", kind) for kind in (folded, same))
+            assert with_fold.received == without.received
+            assert with_fold.prompts[0] == without.prompts[0]
+
+    def test_without_a_list_langchains_middleware_clears_old_results(self) -> None:
+        case = Case(10, 3)
+        largest = [largest_of(case, kind) for kind in (CLEARED[0], NO_LIST)]
+        assert largest[0] < 10_000 < largest[1]
+
+
+def largest_of(case: Case, kind: ListKind) -> int:
+    return figures_of(run_work(case, "beside", kind)).largest
+
+
 class TestComparison:
+    def test_a_case_is_compared_with_every_list_in_every_style(self) -> None:
+        comparison = compare_work(replace(CASE, items=1, calls=1))
+        assert set(comparison.runs) == {(k.name, style) for k in KINDS for style in STYLES}
+        assert set(comparison.unfolded) == {(name, s) for name in SAME_ANSWERS for s in STYLES}
+
     def test_what_is_added_is_a_share_of_the_run_without_a_list(self) -> None:
-        with_list = Figures(calls=3, sent=150, received=10, costs={"no cache": 220})
-        without = Figures(calls=2, sent=100, received=2, costs={"no cache": 110})
+        with_list = Figures(calls=3, sent=150, largest=60, received=10, costs={"no cache": 220})
+        without = Figures(calls=2, sent=100, largest=60, received=2, costs={"no cache": 110})
         comparison = Comparison(without, {("mine", "beside"): with_list})
         assert comparison.added("mine", "beside", "no cache") == 1.0
         assert comparison.added_sent("mine", "beside") == 0.5
 
 
 def figures(cost: float) -> Figures:
-    return Figures(1, round(cost), 0, dict.fromkeys(PRICE_LISTS, cost))
+    return Figures(1, round(cost), round(cost), 0, dict.fromkeys(PRICE_LISTS, cost))
 
 
 def compared(added: float, styles: tuple[str, ...] = STYLES) -> Comparison:
@@ -266,10 +347,11 @@ def compared(added: float, styles: tuple[str, ...] = STYLES) -> Comparison:
     costs = {LANGCHAIN: 200.0}
     runs = {
         (kind.name, style): figures(costs.get(kind, 100 + 100 * added))
-        for kind in LISTS
+        for kind in KINDS
         for style in styles
     }
-    return Comparison(figures(100), runs)
+    unfolded = {(name, style): figures(100) for name in SAME_ANSWERS for style in styles}
+    return Comparison(figures(100), runs, unfolded)
 
 
 def results(added: float) -> Results:
@@ -279,6 +361,7 @@ def results(added: float) -> Results:
     sizes = {variant.name: delta if variant == DELTA else stored for variant in VARIANTS}
     return Results(
         work={case: compared(added) for case in WORK},
+        small={case: compared(added) for case in SMALL},
         planning={case: compared(added, STYLES[1:]) for case in PLANNING},
         talk=compared(added, (UNUSED,)),
         in_deepagents=compared(added),
@@ -289,10 +372,14 @@ def results(added: float) -> Results:
 
 class TestGoals:
     def test_a_list_that_costs_nothing_meets_all_but_the_savings_in_planning(self) -> None:
-        """To save twenty times, it would have to cost less than no list."""
+        """To save twenty times, it would have to cost less than no list; so would folding."""
         missed = [goal.text for goal in goals(results(0)) if not goal.met]
         assert missed
-        assert all("100 planned items" in text for text in missed)
+        assert [
+            text
+            for text in missed
+            if not ("100 planned items" in text or "folded" in text or "largest prompt" in text)
+        ] == []
 
     def test_a_list_dearer_than_langchains_misses_every_goal(self) -> None:
         assert not [goal.text for goal in goals(results(1.1)) if goal.met]
@@ -304,7 +391,7 @@ class TestGoals:
     def test_the_report_shows_each_goal_and_each_run(self) -> None:
         shown = report(results(0.1))
         assert all(goal.text in shown for goal in goals(results(0.1)))
-        assert shown.count("| no list |  |") == len(WORK) + len(PLANNING) + 2
+        assert shown.count("| no list |  |") == len(WORK) + len(SMALL) + len(PLANNING) + 2
         assert "| 5,000 | 100.0 ms | 1,000.0 ms | 10% | 20.0 µs |" in shown
 
 

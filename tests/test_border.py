@@ -25,7 +25,6 @@ PUBLIC = {
         "TODO_SYSTEM_PROMPT",
         "AutoContinue",
         "DeltaTodoState",
-        "TodoDetails",
         "TodoGate",
         "TodoItem",
         "TodoLimits",
@@ -43,15 +42,22 @@ PUBLIC = {
         "model_view",
         "todos_from_messages",
     ],
-    "todo_tools.checklist": ["command_in", "read_checklist"],
+    "todo_tools.checklist": [
+        "command_in",
+        "read_checklist",
+        "read_todos",
+        "write_checklist",
+    ],
     "todo_tools.clients": [
-        "ClientTodo",
         "ClientTodoState",
         "TodosFormat",
         "from_client_todos",
         "to_client_todos",
     ],
-    "todo_tools.demo": ["build_demo", "main"],
+    "todo_tools.demo": [
+        "build_demo",
+        "main",
+    ],
     "todo_tools.events": [
         "ContinueQuestion",
         "CountdownEvent",
@@ -60,11 +66,13 @@ PUBLIC = {
         "TodosEvent",
         "todos_event",
     ],
-    "todo_tools.gate": ["TodoGate"],
-    "todo_tools.ledger": ["Cost", "ItemCost", "Ledger", "ledger"],
+    "todo_tools.ledger": [
+        "Cost",
+        "ItemCost",
+        "Ledger",
+        "ledger",
+    ],
     "todo_tools.middleware": [
-        "ClientTodoAgentState",
-        "TodoAgentState",
         "TodoGateMiddleware",
         "TodoMiddleware",
     ],
@@ -78,6 +86,17 @@ PUBLIC = {
         "start_items",
     ],
     "todo_tools.rendering": [
+        "follow_in_notebook",
+        "follow_in_terminal",
+        "show_branches",
+        "show_call",
+        "show_ledger",
+        "show_messages",
+        "show_result",
+        "show_status",
+        "show_todos",
+    ],
+    "todo_tools.rendering.lowlevel": [
         "Followed",
         "Line",
         "LiveLines",
@@ -87,18 +106,9 @@ PUBLIC = {
         "View",
         "advance",
         "changes",
-        "follow_in_notebook",
-        "follow_in_terminal",
         "list_lines",
         "note_lines",
         "one_line",
-        "show_branches",
-        "show_call",
-        "show_ledger",
-        "show_messages",
-        "show_result",
-        "show_status",
-        "show_todos",
         "status_lines",
     ],
     "todo_tools.schemas": [
@@ -107,31 +117,28 @@ PUBLIC = {
         "argument",
         "brief",
         "optional_argument",
-        "read_choice",
         "read_index",
-        "read_indices",
         "read_texts",
     ],
     "todo_tools.state": [
-        "ClientTodoState",
-        "DeltaTodoState",
-        "LoopState",
-        "TodoState",
-        "TodosUpdate",
         "add_messages_batch",
         "loop_in",
         "messages_in",
         "todos_in",
         "validate_todos",
     ],
-    "todo_tools.testing": ["Rule", "ScriptedChatModel", "call", "checklist_model", "turn"],
+    "todo_tools.testing": [
+        "ScriptedChatModel",
+        "call",
+        "checklist_model",
+        "turn",
+    ],
     "todo_tools.transcript": [
         "details_of",
         "is_from_user",
         "is_injected",
         "last_user_message",
         "pending_calls",
-        "todos_from_messages",
     ],
 }
 """Every name that a user may import. A change here affects every user."""
@@ -224,7 +231,15 @@ def blocks_of(path: Path) -> Iterator[str]:
         yield text
 
 
-PATTERNS = ("README.md", "docs/*.md", "benchmarks/*.py", "graphs/**/*.py", "notebooks/*.ipynb")
+PATTERNS = (
+    "README.md",
+    "docs/*.md",
+    "benchmarks/*.py",
+    "graphs/**/*.py",
+    "notebooks/*.ipynb",
+    "skills/**/*.md",
+    "template/*.py",
+)
 EXAMPLES = [path for pattern in PATTERNS for path in sorted(ROOT.glob(pattern))]
 
 
@@ -294,7 +309,7 @@ class TestMap:
     def test_it_names_each_wing_and_each_public_module_once(self) -> None:
         """A newcomer finds every part of the library in it."""
         wings = {part for part in map(part_of, modules()) if part.startswith("_")}
-        public = {name.removeprefix("todo_tools.") for name in PUBLIC} - {"todo_tools"}
+        public = {part_of(name) for name in PUBLIC} - {""}
         assert sorted(mapped()) == sorted(wings | public)
 
     def test_each_part_imports_only_from_those_named_before_it(self) -> None:
@@ -320,9 +335,7 @@ WALLS = {
         "brief",
         "call_parts",
         "format_call",
-        "read_choice",
         "read_index",
-        "read_indices",
         "read_texts",
         "refuse_call",
     ],
@@ -337,6 +350,7 @@ WALLS = {
         "MAX_ITEMS",
         "NOTE",
         "Operation",
+        "Replace",
         "STATUSES",
         "SetStatus",
         "TODO_FOLD_PROMPT",
@@ -353,6 +367,7 @@ WALLS = {
         "apply",
         "are_todos",
         "complete_items",
+        "dropped_open",
         "format_in_progress",
         "format_incomplete",
         "format_status",
@@ -427,7 +442,6 @@ WALLS = {
         "TodoState",
         "TodosChannel",
         "TodosEvent",
-        "TodosUpdate",
         "Turn",
         "add_messages_batch",
         "aitem_starts",
@@ -451,6 +465,7 @@ WALLS = {
         "merge_blocks",
         "merge_loop",
         "messages_in",
+        "open_calls",
         "pending_calls",
         "place_of_call",
         "read",
@@ -467,17 +482,18 @@ WALLS = {
     "_tools": [
         "Check",
         "LenientArgs",
+        "TodoGate",
         "argument",
         "build_tools",
         "create_todo_tools",
         "has_worked",
-        "list_before",
         "optional_argument",
     ],
     "_view": [
         "ModelView",
         "block_update",
         "count_folded_tokens",
+        "count_left_out",
         "due_block",
         "model_view",
         "record_block",

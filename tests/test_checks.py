@@ -26,6 +26,7 @@ from todo_tools import (
     AutoContinue,
     TodoGate,
     TodoItem,
+    TodoLimits,
     TodoState,
     TodoStatus,
     add_auto_continue,
@@ -303,6 +304,15 @@ class TestRefusedSiblings:
         later = node_graph(None).invoke({**final, "messages": messages})
         assert later["todos"] == [*items("a", status="completed"), *items("b")]
         assert todos_from_messages(later["messages"]) == later["todos"]
+
+    def test_an_item_that_stays_open_is_not_dropped(self) -> None:
+        """With `keep_open`; the list was written after a tick that the check refused."""
+        calls = edit("complete", 0), call("write_todos", mode="replace", todos=["b"])
+        for check, after in ((never, items("a", "b")), (only("a"), items("b"))):
+            graph = agent(check, *calls, limits=TodoLimits(keep_open=True))
+            final = graph.invoke({"messages": ["Go."], "todos": items("a", "b")})
+            assert final["todos"] == after
+            assert read_list(model_view(final)) == as_read(after)
 
 
 class TestSyncAndAsync:

@@ -8,9 +8,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from tests.support import edit, items
 from todo_tools import AutoContinue, TodoItem
 from todo_tools._loop.decision import Decision, Ended, decide, heard
+from todo_tools._thread.channels import LoopState
 from todo_tools._thread.reading import read
 from todo_tools._thread.transcript import continuation_message
-from todo_tools.state import LoopState
 from todo_tools.testing import call, turn
 
 OPEN = [*items("a", status="completed"), *items("b"), *items("c", status="in_progress")]
@@ -400,6 +400,12 @@ class TestPrompt:
             "Next: do the work of [0] with your other tools. Call edit_todos with action 'start' "
             "on [0] in the same turn."
         )
+
+    def test_without_the_todo_tools_it_asks_for_the_work_alone(self) -> None:
+        """Another middleware has taken them away for this call."""
+        prompt = at_end(ended=Ended(has_tools=False)).prompt
+        assert prompt.endswith("\n\nNext: do the work of [2] with your other tools.")
+        assert "edit_todos" not in prompt
 
     def test_no_text_of_a_todo_reaches_an_instruction(self) -> None:
         """Even a text with line breaks cannot add a part to the prompt."""

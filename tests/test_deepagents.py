@@ -16,7 +16,7 @@ from tests.prompt_reader import read_list
 from tests.support import BEGIN, edit, items, loop_of, plan
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.rendering import Followed, advance, changes
+from todo_tools.rendering.lowlevel import Followed, advance, changes
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}
@@ -131,6 +131,23 @@ class TestDefaultSubagent:
         parents, childs, _ = tools
         assert parents >= TODO_TOOLS
         assert childs & TODO_TOOLS == (TODO_TOOLS if given else set())
+
+
+@pytest.mark.parametrize("form", ["sync", "async"])
+async def test_after_the_work_of_a_subagent_the_model_is_reminded_of_its_list(
+    config: RunnableConfig, form: str
+) -> None:
+    """The list was seeded, and the model has not touched it."""
+    child, given_to = ScriptedChatModel(script=["Three."]), "general-purpose"
+    parent = ScriptedChatModel(script=[delegate(given_to), edit("complete", 0, 1), "Done."])
+    graph = deep_agent(parent, subagents=[{**GENERAL_PURPOSE_SUBAGENT, "model": child}])
+    given = {**BEGIN, "todos": items("Count", "Report")}
+    if form == "sync":
+        graph.invoke(given, config)
+    else:
+        await graph.ainvoke(given, config)
+    note = "[Automatic note: the todo list] 0/2 done. Next: start [0] Count"
+    assert parent.prompts[1][-1].text == f"Three.\n\n{note}"
 
 
 @pytest.mark.filterwarnings("ignore:The feature `forked subagents` is in beta")

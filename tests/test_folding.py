@@ -75,6 +75,10 @@ def works(part: str, **args: Any) -> ToolCall:
     return call("work", part=part, **args)
 
 
+REQUEST = "Begin.\n".ljust(3_000, "x")
+"""A request that fills the smallest prompt that providers cache."""
+
+
 class Thread:
     """A thread of an agent whose finished items leave the prompt."""
 
@@ -91,7 +95,7 @@ class Thread:
             checkpointer=InMemorySaver(),
         )
 
-    def say(self, text: str = "Begin.", **values: Any) -> "Thread":
+    def say(self, text: str = REQUEST, **values: Any) -> "Thread":
         self.agent.invoke({"messages": [("user", text)], **values}, self.config)
         return self
 
@@ -225,15 +229,39 @@ class TestLists:
         assert "= a1" in shown
 
     def test_an_item_stays_the_same_when_others_are_added_around_it(self) -> None:
-        """Before it, after it, or by writing the whole list again with one more item."""
+        """Before it or after it."""
         insert = plan("a", mode="insert", index=0)
         shown = last_prompt(*self.WORKED, turn("", insert), turn("", complete(1)))
         assert "= a1" not in shown
         assert "= a1" in last_prompt(*self.WORKED, turn("", insert), turn("", complete(0)))
         append = plan("c", mode="append")
         assert "= a1" not in last_prompt(*self.WORKED, turn("", append), turn("", complete(0)))
-        rewritten = plan("a", "b", "c")
-        assert "= a1" not in last_prompt(*self.WORKED, turn("", rewritten), turn("", complete(0)))
+
+    def test_a_list_that_is_written_again_has_the_same_items_only_if_its_texts_are_the_same(
+        self,
+    ) -> None:
+        """As for going back to an item: another list has other items."""
+        for texts, stays in (("ab", False), ("abc", True)):
+            written = turn("", plan(*texts))
+            assert ("= a1" in last_prompt(*self.WORKED, written, turn("", complete(0)))) is stays
+
+    def test_an_item_stays_the_same_when_the_application_removes_others(self) -> None:
+        """Work of no item in progress may have been for a removed one, so it stays."""
+        for begin, left, folds in (
+            (start(0), "a", True),
+            (start(0), "b", False),
+            (call("list_todos"), "a", False),
+            (call("list_todos"), "cab", True),
+        ):
+            thread = Thread(
+                turn("", plan("a", "b"), begin),
+                turn("", works("a1")),
+                "Over.",
+                turn("", complete(0)),
+                "Over.",
+            )
+            thread.say().say("Go on.", todos=items(*left))
+            assert ("= a1" not in thread.prompts[-1]) is folds
 
     def test_work_before_the_first_list_stays(self) -> None:
         """Exploration serves all items."""
@@ -374,12 +402,33 @@ class TestWhatPays:
         assert "= a1" in shown
         assert "= a2" not in shown
 
+    def test_a_prompt_that_is_too_small_for_a_cache_is_sent_again_as_well(self) -> None:
+        """So more must be left out there to pay; the tools and their prompts count, too."""
+        for request, size, folds in (
+            (2_000, 5_000, True),
+            (1_500, 5_000, False),
+            (10, 5_000, False),
+            (10, 20_000, True),
+        ):
+            turns = turn("", plan("a", "b"), start(0)), turn("", works("a1", size=size))
+            thread = Thread(*turns, turn("", complete(0)), "Over.").say("x" * request)
+            assert ("= a1" not in thread.prompts[-1]) is folds
+
     def test_nothing_is_folded_where_a_cache_would_not_find_the_rest(self) -> None:
         """Anthropic's cache looks back over twenty blocks; these are the calls and results."""
         turns = turn("", plan(*"abcd"), start(0)), turn("", works("a1"))
         lists = [call("list_todos") for _ in range(9)]
         assert "= a1" not in last_prompt(*turns, turn("", complete(0), *lists[1:]))
         assert "= a1" in last_prompt(*turns, turn("", complete(0), *lists))
+
+    def test_a_message_after_a_cancelled_call_changes_nothing_before_it(self) -> None:
+        """The prompt that the cancelled call was sent has left the work out."""
+        turns = turn("", plan(*"abcd"), start(0)), turn("", works("a1"))
+        lists = [call("list_todos") for _ in range(8)]
+        thread = Thread(*turns, turn("Done.", complete(0), *lists), "Over.").say()
+        sent = folded_view(thread.history[:-1])
+        assert "= a1" not in outline(sent)
+        assert folded_view([*thread.history[:-1], HumanMessage("Hm.")])[:-1] == sent
 
 
 def thinks(number: int, *calls: ToolCall) -> AIMessage:
@@ -425,6 +474,15 @@ class TestReasoning:
         assert [line for line in shown if line.startswith("= a")] == ["= a1"]
         assert "= cut" in shown
         assert "Answer 4.; work a2" in shown
+
+    def test_a_run_goes_on_after_an_empty_answer(self) -> None:
+        """The continuation is appended to a result, so the run keeps its first reasoning."""
+        thread = Thread(
+            *(thinks(1, works("a1")), thinks(2, plan("a", "b"), start(0)), AIMessage([])),
+            *(turn("", works("a2")), turn("", complete(0)), "Over.", "Over."),
+            policy=AutoContinue(),
+        ).say(todos=items("a", "b"))
+        assert thoughts(thread.model.prompts[5])[:1] == [1]
 
     def test_an_answer_of_reasoning_alone_is_shown_as_empty(self) -> None:
         """Providers refuse a message without content."""

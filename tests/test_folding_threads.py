@@ -26,12 +26,13 @@ from langgraph.types import Command
 from tests.messages_rules import check_order
 from tests.payloads import anthropic_request
 from tests.prompt_reader import read_list
-from tests.support import BEGIN
 from todo_tools import count_folded_tokens, model_view
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 Script = Sequence[AIMessage | str]
+BEGIN = {"messages": [("user", "Begin.".ljust(3_000, "x"))]}
+"""A request that fills the smallest prompt that providers cache."""
 
 
 @tool
@@ -150,7 +151,7 @@ class TestApproval:
 class TestDeepAgents:
     def test_a_subagent_folds_by_its_own_list(self) -> None:
         """The parent's item is finished later, and takes the subagent's answer with it."""
-        task = call("task", description="Do it.", subagent_type="general-purpose")
+        task = call("task", description="Do it.".ljust(3_000, "x"), subagent_type="general-purpose")
         child = [*script(2)][:-1]
         model = ScriptedChatModel(
             script=[
@@ -278,7 +279,7 @@ class TestCount:
         history = graph.get_state(config).values["messages"][:-1]
         sent = without_system(model.prompts[-1])
         assert count_folded_tokens(history) == count_tokens_approximately(sent)
-        assert count_folded_tokens(history) < count_tokens_approximately(history) / 5
+        assert count_folded_tokens(history) < count_tokens_approximately(history) / 3
 
     def test_tools_and_every_form_of_message_count(self) -> None:
         assert count_folded_tokens([("user", "Begin.")]) == count_folded_tokens(["Begin."]) > 0

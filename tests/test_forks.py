@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
@@ -58,13 +58,19 @@ class Recorder(AgentMiddleware[Any, Any, Any]):
     """A model that answers from a script, and notes the moment of each answer."""
 
     fold: bool
-    script: Iterator[AIMessage] = field(default_factory=lambda: iter([]))
+    script: Iterator[Sequence[ToolCall]] = field(default_factory=lambda: iter([]))
+    """The calls of each answer; after the last one, it stops."""
     moments: dict[str, Moment] = field(default_factory=dict)
 
     def answer(self, state: Any, prompt: Sequence[AnyMessage]) -> AIMessage:
         known = {channel: deepcopy(state[channel]) for channel in CHANNELS if channel in state}
-        answer = next(self.script, AIMessage("I stop."))
-        answer = answer.model_copy(update={"id": f"answer {len(self.moments)}"})
+        planned, count = next(self.script, ()), len(todos_in(state))
+        calls = [
+            fitting(each, count, f"call {len(self.moments)} {n}") for n, each in enumerate(planned)
+        ]
+        answer = AIMessage(
+            "Working." if calls else "I stop.", tool_calls=calls, id=f"answer {len(self.moments)}"
+        )
         self.moments[str(answer.id)] = Moment(known, list(prompt))
         return answer
 
@@ -106,47 +112,84 @@ def with_middleware(state: Any, recorder: Recorder) -> Graph:
     )
 
 
-_texts = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)
-_calls: st.SearchStrategy[ToolCall] = st.one_of(
-    st.builds(
-        lambda mode, index, todos: call("write_todos", mode=mode, index=index, todos=todos),
-        st.sampled_from(["replace", "append", "insert", "insert"]),
-        st.integers(0, 2),
-        _texts,
-    ),
-    st.builds(
-        lambda action, indices: call("edit_todos", action=action, indices=indices),
-        st.sampled_from(["start", "start", "complete", "abandon"]),
-        st.lists(st.integers(0, 3), min_size=1, max_size=2),
-    ),
-    st.builds(lambda path: call("look", path=path * 200), st.sampled_from("xy")),
+REFUSED = 99
+"""An index that no list here has."""
+
+
+def fitting(planned: ToolCall, count: int, name: str) -> ToolCall:
+    """A call whose indices are in a list of so many items, except for those to be refused."""
+    args = dict(planned["args"])
+    if "indices" in args:
+        args["indices"] = [at if at == REFUSED else at % max(count, 1) for at in args["indices"]]
+    if "index" in args:
+        args["index"] %= count + 1
+    return {**planned, "args": args, "id": name}
+
+
+def written(mode: str, index: int, *todos: str) -> ToolCall:
+    return call("write_todos", mode=mode, index=index, todos=list(todos))
+
+
+def edited(action: str, *indices: int) -> ToolCall:
+    return call("edit_todos", action=action, indices=list(indices))
+
+
+_texts = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3)
+_indices = st.lists(st.sampled_from([*range(4), *range(4), REFUSED]), min_size=1, max_size=2)
+_starts = st.builds(lambda indices: edited("start", *indices), _indices)
+_finishes = st.builds(
+    lambda action, indices: edited(action, *indices),
+    st.sampled_from(["complete", "abandon"]),
+    _indices,
 )
+_insertions = st.builds(
+    lambda mode, index, texts: written(mode, index, *texts),
+    st.sampled_from(["insert", "append"]),
+    st.integers(0, 5),
+    _texts,
+)
+_replacements = st.builds(
+    lambda texts: written("replace", 0, *texts), _texts | st.just(["a", "b", "a"])
+)
+_looks = st.builds(lambda path: call("look", path=path * 200), st.sampled_from("xy"))
+_often = st.one_of(_starts, _starts, _finishes, _insertions, _looks)
 _turns = st.lists(
-    st.builds(lambda calls: AIMessage("Working.", tool_calls=calls), st.lists(_calls, max_size=4)),
-    max_size=6,
+    st.lists(st.one_of(_often, _often, _replacements), min_size=1, max_size=4),
+    min_size=1,
+    max_size=4,
 )
+_OPENING = [
+    [written("replace", 0, "a", "b", "a")],
+    [edited("start", 1)],
+    [edited("complete", 1), written("insert", 0, "b")],
+    [edited("start", 2)],
+]
+"""The first calls of each thread: an item is started twice, and its index changes between."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """One run of the agent: at the tip of a branch, or at the start of an item."""
+    """One run of the agent, which begins at a checkpoint or at the start of an item there."""
 
-    branch: int
+    place: int
+    """The checkpoint; 0 is the newest one."""
     start: int | None
+    """Which start; `None` is the checkpoint itself."""
     message: str | None
     """`None` makes the call of the model at the start of the item again."""
-    turns: list[AIMessage]
+    turns: list[list[ToolCall]]
 
 
-_actions = st.builds(
-    Action,
-    st.integers(0, 9),
-    st.none() | st.integers(0, 9),
-    st.none() | st.just("In another way."),
-    _turns,
+_places = st.just(0) | st.integers(0, 99)
+_messages = st.sampled_from([None, "In another way."])
+_forks = st.builds(Action, _places, st.integers(0, 9), _messages, _turns)
+_runs = st.builds(Action, _places, st.none(), st.just("Go on."), _turns)
+threads = st.builds(
+    lambda first, others: [first, *others],
+    st.builds(Action, st.just(0), st.integers(0, 9), _messages, _turns),  # there is a start
+    st.lists(st.one_of(_forks, _forks, _runs), min_size=1, max_size=4),
 )
-_plan = AIMessage("", tool_calls=[call("write_todos", mode="replace", todos=["a", "b", "a"])])
-_seeds: st.SearchStrategy[list[TodoItem]] = st.sampled_from(
+seeds: st.SearchStrategy[list[TodoItem]] = st.sampled_from(
     [[], [*items("a", status="in_progress"), *items("b")]]
 )
 
@@ -156,8 +199,8 @@ _seeds: st.SearchStrategy[list[TodoItem]] = st.sampled_from(
     st.sampled_from([hand_built, with_middleware]),
     st.sampled_from([TodoState, DeltaTodoState, ClientTodoState]),
     st.booleans(),
-    _seeds,
-    st.lists(_actions, min_size=1, max_size=6),
+    seeds,
+    threads,
 )
 def test_a_fork_is_as_it_was_then(
     build: Callable[..., Graph],
@@ -170,24 +213,28 @@ def test_a_fork_is_as_it_was_then(
     recorder = Recorder(fold)
     graph = build(state, recorder)
     thread: RunnableConfig = {"configurable": {"thread_id": "1"}}
-    recorder.script = iter([_plan] if not seed else [])
+    recorder.script = iter(_OPENING[bool(seed) :])
     graph.invoke({"messages": [("user", "Begin.")], "todos": seed}, thread)
-    tips = [graph.get_state(thread).config]
     known = checkpoints(graph, thread)
+    forks, most = 0, 0
     for action in actions:
-        tip = graph.get_state(tips[action.branch % len(tips)].copy())
-        found = item_starts(graph, tip.config)
-        assert_are_starts(found, started_by(tip.values["messages"], seed), recorder)
+        place = list(known.values())[action.place % len(known)]
+        found = item_starts(graph, place.config)
+        assert_are_starts(found, started_by(place.values.get("messages", []), seed), recorder)
+        most = max([most, *map(len, found.values())])
         starts = [start for each in found.values() for start in each]
         recorder.script = iter(action.turns)
         if action.start is None or not starts:
-            graph.invoke({"messages": [("user", "Go on.")]}, tip.config)
+            graph.invoke({"messages": [("user", "Go on.")]}, place.config)
         else:
             fork(graph, starts[action.start % len(starts)], action.message, recorder)
-        tips.append(graph.get_state(thread).config)
+            forks += 1
         now = checkpoints(graph, thread)
         assert {key: now[key] for key in known} == known
         known = now
+    event(f"{forks} forks")
+    event(f"an item with {most} starts")
+    assert forks, "no example may be without a fork"
 
 
 def checkpoints(graph: Graph, thread: RunnableConfig) -> dict[str, StateSnapshot]:

@@ -10,8 +10,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from tests.support import BEGIN, Graph, items, results_in
-from todo_tools import TodoState, create_todo_tools
-from todo_tools.gate import TodoGate
+from todo_tools import TodoGate, TodoState, create_todo_tools
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 

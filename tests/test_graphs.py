@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from langchain_core.runnables import RunnableConfig
@@ -21,7 +21,7 @@ from graphs.terminal.checklist import main
 from graphs.terminal.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
-from tests.support import ROOT, time_is_up_after, write_checklist
+from tests.support import ROOT, items, plan, time_is_up_after, write_checklist
 from tests.waiting import LONG, wait_for_file
 from todo_tools import TodoLimits
 from todo_tools.state import todos_in
@@ -188,6 +188,11 @@ class TestCopies:
 
 
 class TestServed:
+    BEGIN: ClassVar[Any] = {
+        "messages": [("user", "Begin.")],
+        "todos": [{"content": "a", "status": "pending"}],
+    }
+
     @pytest.fixture
     def served(self, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         """The module that the server imports, which reads the environment."""
@@ -202,6 +207,29 @@ class TestServed:
     def test_each_has_its_own_name(self, served: ModuleType) -> None:
         """Traces and graph pictures show the name."""
         assert [served.notes.name, served.until_done.name] == ["notes", "until_done"]
+
+    @pytest.mark.parametrize("name", ["until_done", "notes"])
+    def test_an_agent_that_only_talks_is_not_sent_back(
+        self, name: str, served: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A person reads its answer and can reply."""
+        talking = ScriptedChatModel(script=lambda _: "Shall I begin?")
+        monkeypatch.setattr("graphs.notes.notes_model", lambda: talking)
+        monkeypatch.setattr("graphs.model.chat_model", lambda *_: talking)
+        graph = getattr(importlib.reload(served), name)
+        final = graph.invoke(self.BEGIN)
+        assert final["todo_loop"]["outcome"] == "answered"
+        assert len(talking.prompts) == 1
+
+    def test_the_model_of_until_done_cannot_drop_a_step(
+        self, served: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The list is a checklist that a person gave."""
+        model = ScriptedChatModel(script=[plan("b"), "No.", "No."])
+        monkeypatch.setattr("graphs.model.chat_model", lambda *_: model)
+        graph = importlib.reload(served).until_done
+        final = graph.invoke(self.BEGIN)
+        assert todos_in(final) == items("a")
 
     def test_until_done_runs_no_command(self, served: ModuleType, tmp_path: Path) -> None:
         """It has no shell, so the stand-in abandons a step that needs one."""
@@ -246,6 +274,16 @@ class TestProgram:
         """It runs if no checklist is given."""
         assert main(["--grace", "0"]) == 0
         assert "site/index.html" in capsys.readouterr().out
+
+    def test_an_agent_that_only_talks_is_sent_back_three_times(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody is there to answer it, so it gets more patience than the default."""
+        talking = ScriptedChatModel(script=lambda _: "Shall I begin?")
+        monkeypatch.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: talking)
+        assert main([write_checklist("a"), "--grace", "0"]) == 1
+        assert len(talking.prompts) == 4
+        assert "1 todo(s) remain" in capsys.readouterr().out
 
     @pytest.mark.slow
     def test_an_abandoned_step_exits_with_1(self, capsys: pytest.CaptureFixture[str]) -> None:

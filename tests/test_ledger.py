@@ -9,10 +9,17 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.messages.tool import ToolCall
+from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 
-from todo_tools import TodoItem, TodoState, create_todo_tools
+from todo_tools import (
+    TodoItem,
+    TodoState,
+    create_todo_tools,
+    model_view,
+    todos_from_messages,
+)
 from todo_tools.ledger import Cost, Ledger, ledger
 from todo_tools.rendering import show_ledger
 from todo_tools.testing import call
@@ -272,6 +279,47 @@ def test_it_is_shown_as_a_table() -> None:
         " 100%      3  2,970   30      4  all",
         "   3%      1     90   10         bookkeeping (included above)",
     ]
+
+
+def worked_through(count: int) -> list[AnyMessage]:
+    """A history in which each item has a turn of work with a long result."""
+    turns = [answer(plan(*(f"Item {nth}" for nth in range(count))))]
+    for nth in range(count):
+        turns += [answer(call("read")), answer(edit("complete", nth))]
+    messages = history(*turns, answer(text="Done."))
+    return [
+        m.model_copy(update={"content": "x" * 40_000}) if m.text == "ok" else m for m in messages
+    ]
+
+
+def test_what_folding_saved_is_counted_in_each_later_call() -> None:
+    """A result of 10,000 tokens leaves out as many in each prompt after its item was finished."""
+    messages = worked_through(3)
+    assert ledger(messages).left_out == 0
+    saved = ledger(messages, fold_finished=True)
+    assert saved.left_out == pytest.approx((5 + 3 + 1) * 10_000, rel=0.01)
+    assert saved.total == ledger(messages).total
+
+
+def test_what_folding_saved_is_what_the_prompts_lack() -> None:
+    """The folded prompts of the run together are shorter by as much."""
+    messages = worked_through(3)
+    answers = [at for at, message in enumerate(messages) if isinstance(message, AIMessage)]
+    lacking = 0
+    for at in answers:
+        state = {"messages": messages[:at], "todos": todos_from_messages(messages[:at])}
+        whole, folded = model_view(state), model_view(state, fold_finished=True)
+        lacking += count_tokens_approximately(whole) - count_tokens_approximately(folded)
+    assert ledger(messages, fold_finished=True).left_out == pytest.approx(lacking, rel=0.01)
+
+
+def test_what_folding_saved_is_shown_below_the_table() -> None:
+    shown = str(show_ledger(ledger(worked_through(2), fold_finished=True))).splitlines()
+    assert [" ".join(line.split()) for line in shown[-2:]] == [
+        "50% 3 300 30 bookkeeping (included above)",
+        "~40,136 left out of prompts (not included)",
+    ]
+    assert shown[-1].index("left out") == shown[-2].index("bookkeeping")
 
 
 def test_a_history_without_calls_is_shown_without_columns() -> None:

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, assert_type
 
 import pytest
 from hypothesis import given
@@ -117,6 +117,13 @@ class TestRouting:
         assert graph.get_state(config).next == ("agent",)
         final = graph.invoke(None, config)
         assert final["todo_loop"]["outcome"] == "limit_in_a_row"
+
+    def test_the_builder_keeps_its_types(self) -> None:
+        """A type checker knows the state of the returned builder."""
+        given = StateGraph(TodoState)
+        given.add_node("agent", lambda _: {"messages": [AIMessage("Done.")]})
+        builder = add_auto_continue(given)
+        assert assert_type(builder, "StateGraph[TodoState, None, TodoState, TodoState]") is given
 
     def test_the_end_can_be_another_node(self, config: RunnableConfig) -> None:
         builder = StateGraph(TodoState)

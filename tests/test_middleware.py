@@ -11,12 +11,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
     AgentMiddleware,
     ClearToolUsesEdit,
     ContextEditingMiddleware,
     HumanInTheLoopMiddleware,
+    LLMToolSelectorMiddleware,
     ModelCallLimitMiddleware,
     ModelRetryMiddleware,
     SummarizationMiddleware,
@@ -48,10 +50,9 @@ from pydantic import BaseModel
 
 from tests.prompt_reader import read_list
 from tests.support import BEGIN, MIXED, Graph, edit, items, loop_of, plan
-from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, TodoLimits, TodoState
-from todo_tools.clients import TodosFormat
+from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, DeltaTodoState, TodoLimits, TodoState
+from todo_tools._list.formats import TodosFormat
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
-from todo_tools.state import DeltaTodoState
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
 
@@ -242,6 +243,15 @@ class TestByItself:
         graph = agent(scripted(PLAN, FINISH, "Done."), TodoMiddleware(), state_schema=state)
         assert graph.invoke(BEGIN, config)["messages"][-1].text == "Done."
         assert type(graph.channels["messages"]).__name__ == "DeltaChannel"
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning")
+def test_the_newest_event_streaming_has_the_events_of_the_list(config: RunnableConfig) -> None:
+    """Without more than the middleware."""
+    model = scripted(plan("a"), edit("complete", 0), "Done.")
+    run = agent(model, TodoMiddleware()).stream_events(BEGIN, config, version="v3")
+    events = [(event["type"], event.get("status")) for event in run.custom]
+    assert events == [("todos", "📋 0/1"), ("todos", "✓ Done (1 items)"), ("todo_loop", None)]
 
 
 def result_of(answer: AIMessage) -> ToolMessage:
@@ -738,6 +748,64 @@ class TestToolsOfOthers:
             m for m in final["messages"] if getattr(m, "tool_call_id", "") == calls[3]["id"]
         )
         assert last.text == "Completed [0, 1]\n\n✓ [0] edited\n✓ [1] first"
+
+
+TODO_TOOLS = ["write_todos", "list_todos", "edit_todos"]
+
+
+@tool
+def look(place: str) -> str:
+    """Look at a place."""
+    return f"{place} is empty."
+
+
+@pytest.mark.parametrize("create", [create_agent, create_deep_agent])
+@pytest.mark.parametrize("form", ["sync", "async"])
+class TestToolsTakenAway:
+    """LangChain's tool selector may leave out the todo tools of a call."""
+
+    @staticmethod
+    async def run(create: Any, form: str, selector: Any, policy: AutoContinue) -> ScriptedChatModel:
+        """Run an agent that works, stops, is sent back, and stops again."""
+        model = scripted(turn("", call("look", place="here")), "I stop.", "I stop again.")
+        middleware = [selector, TodoMiddleware(policy=policy)]
+        graph = create(model, [look], middleware=middleware, checkpointer=InMemorySaver())
+        given: Any = {**BEGIN, "todos": items("a")}
+        if form == "sync":
+            graph.invoke(given, {"configurable": {"thread_id": "1"}})
+        else:
+            await graph.ainvoke(given, {"configurable": {"thread_id": "1"}})
+        return model
+
+    @staticmethod
+    def selector(**options: Any) -> tuple[LLMToolSelectorMiddleware[Any, Any], ScriptedChatModel]:
+        """A selector whose model always chooses the tool `look`, and that model."""
+        chosen = turn("", call("ToolSelectionResponse", tools=["look"]))
+        model = ScriptedChatModel(script=lambda _: chosen)
+        return LLMToolSelectorMiddleware(model=model, **options), model
+
+    async def test_the_loop_does_not_ask_for_them(self, create: Any, form: str) -> None:
+        """It asks for the work alone."""
+        model = await self.run(create, form, self.selector()[0], AutoContinue())
+        assert [spec["function"]["name"] for spec in model.tools] == ["look"]
+        note = model.prompts[2][-1]
+        assert is_injected(note)
+        assert note.text.endswith("\n\nNext: do the work of [0] with your other tools.")
+
+    async def test_they_can_be_kept(self, create: Any, form: str) -> None:
+        selector, _ = self.selector(always_include=TODO_TOOLS)
+        model = await self.run(create, form, selector, AutoContinue())
+        assert {spec["function"]["name"] for spec in model.tools} == {"look", *TODO_TOOLS}
+        assert "Call edit_todos with action 'start' on [0]" in model.prompts[2][-1].text
+
+    @pytest.mark.parametrize("store", [True, False])
+    async def test_the_selector_reads_the_newest_message_of_the_history(
+        self, create: Any, form: str, *, store: bool
+    ) -> None:
+        """That is a continuation, or, if these are not stored, the user's message."""
+        selector, reads = self.selector()
+        await self.run(create, form, selector, AutoContinue(store=store))
+        assert is_injected(reads.prompts[-1][-1]) == store
 
 
 class TestStockMiddleware:

@@ -211,12 +211,19 @@ def book(request: pytest.FixtureRequest) -> Callable[[str], Book]:
 
 
 class TestQuickStart:
-    def test_it_starts_with_the_pack(self) -> None:
-        """The first cell is a graph with the tools; the model comes later."""
-        first, second, *_ = saved("1_quick_start").code
-        assert "create_todo_tools()" in first.source
-        assert "todo_tools.testing" not in first.source
-        assert "REAL MODEL" in second.source
+    def test_it_starts_with_an_agent(self) -> None:
+        """The second cell has one; the graph of the tools comes later."""
+        first, second, third, *_ = saved("1_quick_start").code
+        assert "REAL MODEL" in first.source
+        assert "create_agent(" in second.source
+        assert "create_todo_tools()" in third.source
+
+    def test_the_agent_finishes_its_list(self, book: Callable[[str], Book]) -> None:
+        assert book("1_quick_start").shown["agent"] == lines(
+            "✓ [0] Measure the wall",
+            "✓ [1] Cut the boards",
+            "✓ [2] Put up the shelf",
+        )
 
     def test_the_list_is_in_the_state(self, book: Callable[[str], Book]) -> None:
         """It is shown as text, and as HTML with a bar."""
@@ -317,6 +324,25 @@ class TestBranches:
         assert "✓ Done (4 items), newest" in picture[8]
         assert [line.strip() for line in picture[9:]] == list(SECOND)
         assert branches.html("picture").count("<li>") == 3
+
+    def test_an_item_is_done_again_beside_its_first_result(
+        self, book: Callable[[str], Book]
+    ) -> None:
+        """Both lists and both results are side by side."""
+        rows = book("3_branches").shown["both"].splitlines()
+        assert [re.split(" {2,}", row) for row in rows] == [
+            ["✓ [0] Rent a room"] * 2,
+            [f"✓ [1] Get a cake: `order a {cake} cake`" for cake in ("chocolate", "fruit")],
+            ["✓ [2] Invite the guests"] * 2,
+            [f"a {cake} cake is ordered" for cake in ("chocolate", "fruit")],
+        ]
+
+    def test_the_fork_names_the_item(self, book: Callable[[str], Book]) -> None:
+        """There are two branches, and the newer one is the current one."""
+        picture = book("3_branches").shown["fork"].splitlines()
+        assert '2 branches before "Get a cake: `order a chocolate cake`"' in picture[0]
+        assert "✓ Done (3 items), newest" in picture[8]
+        assert picture[10] == "    ✓ [1] Get a cake: `order a fruit cake`"
 
 
 class TestCreateAgent:

@@ -30,6 +30,13 @@ def test_replace_removes_the_old_list() -> None:
     assert after == items("b")
 
 
+def test_a_replacement_may_have_to_keep_open_items() -> None:
+    """A call before it, which would have finished one, may have been refused."""
+    keeping: Operation = {"op": "replace", "texts": ["b"], "keep_open": True}
+    assert apply(items("a", "b"), keeping) == items("a", "b")
+    assert apply([*items("a", status="completed"), *items("b")], keeping) == items("b")
+
+
 def test_append_keeps_the_existing_items() -> None:
     """New items are not started, and old ones keep their status."""
     after = apply(items("a", status="completed"), {"op": "append", "texts": ["b"]})

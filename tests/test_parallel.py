@@ -25,9 +25,8 @@ from todo_tools import (
     model_view,
     todos_from_messages,
 )
-from todo_tools.clients import from_client_todos
+from todo_tools.clients import ClientTodoState, from_client_todos
 from todo_tools.operations import append_items, complete_items, start_items
-from todo_tools.state import ClientTodoState
 from todo_tools.testing import ScriptedChatModel, turn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}

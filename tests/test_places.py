@@ -48,7 +48,7 @@ AGAIN: dict[str, Any] = {"messages": [("user", "In another way.")]}
 @tool
 def look(path: str) -> str:
     """Look at a file."""
-    return f"the content of {path} " * 20
+    return f"the content of {path} " * 2000
 
 
 @tool
@@ -84,8 +84,10 @@ def middleware(state: Any = None, **settings: Any) -> Callable[..., Graph]:
 
 def deep(model: ScriptedChatModel, saver: BaseCheckpointSaver[Any], **options: Any) -> Graph:
     """An agent of deepagents."""
+    before = options.pop("before", [])
     todos = TodoMiddleware(**{"policy": ONCE, **options})
-    return create_deep_agent(model, [look, ask], middleware=[todos], checkpointer=saver)
+    hooks = [*before, todos]
+    return create_deep_agent(model, [look, ask], middleware=hooks, checkpointer=saver)
 
 
 AGENTS = {
@@ -198,15 +200,20 @@ class TestEachAgent:
 
 class TestSavers:
     @SAVERS
-    @pytest.mark.parametrize("state", [TodoState, DeltaTodoState, ClientTodoState])
+    @EACH_AGENT
     def test_another_process_finds_and_forks_them(
-        self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
+        self,
+        open_saver: Any,
+        build: Callable[..., Graph],
+        tmp_path: Path,
+        uri: str,
+        config: RunnableConfig,
     ) -> None:
         """The checkpoints contain everything that it needs."""
         with open_saver(tmp_path, uri) as saver:
-            edge(state)(ScriptedChatModel(script=two_items()), saver).invoke(BEGIN, config)
+            build(ScriptedChatModel(script=two_items()), saver).invoke(BEGIN, config)
             model = ScriptedChatModel(script=[edit("start", 1), "I stop."])
-            graph = edge(state)(model, saver)
+            graph = build(model, saver)
             found = item_starts(graph, config)
             assert steps(found) == {0: [1], 1: [3]}
             forked = graph.invoke(AGAIN, found[0][-1].config)
@@ -214,14 +221,19 @@ class TestSavers:
             assert steps(item_starts(graph, config)) == {1: [1]}
 
     @ASYNC_SAVERS
-    @pytest.mark.parametrize("state", [TodoState, DeltaTodoState, ClientTodoState])
+    @EACH_AGENT
     async def test_asynchronous_graphs_have_a_function_of_their_own(
-        self, open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
+        self,
+        open_saver: Any,
+        build: Callable[..., Graph],
+        tmp_path: Path,
+        uri: str,
+        config: RunnableConfig,
     ) -> None:
         """It finds the same."""
         async with open_saver(tmp_path, uri) as saver:
             model = ScriptedChatModel(script=[*two_items(), "I stop."])
-            graph = edge(state)(model, saver)
+            graph = build(model, saver)
             await graph.ainvoke(BEGIN, config)
             found = await aitem_starts(graph, config)
             assert steps(found) == {0: [1], 1: [3]}
@@ -278,7 +290,7 @@ class TestWhichStarts:
         builder.add_node("tools", ToolNode(tools))
         builder.add_edge(START, "agent")
         builder.add_edge("tools", "agent")
-        graph = add_auto_continue(builder, policy=ONCE).compile(checkpointer=InMemorySaver())
+        graph: Any = add_auto_continue(builder, policy=ONCE).compile(checkpointer=InMemorySaver())
         config: RunnableConfig = {"configurable": {"thread_id": "1"}}
         final = graph.invoke(BEGIN, config)
         assert final["todos"] == [*items("a"), *items("b", status="in_progress")]
@@ -297,6 +309,18 @@ class TestWhichItem:
         final = todos_in(graph.get_state(config).values)
         assert [todo["text"] for todo in final] == ["a", "d", "c", "a", "b"]
         assert steps(item_starts(graph, config)) == {3: [1], 4: [2]}
+
+    def test_each_checkpoint_of_a_turn_has_the_items_of_its_own_list(self) -> None:
+        """Between an answer and its results, the answer has started nothing."""
+        graph, config = ran(
+            plan("a", "b"),
+            edit("start", 1),
+            turn("", edited("complete", 1), inserted(0, "c"), edited("start", 2)),
+        )
+        moments = [s for s in graph.get_state_history(config) if s.next == ("tools",)]
+        found = [steps(item_starts(graph, moment.config)) for moment in moments]
+        assert found == [{1: [1]}, {}, {}]
+        assert steps(item_starts(graph, config)) == {2: [1, 2]}
 
     def test_items_of_a_list_that_was_replaced_are_other_items(self) -> None:
         """Unless the new list has the same texts: then all statuses are reset."""
@@ -441,7 +465,7 @@ class TestHeldRuns:
         graph.invoke(Command(resume="This."), config)
         assert steps(item_starts(graph, config)) == {0: [1], 1: [1]}
 
-    @pytest.mark.parametrize("build", [middleware(), middleware(DeltaTodoState)])
+    @pytest.mark.parametrize("build", [middleware(), middleware(DeltaTodoState), deep])
     def test_of_a_list_under_approval(
         self, build: Callable[..., Graph], config: RunnableConfig
     ) -> None:
@@ -492,12 +516,14 @@ class TestHeldRuns:
         assert todos_in(graph.get_state(config).values)[0]["status"] == "completed"
 
 
-@pytest.mark.parametrize("state", [None, DeltaTodoState])
-def test_a_prompt_that_is_folded_later_is_whole_again(state: Any, config: RunnableConfig) -> None:
+@pytest.mark.parametrize("build", [middleware(), middleware(DeltaTodoState), deep])
+def test_a_prompt_that_is_folded_later_is_whole_again(
+    build: Callable[..., Graph], config: RunnableConfig
+) -> None:
     """What a fork sends depends on the messages up to there, not on what was folded after it."""
     script = [*two_items(), "I stop.", "I stop."]
     model = ScriptedChatModel(script=script)
-    graph = middleware(state, fold_finished=True)(model, InMemorySaver())
+    graph = build(model, InMemorySaver(), fold_finished=True)
     graph.invoke(BEGIN, config)
     contents = ["".join(str(m.content) for m in prompt) for prompt in model.prompts]
     assert "the content of a" in contents[3]

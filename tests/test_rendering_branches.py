@@ -10,12 +10,15 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
+from graphs.until_done import build_graph
 from tests.consoles import RecordingConsole
 from tests.pages import ELEMENTS, page
-from tests.support import items
-from todo_tools import TodoState
+from tests.support import BEGIN, edit, items, plan
+from todo_tools import AutoContinue, TodoState, item_starts
+from todo_tools.operations import start_items
 from todo_tools.rendering import show_branches
 from todo_tools.rendering._branches import knots_of
+from todo_tools.testing import ScriptedChatModel, call, turn
 
 
 @pytest.fixture
@@ -31,6 +34,17 @@ def write(graph: Any, config: RunnableConfig, *texts: str, done: int = 0) -> Run
     todos = [*items(*texts[:done], status="completed"), *items(*texts[done:])]
     after: RunnableConfig = graph.update_state(config, {"todos": todos}, as_node="agent")
     return after
+
+
+def agent(script: list[Any]) -> Any:
+    """A graph with the tools, whose agent follows a script."""
+    policy = AutoContinue(max_in_a_row=0)
+    builder = build_graph(ScriptedChatModel(script=script), policy=policy)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def _start(*indices: int) -> Any:
+    return call("edit_todos", action="start", indices=list(indices))
 
 
 def shown(history: Iterator[StateSnapshot]) -> str:
@@ -71,6 +85,33 @@ class TestTree:
             "└─● step 1 📋 0/1, newest",
             "    – [0] a",  # noqa: RUF001
         ]
+
+    def test_a_fork_names_the_items_whose_start_it_precedes(self, config: RunnableConfig) -> None:
+        """Each text is named once, on one line, also if several items have it."""
+        script: list[Any] = [
+            plan("a", "b\nc", "b\nc", "d"),
+            edit("start", 0),
+            turn("", call("edit_todos", action="complete", indices=[0]), _start(1, 2, 3)),
+            "Done.",
+            turn("", _start(0)),
+            "Done.",
+        ]
+        forked = agent(script)
+        forked.invoke(BEGIN, config)
+        forked.invoke(BEGIN, item_starts(forked, config)[1][0].config)
+        (fork, *_) = shown(forked.get_state_history(config)).splitlines()
+        assert fork == '◆ step 4 📋 0/4, 2 branches before "b␊c", "d"'
+
+    def test_a_fork_that_precedes_no_start_names_no_item(self, config: RunnableConfig) -> None:
+        """Neither a start later on a branch counts, nor one of the application."""
+        forked = agent([plan("a"), "Wait.", "Wait.", edit("start", 0), "Done."])
+        forked.invoke(BEGIN, config)
+        place = forked.get_state(config).config
+        forked.invoke(BEGIN, place)
+        forked.invoke(BEGIN, place)
+        forked.update_state(place, {"todos": start_items(0)}, as_node="agent")
+        (fork, *_) = shown(forked.get_state_history(config)).splitlines()
+        assert fork.endswith(", 3 branches")
 
     def test_the_id_leads_back_to_the_checkpoint(self, graph: Any, config: RunnableConfig) -> None:
         """The end of a checkpoint's id is enough to find it."""

@@ -26,16 +26,9 @@ from todo_tools import TodoItem, format_todos
 from todo_tools._list.formatting import one_line
 from todo_tools._thread.events import countdown_event
 from todo_tools.events import todos_event
-from todo_tools.rendering import (
-    View,
-    follow_in_notebook,
-    list_lines,
-    show_call,
-    show_result,
-    show_todos,
-    status_lines,
-)
+from todo_tools.rendering import follow_in_notebook, show_call, show_result, show_todos
 from todo_tools.rendering._lines import Progress
+from todo_tools.rendering.lowlevel import View, list_lines, status_lines
 from todo_tools.testing import turn
 
 

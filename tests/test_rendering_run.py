@@ -19,12 +19,12 @@ from todo_tools._thread.events import continue_question, countdown_event
 from todo_tools.clients import to_client_todos
 from todo_tools.events import todos_event
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.rendering import Line, LiveLines
 from todo_tools.rendering._advance import advance
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW
 from todo_tools.rendering._follow import follow
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes, list_part, status_part
+from todo_tools.rendering.lowlevel import Line, LiveLines
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 A = items("a")
@@ -383,7 +383,7 @@ class TestLive:
         now = [0.0]
         live = LiveLines(lambda: now[0])
         live.see(Followed(B))
-        assert self.lines(live) == [*LISTED, "⠋ 0s working"]
+        assert self.lines(live) == [*LISTED, "⠋ working"]
         live.see(Followed([*items("a", status="completed"), *items("b")]))
         assert self.lines(live, working=False)[:2] == ["✓ [0] a ←", LISTED[1]]
         now[0] = 2.0

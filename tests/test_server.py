@@ -358,6 +358,34 @@ def retold(messages: list[dict[str, Any]]) -> Any:
     return todos_from_messages([ToolMessage(**message) for message in results])
 
 
+def do_again() -> Any:
+    """The function of docs/server.md."""
+    page = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+    _, after = page.split("## Do an item again")
+    names: dict[str, Any] = {}
+    exec(after.split("```python\n")[1].split("```")[0], names)
+    return names["do_again"]
+
+
+@pytest.mark.parametrize("graph", ["delta", "grace", "grace_agent"])
+def test_an_item_is_done_again(graph: str, served: Server) -> None:
+    """Its run begins with the list of that moment; the first branch stays, and can go on."""
+    client, thread = served.client, served.new_thread()
+    client.runs.wait(thread, graph, input=user("- [ ] a\n- [ ] b"))
+    first = served.state_of(thread)
+    known: Any = client.threads.get_history(thread, limit=100)
+    do_again()(client, thread, graph, 1, "In another way.")
+    history: Any = client.threads.get_history(thread, limit=100)
+    assert history[-len(known) :] == known
+    now = served.state_of(thread)["values"]
+    assert users_messages(now) == ["- [ ] a\n- [ ] b", "In another way."]
+    begun = [s for s in history if users_messages(s["values"])[-1:] == ["In another way."]][-1]
+    assert statuses(begun["values"]["todos"]) == ["in_progress", "not_started"]
+    assert statuses(now["todos"]) == ["completed", "completed"]
+    client.runs.wait(thread, graph, input=user("Go on."), checkpoint=first["checkpoint"])
+    assert users_messages(served.values_of(thread)) == ["- [ ] a\n- [ ] b", "Go on."]
+
+
 GRACE = pytest.mark.parametrize("graph", ["grace", "grace_agent"])
 ASK = pytest.mark.parametrize("graph", ["ask", "ask_agent"])
 

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from tests.strategies import operations, todo_lists
 from tests.support import items, results_in
-from todo_tools import TodoItem, TodoState
+from todo_tools import DeltaTodoState, TodoItem, TodoState
 from todo_tools._thread.channels import (
     fold_todos,
     fold_todos_batch,
@@ -35,7 +35,7 @@ from todo_tools._thread.channels import (
 )
 from todo_tools._thread.state import blocks_in
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import DeltaTodoState, add_messages_batch, loop_in, todos_in
+from todo_tools.state import add_messages_batch, loop_in, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 updates = st.lists(operations | todo_lists | st.none(), max_size=6)

@@ -19,9 +19,9 @@ from langgraph.types import Overwrite
 from graphs.until_done import build_graph
 from tests.support import BEGIN, items
 from todo_tools import DeltaTodoState, TodoItem, TodoState
-from todo_tools.clients import to_client_todos
+from todo_tools.clients import ClientTodoState, to_client_todos
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import ClientTodoState, add_messages_batch, todos_in
+from todo_tools.state import add_messages_batch, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 Build = Callable[[ScriptedChatModel, Any], Any]

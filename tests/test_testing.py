@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import example, given
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from tests.strategies import todo_lists
 from tests.support import edit, items, plan, result_of
 from todo_tools import (
     TodoItem,
@@ -14,7 +16,7 @@ from todo_tools import (
     model_view,
     todos_from_messages,
 )
-from todo_tools.checklist import command_in, read_checklist
+from todo_tools.checklist import command_in, read_checklist, read_todos, write_checklist
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 
@@ -86,6 +88,34 @@ class TestChecklists:
         assert command_in("Build: `make all` then `make test`") == "make all"
         assert command_in("Print: ``echo `date` ``") == "echo `date`"
         assert command_in("Think") is None
+
+    def test_checked_steps_are_completed_or_abandoned(self) -> None:
+        """An abandoned step is struck out."""
+        todos = [
+            *items("One"),
+            *items("Two", status="completed"),
+            *items("Three", status="abandoned"),
+        ]
+        assert read_todos("- [ ] One\n1. [X] Two\n* [x] ~~Three~~") == todos
+        assert write_checklist(todos) == "- [ ] One\n- [x] Two\n- [x] ~~Three~~\n"
+
+    @given(todo_lists)
+    @example(items("<!-- a", "<\\!-- b -->", "```", "~~c~~", "\\~~d~~"))
+    @example(items("~~a~~", "\\~~b~~", "~~~~", "<!--", status="completed"))
+    @example(items("~~a~~", "\\", "a~~ ~~b", "~", status="abandoned"))
+    @example(items("a\nb\x85- [ ] c", status="in_progress"))
+    def test_a_written_list_is_read_as_it_was(self, todos: list[TodoItem]) -> None:
+        """Except for line breaks and for items in progress, which have no mark."""
+        known = [
+            TodoItem(
+                text=" ".join(todo["text"].splitlines()).strip(),
+                status="not_started" if todo["status"] == "in_progress" else todo["status"],
+            )
+            for todo in todos
+        ]
+        assert read_todos(write_checklist(todos)) == known
+        opened = [todo["text"] for todo in known if todo["status"] == "not_started"]
+        assert read_checklist(write_checklist(todos)) == opened
 
 
 class TestChecklistModel:

@@ -18,10 +18,16 @@ from langgraph.types import Command
 from langgraph.warnings import LangGraphDeprecatedSinceV10
 
 from tests.support import BEGIN, Graph, items, results_in, tool_graph
-from todo_tools import TodoItem, TodoLimits, TodoState, create_todo_tools, todos_from_messages
+from todo_tools import (
+    DeltaTodoState,
+    TodoItem,
+    TodoLimits,
+    TodoState,
+    create_todo_tools,
+    todos_from_messages,
+)
 from todo_tools._list.prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
 from todo_tools._thread.channels import fold_todos
-from todo_tools.state import DeltaTodoState
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 

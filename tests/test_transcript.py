@@ -14,8 +14,9 @@ from langchain_core.runnables import RunnableConfig
 from tests.conversations import hand_built, with_middleware
 from tests.strategies import todo_lists
 from tests.support import BEGIN, Graph, items, result_of
-from todo_tools import AutoContinue, TodoDetails, TodoItem, todos_from_messages
+from todo_tools import AutoContinue, TodoItem, todos_from_messages
 from todo_tools._list.formats import in_format
+from todo_tools._list.todos import TodoDetails
 from todo_tools._thread.channels import fold_todos
 from todo_tools._thread.transcript import (
     continuation_lines,

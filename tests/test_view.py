@@ -42,12 +42,13 @@ from todo_tools import (
     format_todos,
     model_view,
 )
+from todo_tools._list.formats import TodosFormat
 from todo_tools._list.todos import STATUSES
 from todo_tools._thread.transcript import continuation_message, list_after
-from todo_tools.clients import TodosFormat
+from todo_tools.clients import ClientTodoState
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.rendering import one_line
-from todo_tools.state import ClientTodoState, todos_in
+from todo_tools.rendering.lowlevel import one_line
+from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import last_user_message
 
@@ -70,7 +71,7 @@ class History:
         return self
 
     def _result(self, call_id: str, name: str, args: dict[str, Any]) -> ToolMessage:
-        if name == "work":
+        if name in ("work", "task"):
             return ToolMessage("Worked.", name=name, tool_call_id=call_id, id=f"result-{call_id}")
         result = result_of(name, args, self.todos, tool_call_id=call_id, id=f"result-{call_id}")
         changed = list_after(result)
@@ -94,6 +95,7 @@ def edit(action: str, *indices: int) -> tuple[str, dict[str, Any]]:
 
 
 WORK: tuple[str, dict[str, Any]] = ("work", {})
+TASK: tuple[str, dict[str, Any]] = ("task", {"description": "Do it."})
 
 
 class TestResults:
@@ -144,6 +146,19 @@ class TestResults:
         history = History().turn(plan("a", "b")).turn(edit("complete", 0)).turn(plan("a", "b"))
         assert history.texts[-1] == "Wrote 2 todo item(s)\n0/2 done. Next: start [0] a"
 
+    @pytest.mark.parametrize("again", [plan("a", "b"), edit("start", 0)], ids=["plan", "status"])
+    def test_a_call_that_changes_nothing_says_so(self, again: Any) -> None:
+        """The stored result does not."""
+        history = History().turn(plan("a", "b")).turn(again).turn(again)
+        remark = "Nothing changed: the list was like this already."
+        assert history.texts[-1].split("\n")[1] == remark
+        assert remark not in history.messages[-1].text
+
+    def test_each_call_of_a_turn_is_compared_with_the_one_before(self) -> None:
+        history = History().turn(plan("a"), edit("start", 0), edit("start", 0))
+        shown = ["Nothing changed" in text for text in history.texts[-3:]]
+        assert shown == [False, False, True]
+
     def test_errors_and_listings_are_shown_whole(self) -> None:
         """The model asked for them, or needs them to correct its call."""
         history = History().turn(plan("a")).turn(edit("start", 7), ("list_todos", {}))
@@ -190,6 +205,87 @@ class TestResults:
         messages: list[AnyMessage] = [USER, AIMessage("Hello."), HumanMessage("a\n\nb\n\nc")]
         assert model_view({"messages": messages, "todos": []}) == messages
         assert model_view({"messages": messages}) == messages
+
+
+class TestEmptyAnswers:
+    """An empty answer is not sent to the model; providers refuse one, and models imitate it."""
+
+    TEXT = "Go on."
+
+    def test_after_a_result_it_is_left_out(self) -> None:
+        """The continuation is appended to the result, and the history keeps the answer."""
+        history = History().turn(plan("a"))
+        before = history.view()
+        history.messages += [AIMessage(" "), continuation_message(self.TEXT)]
+        *earlier, result = history.view()
+        assert earlier == before[:-1]
+        assert (result.type, result.text) == ("tool", f"{before[-1].text}\n\nGo on.")
+        assert history.messages[-2].text == " "
+
+    def test_a_result_with_the_same_text_stays(self) -> None:
+        """A continuation follows a result directly if the tool's own result is the answer."""
+        made = call("work"), call("work")
+        said = [ToolMessage("(This answer was empty.)", tool_call_id=each["id"]) for each in made]
+        history = History()
+        history.messages += [turn("", *made), *said, continuation_message(self.TEXT)]
+        assert [message.type for message in history.view()] == [
+            "human",
+            "ai",
+            *["tool"] * 2,
+            "human",
+        ]
+
+    def test_an_answer_without_blocks_is_empty_too(self) -> None:
+        """Anthropic's client gives such an answer."""
+        history = History().turn(plan("a"))
+        history.messages += [AIMessage([]), continuation_message(self.TEXT)]
+        assert [message.type for message in history.view()] == ["human", "ai", "tool"]
+
+    @pytest.mark.parametrize(
+        "content", ["", " \n", [], [""], [{"type": "text", "text": " "}]], ids=repr
+    )
+    def test_after_a_message_it_is_left_out_too(self, content: Any) -> None:
+        """The continuation is appended to the message."""
+        history = History()
+        history.messages += [AIMessage(content), continuation_message(self.TEXT)]
+        assert [message.text for message in history.view()] == ["Begin.\n\nGo on."]
+
+    def test_before_a_message_of_other_code_it_is_left_out(self) -> None:
+        """For example before a reminder of other middleware."""
+        tagged = HumanMessage("Hurry.", additional_kwargs={"lc_source": "other"})
+        history = History().turn(WORK)
+        history.messages += [AIMessage(""), tagged, AIMessage(""), tagged]
+        assert history.view()[-1].text == "Worked.\n\nHurry.\n\nHurry."
+
+    def test_a_picture_of_other_code_is_not_lost(self) -> None:
+        """Only texts are appended; the placeholder stays before anything else."""
+        picture: Any = [{"type": "image", "url": "https://host/a.png"}]
+        tagged = HumanMessage(picture, additional_kwargs={"lc_source": "other"})
+        history = History().turn(WORK)
+        history.messages += [AIMessage(""), tagged]
+        assert history.view()[-1].content == picture
+        assert history.view()[-2].text == "(This answer was empty.)"
+
+    def test_before_a_message_of_the_user_it_has_a_placeholder(self) -> None:
+        """Without it, two messages of a user would follow each other."""
+        history = History().turn(WORK)
+        history.messages += [AIMessage(""), HumanMessage("Well?")]
+        assert [message.text for message in history.view()[-3:]] == [
+            "Worked.",
+            "(This answer was empty.)",
+            "Well?",
+        ]
+
+    def test_an_answer_with_calls_or_with_a_text_is_left_alone(self) -> None:
+        """So is one of blocks, such as reasoning, which only its provider can judge."""
+        broken: Any = [{"name": "look", "args": "{", "id": "1", "error": None}]
+        for answer in (
+            turn("", call("work")),
+            AIMessage("", invalid_tool_calls=broken),
+            AIMessage("Done."),
+            AIMessage([{"type": "reasoning", "reasoning": "Hm."}]),
+        ):
+            assert answer in model_view({"messages": [USER, answer, USER]})
 
 
 class TestBlocks:
@@ -273,11 +369,34 @@ class TestReminders:
             history.turn(WORK)
         assert self.reminded(history) == []
 
+    def test_they_can_be_turned_off(self) -> None:
+        history = History().turn(plan("a")).turn(WORK).turn(TASK)
+        assert self.reminded(history, remind_every=None) == []
+
+    def test_the_progress_is_shown_after_the_work_of_a_subagent(self) -> None:
+        """It is long, and the item that it was for is often done."""
+        history = History().turn(plan("a"), edit("start", 0)).turn(WORK, TASK, TASK).turn(WORK)
+        assert self.reminded(history) == [4]
+        note = "[Automatic note: the todo list] 0/1 done. Now do: [0] a"
+        assert history.view()[-3].text == f"Worked.\n\n{note}"
+
+    def test_a_subagent_beside_a_todo_call_needs_no_reminder(self) -> None:
+        """The result of the todo call shows the progress."""
+        history = History().turn(plan("a")).turn(TASK, edit("start", 0)).turn(WORK)
+        assert self.reminded(history) == []
+
+    def test_the_reminder_of_a_subagent_stays_when_the_list_changes(self) -> None:
+        """As everything else that was sent once."""
+        history = History().turn(plan("a")).turn(TASK)
+        before = history.view()
+        after = history.turn(edit("complete", 0)).view()
+        assert after[: len(before)] == before
+
     def test_a_finished_list_needs_no_reminder(self) -> None:
         """Without a list there is no reminder either."""
         for history in (History().turn(plan("a")).turn(edit("complete", 0)), History()):
             for _ in range(12):
-                history.turn(WORK)
+                history.turn(WORK, TASK)
             assert self.reminded(history) == []
 
 

@@ -4,9 +4,12 @@ Each scenario runs in a hand-built graph, in `create_agent` and in deepagents, s
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from itertools import chain, cycle, repeat
-from typing import Any
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 from deepagents import create_deep_agent
@@ -22,9 +25,9 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command
 
 from graphs.until_done import build_graph
-from tests.support import Graph, edit, items, loop_of, plan
+from tests.support import ROOT, Graph, edit, items, loop_of, plan
 from tests.waiting import await_for
-from todo_tools import AutoContinue, asks_user
+from todo_tools import AutoContinue, TodoItem, asks_user, has_worked
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
@@ -47,23 +50,38 @@ async def _wait() -> str:
 
 wait = StructuredTool.from_function(_stop, _wait, name="wait", description="Wait for ever.")
 TOOLS: list[BaseTool] = [shell, wait]
+Check = Callable[[TodoItem, Any], str | None]
 APPROVAL = HumanInTheLoopMiddleware[Any, Any, Any]({"write_todos": True})
 
 
-def hand_built(model: ScriptedChatModel, policy: AutoContinue, *, approval: bool) -> Graph:
-    builder = build_graph(model, TOOLS, policy=policy)
-    before = ["tools"] if approval else None
+class Settings(NamedTuple):
+    """How an agent is built."""
+
+    policy: AutoContinue
+    check: Check | None
+    approval: bool
+    """Whether a person approves each plan."""
+
+    @property
+    def middleware(self) -> list[Any]:
+        todos = TodoMiddleware(policy=self.policy, check=self.check)
+        return [*([APPROVAL] if self.approval else []), todos]
+
+
+def hand_built(model: ScriptedChatModel, settings: Settings) -> Graph:
+    builder = build_graph(model, TOOLS, policy=settings.policy, check=settings.check)
+    before = ["tools"] if settings.approval else None
     return builder.compile(checkpointer=InMemorySaver(), interrupt_before=before)
 
 
-def agent(model: ScriptedChatModel, policy: AutoContinue, *, approval: bool) -> Graph:
-    middleware = [*([APPROVAL] if approval else []), TodoMiddleware(policy=policy)]
-    return create_agent(model, TOOLS, middleware=middleware, checkpointer=InMemorySaver())
+def agent(model: ScriptedChatModel, settings: Settings) -> Graph:
+    saver = InMemorySaver()
+    return create_agent(model, TOOLS, middleware=settings.middleware, checkpointer=saver)
 
 
-def deep_agent(model: ScriptedChatModel, policy: AutoContinue, *, approval: bool) -> Graph:
-    middleware = [*([APPROVAL] if approval else []), TodoMiddleware(policy=policy)]
-    return create_deep_agent(model, TOOLS, middleware=middleware, checkpointer=InMemorySaver())
+def deep_agent(model: ScriptedChatModel, settings: Settings) -> Graph:
+    saver = InMemorySaver()
+    return create_deep_agent(model, TOOLS, middleware=settings.middleware, checkpointer=saver)
 
 
 Answers = Iterator[AIMessage | str]
@@ -75,15 +93,20 @@ class Thread:
     def __init__(self, graph: Graph, model: ScriptedChatModel, form: str) -> None:
         self.graph, self.model, self.form = graph, model, form
         self.config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+        self.events: list[Any] = []
+        self.counts_before = 0, 0  # the calls and continuations before the last message
 
     async def run(self, given: Any) -> None:
         if self.form == "sync":
-            self.graph.invoke(given, self.config)
+            for event in self.graph.stream(given, self.config, stream_mode="custom"):
+                self.events.append(event)
         else:
-            await self.graph.ainvoke(given, self.config)
+            async for event in self.graph.astream(given, self.config, stream_mode="custom"):
+                self.events.append(event)
 
     async def say(self, words: str, *todos: str) -> None:
         """Send a message, with a list if items are given."""
+        self.counts_before = len(self.model.prompts), self.notes
         seeded = {"todos": items(*todos)} if todos else {}
         await self.run({"messages": [("user", words)], **seeded})
 
@@ -105,23 +128,54 @@ class Thread:
 
     @property
     def messages(self) -> list[Any]:
-        stored: list[Any] = self.graph.get_state(self.config).values["messages"]
+        stored: list[Any] = self.graph.get_state(self.config).values.get("messages", [])
         return stored
+
+    @property
+    def todos(self) -> list[TodoItem]:
+        stored: list[TodoItem] = self.graph.get_state(self.config).values["todos"]
+        return stored
+
+    @property
+    def answers_sent(self) -> list[AIMessage]:
+        """The model's own answers in its last prompt."""
+        return [each for each in self.model.prompts[-1] if isinstance(each, AIMessage)]
 
     @property
     def notes(self) -> int:
         """The number of continuations."""
         return sum(map(is_injected, self.messages))
 
-    def check(self, *, calls: int, notes: int, outcome: str) -> None:
-        """Check how often the model was called and sent back, and how the last run ended."""
+    def check(self, *, calls: int, notes: int, outcome: str, row: str = "") -> None:
+        """Check how often the model was called and sent back, and how the last run ended.
+
+        With a row of the page, its figures must be those since the last message.
+        """
+        has_notice = "⚠ Stopped" in self.messages[-1].text
+        if row:
+            counts = len(self.model.prompts), self.notes
+            before = self.counts_before
+            assert PAGE[row] == (counts[0] - before[0], counts[1] - before[1], has_notice)
         assert loop_of(self.graph, self.config)["outcome"] == outcome
         assert (len(self.model.prompts), self.notes) == (calls, notes)
-        has_notice = "⚠ Stopped" in self.messages[-1].text
         assert has_notice == (outcome in {"stalled", "limit_in_a_row"})
 
 
 Start = Callable[..., Thread]
+
+
+def rows_of(page: str) -> Iterator[tuple[str, tuple[int, int, bool]]]:
+    """What the user does, the calls of the model, the continuations, and whether there is a notice.
+
+    The page has them in a table.
+    """
+    for user, happens, calls in re.findall(r"^\| (.+?) \| (.+) \| (\d+) \|$", page, re.MULTILINE):
+        sent = re.search(r"sent back (?:(once)|(twice)|(\d+) times)", happens)
+        times = 0 if sent is None else int(sent[3] or (sent[2] and 2) or 1)
+        yield user, (int(calls), times, "with a notice" in happens)
+
+
+PAGE = dict(rows_of((ROOT / "docs" / "loop.md").read_text("utf-8")))
 
 
 def talks_after(answers: Answers) -> ScriptedChatModel:
@@ -145,10 +199,14 @@ def start(build: Any, form: str) -> Start:
     """A function that starts a conversation in one of the three kinds of agent."""
 
     def started(
-        *answers: AIMessage | str, again: Any = (), approval: bool = False, **policy: Any
+        *answers: AIMessage | str,
+        again: Any = (),
+        approval: bool = False,
+        check: Check | None = None,
+        **policy: Any,
     ) -> Thread:
         model = talks_after(chain(answers, again))
-        graph = build(model, AutoContinue(**policy), approval=approval)
+        graph = build(model, Settings(AutoContinue(**policy), check, approval))
         return Thread(graph, model, form)
 
     return started
@@ -173,7 +231,8 @@ class TestThePersonHasTheLastWord:
         await thread.say("Stop.", "a", "b")
         for calls in (2, 3):
             await thread.say("Stop!")
-            thread.check(calls=calls, notes=0, outcome="answered")
+            row = 'says "stop", once or again and again'
+            thread.check(calls=calls, notes=0, outcome="answered", row=row)
 
     async def test_a_new_subject(self, start: Start) -> None:
         """The open items stay in the list."""
@@ -181,19 +240,22 @@ class TestThePersonHasTheLastWord:
         await thread.say("Do a and b.")
         thread.check(calls=4, notes=1, outcome="stalled")
         await thread.say("Forget it. What is 2+2?")
-        thread.check(calls=5, notes=1, outcome="answered")
+        row = "asks about something else"
+        thread.check(calls=5, notes=1, outcome="answered", row=row)
 
     async def test_a_message_after_a_cancelled_run(self, start: Start) -> None:
         """The call that was cancelled got no result, and is not repeated."""
         thread = start(turn("", call("wait")))
         await thread.say_and_cancel("Begin.")
         await thread.say("Wait, tell me first what you do.", "a")
-        thread.check(calls=2, notes=0, outcome="answered")
+        row = "cancels the run, and then sends a message"
+        thread.check(calls=2, notes=0, outcome="answered", row=row)
 
     async def test_a_question_without_work(self, start: Start) -> None:
         thread = start("Which colour?")
         await thread.say("Paint it.", "a")
-        thread.check(calls=1, notes=0, outcome="answered")
+        row = "asks for work, and the agent first asks a question"
+        thread.check(calls=1, notes=0, outcome="answered", row=row)
 
     async def test_a_plan_that_was_only_approved(self, start: Start, build: Any) -> None:
         """Making the plan was work, so the agent is sent back once."""
@@ -201,7 +263,16 @@ class TestThePersonHasTheLastWord:
         await thread.say("Make a plan.")
         approve: Any = Command(resume={"decisions": [{"type": "approve"}]})
         await thread.run(None if build is hand_built else approve)
-        thread.check(calls=3, notes=1, outcome="stalled")
+        row = "approves a plan, and the agent then only talks"
+        thread.check(calls=3, notes=1, outcome="stalled", row=row)
+
+    async def test_a_no_to_the_question_whether_to_go_on(self, start: Start) -> None:
+        """It is no message, so the model is not called again."""
+        thread = start(plan("a"), "I rest.", ask=True)
+        await thread.say("Begin.")
+        await thread.run(Command(resume="no"))
+        row = 'answers "no" to the question of `ask=True`'
+        thread.check(calls=2, notes=0, outcome="declined", row=row)
 
 
 class TestWorkThatEnds:
@@ -210,17 +281,20 @@ class TestWorkThatEnds:
     async def test_a_question_after_work(self, start: Start) -> None:
         thread = start(plan("a"), "Which colour?", "I need the colour.")
         await thread.say("Paint it.")
-        thread.check(calls=3, notes=1, outcome="stalled")
+        row = "asks for work, and the agent plans and then asks a question"
+        thread.check(calls=3, notes=1, outcome="stalled", row=row)
 
     async def test_a_question_after_work_can_end_the_run_at_once(self, start: Start) -> None:
         thread = start(plan("a"), "Which colour?", stop_when=asks_user)
         await thread.say("Paint it.")
-        thread.check(calls=2, notes=0, outcome="stop_condition")
+        row = "the same, with `stop_when=asks_user`"
+        thread.check(calls=2, notes=0, outcome="stop_condition", row=row)
 
     async def test_a_blocked_agent(self, start: Start) -> None:
         thread = start(run_command("deploy"), "The key is missing.", "I cannot go on.")
         await thread.say("Deploy it.", "a")
-        thread.check(calls=3, notes=1, outcome="stalled")
+        row = "asks for work, and the agent is blocked"
+        thread.check(calls=3, notes=1, outcome="stalled", row=row)
 
     async def test_a_call_with_broken_arguments(self, start: Start) -> None:
         """The model reads the error with the continuation; an answer before it ends the run."""
@@ -233,6 +307,29 @@ class TestWorkThatEnds:
         assert is_injected(note)
 
 
+class TestEmptyAnswers:
+    """An empty answer ends a turn as any other, but is not sent back to the model."""
+
+    async def test_after_work_it_is_left_out(self, start: Start) -> None:
+        """The model reads the continuation with the result."""
+        thread = start(run_command("make"), "", "It fails.")
+        await thread.say("Make it.", "a")
+        thread.check(calls=3, notes=1, outcome="stalled")
+        (worked,) = thread.answers_sent
+        assert worked.tool_calls
+        result = thread.model.prompts[2][-1]
+        assert result.type == "tool"
+        assert result.text.startswith("make: command not found\n\n[Automatic note] ")
+
+    async def test_without_work_it_ends_the_run(self, start: Start) -> None:
+        """The next prompt has a placeholder between the two messages of the user."""
+        thread = start("", "Hello.")
+        await thread.say("Hm?", "a")
+        thread.check(calls=1, notes=0, outcome="answered")
+        await thread.say("Well?")
+        assert [message.text for message in thread.answers_sent] == ["(This answer was empty.)"]
+
+
 class TestRepetition:
     """A result that the agent got before is no work, so repetition ends."""
 
@@ -240,20 +337,26 @@ class TestRepetition:
         rounds = ([run_command("make"), "It fails."] for _ in repeat(None))
         thread = start(again=chain.from_iterable(rounds))
         await thread.say("Make it.", "a")
-        thread.check(calls=4, notes=1, outcome="stalled")
+        row = "asks for work, and the agent runs one failing command again and again"
+        thread.check(calls=4, notes=1, outcome="stalled", row=row)
 
     async def test_two_commands_in_turns(self, start: Start) -> None:
         names = cycle(["make", "test"])
         rounds = ([run_command(name), "It fails."] for name in names)
         thread = start(again=chain.from_iterable(rounds))
         await thread.say("Make it.", "a")
-        thread.check(calls=6, notes=2, outcome="stalled")
+        row = "the same, with two commands in turns"
+        thread.check(calls=6, notes=2, outcome="stalled", row=row)
 
     async def test_the_same_list(self, start: Start) -> None:
         rounds = ([plan("a", "b"), "Here is my plan."] for _ in repeat(None))
         thread = start(again=chain.from_iterable(rounds))
         await thread.say("Begin.")
-        thread.check(calls=4, notes=1, outcome="stalled")
+        row = "the same, with one list that it writes again and again"
+        thread.check(calls=4, notes=1, outcome="stalled", row=row)
+        first, again = (m.text for m in thread.model.prompts[-1] if isinstance(m, ToolMessage))
+        assert "Nothing changed" in again
+        assert "Nothing changed" not in first
 
     async def test_a_status_back_and_forth(self, start: Start) -> None:
         """Each change succeeds, but both results soon have been there before."""
@@ -278,7 +381,8 @@ class TestLongWork:
         rounds = ([edit("complete", index), "Next."] for index in range(40))
         thread = start(plan(*texts), "Planned.", again=chain.from_iterable(rounds))
         await thread.say("Begin.")
-        thread.check(calls=82, notes=40, outcome="finished")
+        row = "asks for 40 items, and the agent stops after each"
+        thread.check(calls=82, notes=40, outcome="finished", row=row)
 
 
 class TestMaxIdle:
@@ -287,12 +391,14 @@ class TestMaxIdle:
     async def test_zero_is_never(self, start: Start) -> None:
         thread = start(max_idle=0)
         await thread.say("Begin.", "a")
-        thread.check(calls=1, notes=0, outcome="answered")
+        row = "gives a list, and the agent only talks"
+        thread.check(calls=1, notes=0, outcome="answered", row=row)
 
     async def test_one_is_once(self, start: Start) -> None:
         thread = start(max_idle=1)
         await thread.say("Begin.", "a")
-        thread.check(calls=2, notes=1, outcome="stalled")
+        row = "the same, with `max_idle=1`"
+        thread.check(calls=2, notes=1, outcome="stalled", row=row)
 
     async def test_it_comes_after_a_continuation_for_work(self, start: Start) -> None:
         """Work starts the count again."""
@@ -304,7 +410,89 @@ class TestMaxIdle:
         """The 21st is refused by the limit in a row."""
         thread = start(max_idle=None)
         await thread.say("Begin.", "a")
-        thread.check(calls=21, notes=20, outcome="limit_in_a_row")
+        row = "the same, with `max_idle=None`"
+        thread.check(calls=21, notes=20, outcome="limit_in_a_row", row=row)
+
+
+class TestCountdown:
+    """The grace period comes before a continuation, and at no other time."""
+
+    @pytest.fixture(autouse=True)
+    def no_waiting(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def sleep(_: float) -> None:
+            return
+
+        monkeypatch.setattr("todo_tools._loop.node.time", SimpleNamespace(sleep=lambda _: None))
+        monkeypatch.setattr("todo_tools._loop.node.asyncio", SimpleNamespace(sleep=sleep))
+
+    @pytest.mark.parametrize(
+        ("answers", "policy", "notes", "outcome"),
+        [
+            (["Hello."], {}, 0, "answered"),
+            ([plan("b"), "Hm.", "Hm."], {}, 1, "stalled"),
+            (["Hm."], {"max_idle": 2}, 2, "stalled"),
+            ([plan("b"), "Hm?"], {"stop_when": asks_user}, 0, "stop_condition"),
+            ([plan("b"), "Hm."], {"max_in_a_row": 0}, 0, "limit_in_a_row"),
+            ([edit("complete", 0), "Done."], {}, 0, "finished"),
+            ([plan("b"), "Hm.", edit("complete", 0), "Done."], {}, 1, "finished"),
+        ],
+    )
+    async def test_each_countdown_is_that_of_a_continuation(
+        self, answers: Any, policy: Any, notes: int, outcome: str, start: Start
+    ) -> None:
+        thread = start(*answers, grace_seconds=2, **policy)
+        await thread.say("Begin.", "a")
+        loop = [each for each in thread.events if each["type"] != "todos"]
+        counted = ["todo_countdown", "todo_countdown", "todo_loop"] * notes
+        assert [each["type"] for each in loop] == [*counted, "todo_loop"]
+        assert (loop[-1]["outcome"], thread.notes) == (outcome, notes)
+
+
+class TestTicksWithoutWork:
+    """With `has_worked`, a model that plays with the list completes nothing."""
+
+    async def test_an_item_for_each_answer(self, start: Start) -> None:
+        """A different item is refused each time, which is a new result; the list never changes."""
+        rounds = ([edit("complete", index), "Done."] for index in range(3))
+        thread = start(again=chain.from_iterable(rounds), check=has_worked)
+        await thread.say("Do it.", "a", "b", "c")
+        row = "asks for 3 items, and the agent ticks each without work, with `check=has_worked`"
+        thread.check(calls=7, notes=3, outcome="stalled", row=row)
+        assert thread.todos == items("a", "b", "c")
+
+    async def test_start_and_complete_for_ever(self, start: Start) -> None:
+        """The items are started, and none is completed."""
+        calls = chain.from_iterable(zip(edits("start"), edits("complete"), strict=True))
+        thread = start(plan("a", "b", "c"), *calls, "All is done.", check=has_worked)
+        await thread.say("Do it.")
+        thread.check(calls=9, notes=1, outcome="stalled")
+        assert thread.todos == items("a", "b", "c", status="in_progress")
+
+    async def test_beside_a_check_of_ones_own(self, start: Start) -> None:
+        """Both must agree: the first tick lacks work, and the last the other check."""
+        first, second = edit("complete", 0), edit("complete", 1)
+        begin = edit("start", 0, 1)
+        thread = start(begin, first, run_command("make"), first, second, check=only_a)
+        await thread.say("Do it.", "a", "b")
+        assert [todo["status"] for todo in thread.todos] == ["completed", "in_progress"]
+        results = [each.status for each in thread.messages if isinstance(each, ToolMessage)]
+        assert results == ["success", "error", "success", "success", "error"]
+
+
+def edits(action: str) -> list[AIMessage]:
+    return [edit(action, index) for index in range(3)]
+
+
+def only_a(item: TodoItem, state: Any) -> str | None:
+    """`has_worked` together with a check of one's own."""
+    return has_worked(item, state) or (None if item["text"] == "a" else "not that one")
+
+
+def test_each_row_of_the_page_is_a_scenario_of_this_module() -> None:
+    """So none of its figures is a guess."""
+    module = Path(__file__).read_text("utf-8")
+    assert len(PAGE) > 10
+    assert [row for row in PAGE if row not in module] == []
 
 
 def without_pack(build: Any, model: ScriptedChatModel) -> Graph:

@@ -20,7 +20,7 @@ from typing_extensions import override
 from graphs.workers import MAX_ROUNDS, Report, WorkersState, build_graph
 from tests.support import Graph, items, plan
 from todo_tools import DeltaTodoState, TodoItem, TodoStatus, format_todos
-from todo_tools.testing import Rule, ScriptedChatModel, call, turn
+from todo_tools.testing import ScriptedChatModel, call, turn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
 START: dict[str, Any] = {"messages": [("user", "Look at all files.")]}
@@ -54,7 +54,7 @@ def looking(prompt: Sequence[BaseMessage]) -> str:
     return f"{part} is fine."
 
 
-def compiled(planner: ScriptedChatModel, rule: Rule = looking, **kwargs: Any) -> Graph:
+def compiled(planner: ScriptedChatModel, rule: Any = looking, **kwargs: Any) -> Graph:
     worker = ScriptedChatModel(script=rule)
     return build_graph(planner, worker, **kwargs).compile(checkpointer=InMemorySaver())
 

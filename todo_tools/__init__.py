@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from todo_tools._list.formatting import format_status, format_todos
 from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
-from todo_tools._list.todos import TodoDetails, TodoItem, TodoLimits, TodoStatus
+from todo_tools._list.todos import TodoItem, TodoLimits, TodoStatus
 from todo_tools._loop.node import add_auto_continue
 from todo_tools._loop.policy import AutoContinue
 from todo_tools._loop.questions import asks_user
@@ -12,9 +12,9 @@ from todo_tools._thread.places import aitem_starts, item_starts
 from todo_tools._thread.state import DeltaTodoState, TodoState
 from todo_tools._thread.transcript import todos_from_messages
 from todo_tools._tools.build import create_todo_tools
+from todo_tools._tools.gate import TodoGate
 from todo_tools._tools.work import has_worked
 from todo_tools._view.view import count_folded_tokens, model_view
-from todo_tools.gate import TodoGate
 
 __all__ = [
     "TODO_FOLD_PROMPT",
@@ -22,7 +22,6 @@ __all__ = [
     "TODO_SYSTEM_PROMPT",
     "AutoContinue",
     "DeltaTodoState",
-    "TodoDetails",
     "TodoGate",
     "TodoItem",
     "TodoLimits",

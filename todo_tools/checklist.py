@@ -1,14 +1,22 @@
-"""Read Markdown checklists that people write, to turn their steps into todos."""
+"""Read Markdown checklists that people write, and write todos as such checklists."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-__all__ = ["command_in", "read_checklist"]
+from todo_tools._list.todos import TodoItem, TodoStatus
+
+__all__ = ["command_in", "read_checklist", "read_todos", "write_checklist"]
 
 _STEP = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_STRUCK = re.compile(r"~~(.*\S.*)~~")
+# `write_checklist` adds a backslash where a text would otherwise be read as something else.
+_COMMENT_MARK = re.compile(r"<(\\*)!--")
+_ESCAPED_COMMENT_MARK = re.compile(r"<\\(\\*)!--")
+_LIKE_STRUCK = re.compile(r"\\*~~.*~~")
+_ESCAPED_STRUCK = re.compile(r"\\(\\*~~.*~~)")
 
 
 def read_checklist(markdown: str) -> list[str]:
@@ -27,14 +35,78 @@ def read_checklist(markdown: str) -> list[str]:
         assert steps == ["Build it: `make`"]
         ```
     """
-    steps = map(_STEP.fullmatch, _lines_outside_code(_COMMENT.sub("", markdown)))
-    return [step[2].strip() for step in steps if step and step[1] == " "]
+    return [todo["text"] for todo in read_todos(markdown) if todo["status"] == "not_started"]
+
+
+def read_todos(markdown: str) -> list[TodoItem]:
+    r"""Read a checklist as todos, also the steps that are checked off.
+
+    Args:
+        markdown: Any Markdown, as for `read_checklist`.
+
+    Returns:
+        The steps in order: `- [ ] text` is not started, `- [x] text` is completed, and
+        `- [x] ~~text~~` is abandoned.
+
+    Example:
+        ```python
+        todos = read_todos("- [x] Think\n- [ ] Build it")
+        assert [todo["status"] for todo in todos] == ["completed", "not_started"]
+        ```
+    """
+    lines = _lines_outside_code(_COMMENT.sub("", markdown))
+    return [_todo(step[1], step[2].strip()) for step in map(_STEP.fullmatch, lines) if step]
+
+
+def write_checklist(todos: Sequence[TodoItem]) -> str:
+    r"""Write todos as a Markdown checklist, the counterpart of `read_todos`.
+
+    A checklist has no mark for an item in progress, so `read_todos` gives it back as not started.
+    A text is written on one line: its line breaks become spaces.
+
+    Args:
+        todos: The list; for one in LangChain's format, use `todo_tools.state.todos_in`.
+
+    Returns:
+        A line for each item, such as `- [ ] Build the site`; empty for an empty list.
+
+    Example:
+        ```python
+        todos = [{"text": "Think", "status": "completed"}, {"text": "Build", "status": "abandoned"}]
+        assert write_checklist(todos) == "- [x] Think\n- [x] ~~Build~~\n"
+        ```
+    """
+    return "".join(f"- {_mark_and_text(todo)}\n" for todo in todos)
 
 
 def command_in(step: str) -> str | None:
     """Return the command that a step has in backticks; `None` if it has none."""
     found = _CODE.search(step)
     return found[2].strip() if found else None
+
+
+def _mark_and_text(todo: TodoItem) -> str:
+    line = " ".join(todo["text"].splitlines()).strip()
+    text = _COMMENT_MARK.sub(r"<\\\1!--", line)
+    match todo["status"]:
+        case "abandoned":
+            return f"[x] ~~{text}~~"
+        case "completed":
+            return f"[x] \\{text}" if _LIKE_STRUCK.fullmatch(text) else f"[x] {text}"
+        case _:
+            return f"[ ] {text}"
+
+
+def _todo(mark: str, step: str) -> TodoItem:
+    text = _ESCAPED_COMMENT_MARK.sub(r"<\1!--", step)
+    status: TodoStatus = "completed"
+    if mark == " ":
+        status = "not_started"
+    elif struck := _STRUCK.fullmatch(text):
+        status, text = "abandoned", struck[1]
+    elif escaped := _ESCAPED_STRUCK.fullmatch(text):
+        text = escaped[1]
+    return {"text": text, "status": status}
 
 
 def _lines_outside_code(markdown: str) -> Iterator[str]:

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,10 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 
 __all__ = ["build_demo", "main"]
 
+_DESCRIPTION = (
+    "An agent stops too early, is sent back, and finishes its list. The model is a script, so no "
+    "key is needed; the files are in a temporary directory."
+)
 _SECONDS_PER_ANSWER = 0.5
 _SECONDS_PER_COMMAND = 60
 
@@ -136,12 +141,19 @@ def build_demo(workdir: Path, *, pause: float = 0.0) -> CompiledStateGraph[Any, 
     return add_auto_continue(builder).compile()
 
 
-def main() -> int:
+def main(argv: Sequence[str] = ()) -> int:
     """Run the demonstration in the terminal.
+
+    Args:
+        argv: The command line without the program's name; only `--help` is known.
 
     Returns:
         The exit code, always 0; errors are raised.
+
+    Raises:
+        SystemExit: `argv` asks for help, or is not empty.
     """
+    ArgumentParser("python -m todo_tools.demo", description=_DESCRIPTION).parse_args(argv)
     print("The model is a script. All else is real.\n")
     with tempfile.TemporaryDirectory() as workdir:
         graph = build_demo(Path(workdir), pause=_SECONDS_PER_ANSWER)
@@ -172,4 +184,4 @@ def _short(made: ToolCall) -> ToolCall:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

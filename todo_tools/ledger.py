@@ -15,6 +15,7 @@ from todo_tools._calls.records import TOOLS
 from todo_tools._list.formats import from_client_todos
 from todo_tools._list.todos import TodoItem, is_mapping
 from todo_tools._thread.transcript import is_from_user, list_after
+from todo_tools._view.view import count_left_out
 
 __all__ = ["Cost", "ItemCost", "Ledger", "ledger"]
 
@@ -66,6 +67,8 @@ class Ledger:
     """The cost outside items: planning, answers between items, the final answer."""
     bookkeeping: Cost
     """The cost of turns that called only todo tools. `items` and `other` include it."""
+    left_out: int = 0
+    """Roughly the input tokens that `fold_finished` saved; nothing else here includes them."""
 
     @property
     def total(self) -> Cost:
@@ -84,7 +87,7 @@ class _Entry:
     cost: Cost = _NOTHING
 
 
-def ledger(messages: Sequence[AnyMessage]) -> Ledger:
+def ledger(messages: Sequence[AnyMessage], *, fold_finished: bool = False) -> Ledger:
     """Add up the cost of each item between its start and its completion.
 
     The cost of each model call and tool call goes to the item in progress at that time. If several
@@ -93,9 +96,12 @@ def ledger(messages: Sequence[AnyMessage]) -> Ledger:
 
     Args:
         messages: A history, oldest first. Messages that were removed from it are not counted.
+        fold_finished: Whether the agent had `fold_finished=True`; a history does not say it. For a
+            history without it, the result tells what it would have saved.
 
     Returns:
-        The cost of each item, the cost outside items, and the cost of bookkeeping.
+        The cost of each item, the cost outside items, the cost of bookkeeping, and what the prompts
+        left out.
 
     Example:
         ```python
@@ -124,7 +130,8 @@ def ledger(messages: Sequence[AnyMessage]) -> Ledger:
                 removed += [entry for entry in spent if id(entry) not in kept]
     items = [ItemCost(index, entry.todo, entry.cost) for index, entry in enumerate(entries)]
     items += [ItemCost(None, entry.todo, entry.cost) for entry in removed]
-    return Ledger(tuple(items), other.cost, bookkeeping)
+    left_out = count_left_out(messages) if fold_finished else 0
+    return Ledger(tuple(items), other.cost, bookkeeping, left_out)
 
 
 def _turns(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired
 from langchain_core.messages import AIMessage, SystemMessage
 from langgraph.managed.is_last_step import RemainingStepsManager
 from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.stream.transformers import CustomTransformer
 from langgraph.types import Command
 from typing_extensions import TypedDict, override
 
@@ -31,8 +32,8 @@ from todo_tools._thread.state import blocks_in, loop_in, value_in
 from todo_tools._thread.transcript import is_from_user
 from todo_tools._tools.build import build_tools
 from todo_tools._tools.checks import Check
+from todo_tools._tools.gate import TodoGate
 from todo_tools._view.view import ModelView, block_update, due_block, model_view, view_of
-from todo_tools.gate import TodoGate
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
@@ -49,8 +50,6 @@ except ImportError as error:
     ) from error
 
 __all__ = [
-    "ClientTodoAgentState",
-    "TodoAgentState",
     "TodoGateMiddleware",
     "TodoMiddleware",
 ]
@@ -73,7 +72,7 @@ class _LastAnswer(TypedDict):
 _NO_ANSWER: _LastAnswer = {"id": ""}
 
 
-class TodoAgentState(AgentState[Any]):
+class _AgentState(AgentState[Any]):
     """LangChain's agent state with the channels of `TodoState`.
 
     The counters are not part of the input and output, so a parent agent and its subagents never
@@ -92,7 +91,7 @@ class TodoAgentState(AgentState[Any]):
     """The number of steps until the run reaches LangGraph's `recursion_limit`."""
 
 
-class ClientTodoAgentState(AgentState[Any]):
+class _ClientAgentState(AgentState[Any]):
     """LangChain's agent state with the channels of `ClientTodoState`."""
 
     todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
@@ -150,6 +149,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     # Keep traces small: the history does not need another copy for each hook.
     trace_policy = TracePolicy(process_inputs=_without_history)
+    # Without it, `stream_events(version="v3")` shows nothing of the list.
+    transformers = (CustomTransformer,)
 
     def __init__(
         self,
@@ -184,7 +185,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         require_format(todos_format)
         self._tool_settings = (limits, descriptions, check)
         self.tools = build_tools(*self._tool_settings, records_blocks=False)
-        self.state_schema = ClientTodoAgentState if todos_format == "langchain" else TodoAgentState
+        self.state_schema = _ClientAgentState if todos_format == "langchain" else _AgentState
         self.policy = policy
         added = [system_prompt, TODO_FOLD_PROMPT if fold_finished else None]
         self.system_prompt = "\n\n".join(text for text in added if text) or None
@@ -283,7 +284,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _viewed(self, reading: Reading, state: dict[str, Any], update: dict[str, Any]) -> list[Any]:
         if self.view is model_view or not self.view:
-            # Without reading the history again.
+            # The reading exists already; `model_view` would read the history again.
             return view_of(reading, fold_finished=self.fold_finished)
         blocks = {**blocks_in(state), **update.get("todo_blocks", {})}
         return list(self.view({**state, "todo_blocks": blocks}))

@@ -18,9 +18,7 @@ Example:
 from todo_tools._calls.arguments import (
     CallError,
     brief,
-    read_choice,
     read_index,
-    read_indices,
     read_texts,
 )
 from todo_tools._tools.build import LenientArgs, argument, optional_argument
@@ -31,8 +29,6 @@ __all__ = [
     "argument",
     "brief",
     "optional_argument",
-    "read_choice",
     "read_index",
-    "read_indices",
     "read_texts",
 ]

@@ -26,9 +26,9 @@ from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, require_whole
 from todo_tools._thread.transcript import is_from_user
 from todo_tools.checklist import command_in, read_checklist
 
-__all__ = ["Rule", "ScriptedChatModel", "call", "checklist_model", "turn"]
+__all__ = ["ScriptedChatModel", "call", "checklist_model", "turn"]
 
-Rule = Callable[[list[BaseMessage]], AIMessage | str]
+_Rule = Callable[[list[BaseMessage]], AIMessage | str]
 
 
 def call(name: str, **args: Any) -> ToolCall:
@@ -65,7 +65,7 @@ class ScriptedChatModel(BaseChatModel):
         ```
     """
 
-    script: SkipValidation[Sequence[AIMessage | str] | Rule]
+    script: SkipValidation[Sequence[AIMessage | str] | _Rule]
     prompts: list[list[BaseMessage]] = Field(default_factory=list[list[BaseMessage]])
     """The prompts that the model received, one for each call."""
     tools: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])

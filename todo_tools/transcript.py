@@ -6,7 +6,6 @@ from todo_tools._thread.transcript import (
     is_injected,
     last_user_message,
     pending_calls,
-    todos_from_messages,
 )
 
 __all__ = [
@@ -15,5 +14,4 @@ __all__ = [
     "is_injected",
     "last_user_message",
     "pending_calls",
-    "todos_from_messages",
 ]

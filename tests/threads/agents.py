@@ -25,9 +25,9 @@ from todo_tools import (
     create_todo_tools,
     model_view,
 )
+from todo_tools.clients import ClientTodoState
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.operations import complete_items
-from todo_tools.state import ClientTodoState
 from todo_tools.testing import ScriptedChatModel
 
 Build = Callable[[ScriptedChatModel, BaseCheckpointSaver[str]], Any]

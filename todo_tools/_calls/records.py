@@ -5,7 +5,6 @@ record. A new operation also needs a type and a case of `apply` in `todo_tools._
 The specification of the tools fixes the order of the checks and every string.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,14 +12,13 @@ from typing import Any, Literal
 from todo_tools._calls.arguments import CallError, read_choice, read_index, read_indices, read_texts
 from todo_tools._list import prompts
 from todo_tools._list.formatting import format_todos
-from todo_tools._list.operations import Operation, SetStatus
+from todo_tools._list.operations import Operation, Replace, SetStatus, dropped_open
 from todo_tools._list.todos import (
     STATUSES,
     TodoItem,
     TodoLimits,
     TodoStatus,
     Token,
-    incomplete,
     is_blank,
     is_list,
     require_rows,
@@ -110,9 +108,11 @@ def _check_write(args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLim
                 f"{limits.max_todos} todos; write fewer items",
                 "max todos exceeded",
             )
+        operation: Replace = {"op": "replace", "texts": texts}
         if limits.keep_open:
             _check_kept(texts, todos)
-        return {"op": "replace", "texts": texts}, f"Wrote {len(texts)} todo item(s)"
+            operation["keep_open"] = True  # an earlier call of the message may yet be refused
+        return operation, f"Wrote {len(texts)} todo item(s)"
     if mode == "append":
         _check_room("appending", len(texts), len(todos), limits)
         return {"op": "append", "texts": texts}, f"Appended {len(texts)} item(s)"
@@ -140,13 +140,10 @@ def _check_texts(texts: list[str], limits: TodoLimits) -> None:
 
 
 def _check_kept(texts: list[str], todos: list[TodoItem]) -> None:
-    kept = Counter(texts)
-    kept.subtract(todo["text"] for _, todo in incomplete(todos))
-    dropped = [index for index, todo in incomplete(todos) if kept[todo["text"]] < 0]
-    if dropped:
+    if dropped := dropped_open(todos, texts):
         raise CallError(
-            f"the list has open items that the new list does not contain: {_brief_list(dropped)}; "
-            "use mode 'append' to add items, or abandon these first",
+            "the list has open items that the new list does not contain: "
+            f"{_brief_list(dropped, 150)}; use mode 'append' to add items, or abandon these first",
             "open items dropped",
         )
 
@@ -230,13 +227,13 @@ def _check_edit(args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimi
     return operation, f"{STATUSES[status].done_label} {indices}"
 
 
-def _brief_list(indices: list[int]) -> str:
-    shown = str(indices)
-    return shown if len(shown) <= _SHOWN_LIST else f"{indices[:5]} and {len(indices) - 5} more"
-
-
 # Room for fifty indices of three digits; the whole error stays below 300 characters.
 _SHOWN_LIST = 250
+
+
+def _brief_list(indices: list[int], room: int = _SHOWN_LIST) -> str:
+    shown = str(indices)
+    return shown if len(shown) <= room else f"{indices[:5]} and {len(indices) - 5} more"
 
 
 def _show_edit(args: Mapping[str, Any]) -> Shown | None:

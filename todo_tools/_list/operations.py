@@ -4,7 +4,7 @@ A step writes an operation, not the whole new list. Operations are plain dicts, 
 checkpointer can store them. The key `op` distinguishes them from LangGraph's own dicts.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired
 
@@ -15,6 +15,7 @@ from todo_tools._list.todos import (
     MAX_ITEMS,
     TodoItem,
     TodoStatus,
+    incomplete,
     is_list,
     is_status,
     is_valid_text,
@@ -26,10 +27,14 @@ from todo_tools._list.todos import (
 
 
 class Replace(TypedDict):
-    """Start a new list with these texts."""
+    """Start a new list with these texts.
+
+    With `keep_open`, nothing changes if the new list lacks an item that is open then.
+    """
 
     op: Literal["replace"]
     texts: list[str]
+    keep_open: NotRequired[bool]
 
 
 class Append(TypedDict):
@@ -68,8 +73,9 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
 
     Other updates of the same step may have changed the list first. An insertion past the end then
     goes to the end. A status change skips an index past the end, and an item that has another text
-    than the operation expects. If the list is full, new items are left out. An error here would
-    come back whenever the thread is read.
+    than the operation expects. A replacement that would drop an open item, and must not, changes
+    nothing. If the list is full, new items are left out. An error here would come back whenever the
+    thread is read.
 
     Args:
         todos: The list before.
@@ -83,7 +89,8 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
     """
     match operation:
         case {"op": "replace", "texts": [*texts]} if all(map(is_valid_text, texts)):
-            return _new_items(require_few(texts))
+            keeps = not operation.get("keep_open") or not dropped_open(todos, texts)
+            return _new_items(require_few(texts)) if keeps else todos
         case {"op": "append", "texts": [*texts]} if all(map(is_valid_text, texts)):
             return [*todos, *_that_fit(texts, todos)]
         case {"op": "insert", "index": index, "texts": [*texts]} if _are_indices([index]) and (
@@ -99,6 +106,13 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
                 "todos takes a list of todo items or an operation of the tools, got a dict with "
                 f"{sorted(map(str, operation))[:5]}; give the whole list to replace it"
             )
+
+
+def dropped_open(todos: Sequence[TodoItem], texts: Sequence[str]) -> list[int]:
+    """Return the indices of the open items that a new list with these texts lacks."""
+    kept = Counter(texts)
+    kept.subtract(todo["text"] for _, todo in incomplete(todos))
+    return [index for index, todo in incomplete(todos) if kept[todo["text"]] < 0]
 
 
 def origins(

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
@@ -185,15 +185,18 @@ def _explained(decision: Decision, answered: Answered) -> AIMessage | None:
     return with_notice(answer, decision.event)
 
 
+_Builder = TypeVar("_Builder", bound=StateGraph[Any, Any, Any, Any])
+
+
 def add_auto_continue(
-    builder: StateGraph[Any, Any, Any, Any],
+    builder: _Builder,
     *,
     agent: str = "agent",
     tools: str = "tools",
     policy: Policy = AutoContinue(),
     node: str = "auto_continue",
     end: str = END,
-) -> StateGraph[Any, Any, Any, Any]:
+) -> _Builder:
     """Add the loop to a graph: the agent works until every todo is finished.
 
     Adds a node and a conditional edge from the agent. While the model calls tools, the edge leads

@@ -13,7 +13,7 @@ _ALSO_CLOSING = frozenset("\"'*_~`!\uff01\u2026")
 
 
 def asks_user(state: Any) -> bool:
-    """Return whether the last answer of the model ends in a question mark, of any script.
+    """Return whether the last answer of the model ends in the question mark of any script.
 
     Use it as `AutoContinue(stop_when=asks_user)`. Quotes, brackets, emphasis or symbols may follow
     the question mark. A question before a list of choices is not recognised, nor is a Greek one

@@ -151,8 +151,8 @@ def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> li
 def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
     added = as_messages(update if is_list(update) else [update])
     last = (messages[-1].id if messages else "") or ""
-    # A copy: a task that reads the state after its own result alone must not set an id that the
-    # equal result of another task gets, too.
+    # Ids are set on copies. A task may read the state with only its own result added. If the result
+    # kept the id that is computed then, an equal result of another task would get the same id.
     named = [
         message if message.id == stable_id else message.model_copy(update={"id": stable_id})
         for message, stable_id in zip(added, stable_ids(added, last), strict=True)

@@ -151,18 +151,41 @@ def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
             ids = [call["id"] for call in message.tool_calls]
             if call_id in ids:
                 position = ids.index(call_id)
-                # Some servers use the same ids in every turn: a result belongs to its own turn.
-                following = takewhile(lambda m: not isinstance(m, AIMessage), messages[at + 1 :])
-                answered = {m.tool_call_id for m in following if isinstance(m, ToolMessage)}
-                edits = _edited_calls(state)
-                pending = [
-                    cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
-                    for call in message.tool_calls[:position]
-                    if call["id"] not in answered
-                ]
+                pending = _unanswered(message.tool_calls[:position], messages[at + 1 :], state)
                 repeated = {each for each in ids if ids.count(each) > 1}
                 return CallPlace(message.id, position, pending, repeated)
     return None
+
+
+def _unanswered(
+    calls: Sequence[ToolCall], after: Sequence[AnyMessage], state: object
+) -> list[ToolCall]:
+    """Return the calls of an AI message without a result, with the changes of a person.
+
+    Some servers use the same ids in every turn: a result belongs to its own turn.
+    """
+    following = takewhile(lambda message: not isinstance(message, AIMessage), after)
+    answered = {each.tool_call_id for each in following if isinstance(each, ToolMessage)}
+    edits = _edited_calls(state)
+    return [
+        cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
+        for call in calls
+        if call["id"] not in answered
+    ]
+
+
+def open_calls(state: object) -> list[ToolCall]:
+    """Return the calls of the newest AI message that have no result yet, as people changed them.
+
+    The message may not be the last one: a call that a person rejected has its result before the
+    others run.
+    """
+    messages = messages_in(state)
+    for at in reversed(range(len(messages))):
+        message = messages[at]
+        if isinstance(message, AIMessage):
+            return _unanswered(message.tool_calls, messages[at + 1 :], state)
+    return []
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:

@@ -32,8 +32,8 @@ class LenientArgs(BaseModel):
     The model sees the JSON schema of each field, but the schema is not enforced.
     """
 
-    # A tool whose schema has no fields does not receive the runtime. The field is excluded from
-    # dumps, because langchain-core dumps the arguments of every call and it holds the whole state.
+    # LangGraph gives the runtime only to a tool whose schema has a field for it. It holds the whole
+    # state, so it is left out when langchain-core dumps the arguments of a call.
     runtime: SkipJsonSchema[Annotated[Any, InjectedToolArg]] = Field(default=None, exclude=True)
 
     @model_validator(mode="before")

@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 
 from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import MAX_CHARACTERS, MAX_ITEMS, TodoItem, TodoLimits
-from todo_tools._thread.reading import read_messages
 from todo_tools._thread.state import messages_in, todos_in
-from todo_tools._thread.transcript import result_note
+from todo_tools._thread.transcript import list_after, listed_in, open_calls, result_note
 
 _ANY = TodoLimits(max_todos=MAX_ITEMS, max_text_length=MAX_CHARACTERS, max_indices=MAX_ITEMS)
 _NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
@@ -60,17 +59,17 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
 
 
 def _past(state: Any) -> Iterator[_Event]:
-    """Yield what the results in the history say."""
+    """Yield what the results in the history say, whatever other middleware made of their texts."""
     known: list[TodoItem] = []
-    for entry in read_messages(messages_in(state)).entries:
-        message, shows = entry.message, entry.shows
-        if entry.changed and shows is not None and shows != known:
+    for message in messages_in(state):
+        after = list_after(message)
+        if after is not None and after != known:
             operation = result_note(message).get("operation", {})
-            indices = [at for at in operation.get("indices", ()) if at < len(shows)]
-            yield {**operation, "texts": [shows[at]["text"] for at in indices]}
+            indices = [at for at in operation.get("indices", ()) if at < len(after)]
+            yield {**operation, "texts": [after[at]["text"] for at in indices]}
         elif _is_work(message):
             yield {"op": "work"}
-        known = known if shows is None else shows
+        known = next((each for each in (after, listed_in(message)) if each is not None), known)
 
 
 def _is_work(message: AnyMessage) -> bool:
@@ -82,8 +81,7 @@ def _is_work(message: AnyMessage) -> bool:
 def _present(text: str, state: Any) -> Iterator[_Event]:
     """Yield what the calls of the current AI message do, up to the completion of the item."""
     todos = todos_in(state)
-    message = messages_in(state)[-1]
-    for call in message.tool_calls if isinstance(message, AIMessage) else ():
+    for call in open_calls(state):
         if call["name"] not in TOOLS:
             yield {"op": "work"}
             continue
@@ -94,5 +92,6 @@ def _present(text: str, state: Any) -> Iterator[_Event]:
             event: _Event = {**operation}
             if event.get("status") == "completed" and text in event["texts"]:
                 return
-            todos = apply(todos, operation)
-            yield event
+            before, todos = todos, apply(todos, operation)
+            if todos != before:  # as in the history, where a call that changes nothing is no event
+                yield event

@@ -9,14 +9,15 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count, pairwise
+from itertools import accumulate, count, pairwise
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
+from todo_tools._list.operations import origins
 from todo_tools._list.prompts import EMPTY_ANSWER, FOLDED
-from todo_tools._list.todos import STATUSES, is_mapping, texts_of
+from todo_tools._list.todos import STATUSES, TodoItem, is_mapping
 from todo_tools._thread.reading import Entry, Turn
 from todo_tools._thread.transcript import result_note
 
@@ -60,9 +61,10 @@ def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[An
         shown: Its messages as a prompt without folding shows them.
     """
     items, prompt = _Items(), _Prompt(entries, turns, shown)
-    for turn, span in enumerate(prompt.spans):
-        finished = [each for at in span for each in items.take(entries[at])]
-        prompt.grow(turn, finished, later_calls=items.open + 1)
+    for turn in range(len(turns)):
+        for part in prompt.parts(turn):
+            finished = [each for at in part for each in items.take(entries[at])]
+            prompt.grow(turn, part, finished, later_calls=items.open + 1)
         items.work(turn)
     return prompt.folds
 
@@ -73,7 +75,7 @@ class _Items:
     def __init__(self) -> None:
         self.open = 0
         """The number of items that are not finished."""
-        self._texts: list[str] = []
+        self._todos: list[TodoItem] = []
         self._keys: list[int] = []
         self._new_keys = count()
         self._finished: set[int] = set()
@@ -93,7 +95,7 @@ class _Items:
         if entry.shows is None:
             return
         self._keys = self._keys_after(entry)
-        self._texts = texts_of(entry.shows)
+        self._todos = entry.shows
         finished = {k for k, todo in self._keyed(entry) if STATUSES[todo["status"]].finished}
         newly, self._finished = finished - self._finished, finished
         self._in_progress = [k for k, todo in self._keyed(entry) if todo["status"] == "in_progress"]
@@ -106,18 +108,14 @@ class _Items:
 
     def _keys_after(self, entry: Entry) -> list[int]:
         """Return a key for each item; items keep their keys until the list is replaced."""
-        texts = texts_of(entry.shows or [])
-        added = len(texts) - len(self._texts)
-        match result_note(entry.message).get("operation"):
-            case {"op": "insert", "index": int(index)}:
-                at = index
-            case _:
-                at = len(self._texts)
-        if added >= 0 and [*texts[:at], *texts[at + added :]] == self._texts:
-            new = [next(self._new_keys) for _ in range(added)]
-            return [*self._keys[:at], *new, *self._keys[at:]]
-        self._turns.clear()
-        return [next(self._new_keys) for _ in texts]
+        # A block shows the list of the state, whatever the result before it did.
+        operation = None if entry.block else result_note(entry.message).get("operation")
+        places = origins(self._todos, entry.shows or [], operation)
+        keys = [next(self._new_keys) if at is None else self._keys[at] for at in places]
+        if not set(self._keys) <= {*keys, *self._finished}:
+            # The item that would have been finished next may be gone.
+            self._turns.pop(_NEXT, None)
+        return keys
 
     def _keyed(self, entry: Entry) -> Iterator[tuple[int, Any]]:
         return zip(self._keys, entry.shows or [], strict=True)
@@ -156,22 +154,44 @@ class _Prompt:
         self.spans = [range(start, end) for start, end in pairwise([*starts, len(entries)])]
         """The entries of each turn, with the messages before the next one."""
         self._entries = entries
+        self._shown = shown
         self._sizes = [*map(_size, shown)]
         self._turn_sizes = [sum(self._sizes[at] for at in span) for span in self.spans]
-        self._turn_blocks = [sum(_blocks(shown[at]) for at in span) for span in self.spans]
+        self._blocks = [*map(_blocks, shown)]
+        self._turn_blocks = [0 for _ in turns]
+        """The blocks of each turn so far."""
+        sizes = accumulate(self._turn_sizes, initial=0)
+        large = (turn for turn, size in enumerate(sizes) if size >= _SMALLEST - _BEFORE)
+        # Nothing before this turn is left out unless that pays without a cache, so it stays first.
+        self._first_cached = next(large, len(turns))
         # The turns before which a prompt ended that the next prompt begins with: a cache has it.
         self._cached: list[int] = []
-        self._first_of_run = 0
+        self._runs = list[int]()
+        """The turns with which the run at the end of the prompt may begin."""
 
-    def grow(self, turn: int, finished: Sequence[int], later_calls: int) -> None:
-        """Add a turn, and fold the turns whose last items it finishes, if that pays.
+    def parts(self, turn: int) -> list[range]:
+        """Return the entries of a turn up to its last result, and those after them.
+
+        A prompt may have ended between the two, for example if the model's call was cancelled. What
+        it left out must not depend on what came later.
+        """
+        span = self.spans[turn]
+        others = (at for at in span[1:] if not isinstance(self._entries[at].message, ToolMessage))
+        end = next(others, span.stop)
+        return [range(span.start, end), range(end, span.stop)]
+
+    def grow(self, turn: int, part: range, finished: Sequence[int], later_calls: int) -> None:
+        """Add a part of a turn, and fold the turns whose last items it finishes, if that pays.
 
         Args:
             turn: The number of the turn.
+            part: The entries of the part.
             finished: The numbers of these earlier turns.
             later_calls: The least number of model calls that follow.
         """
-        self._cached.append(turn)
+        if part.start == self.spans[turn].start:
+            self._cached.append(turn)
+        self._turn_blocks[turn] += sum(self._blocks[at] for at in part)
         possible = [self._fold_of(each) for each in sorted(finished, reverse=True)]
         chosen = self._that_pay([each for each in possible if each.size > 0], turn, later_calls)
         for each in chosen:
@@ -184,14 +204,17 @@ class _Prompt:
             first = chosen[-1].turn
             del self._cached[bisect_right(self._cached, first) :]
             self.folds.unbound.update(self.spans[each][0] for each in range(first + 1, turn + 1))
-        if any(isinstance(self._entries[at].message, HumanMessage) for at in self.spans[turn]):
-            self._first_of_run = turn + 1
+        if any(isinstance(self._entries[at].message, HumanMessage) for at in part):
+            # What follows an empty answer may be appended to the message before: the run goes on.
+            earlier = self._runs if self._is_empty(turn) else []
+            self._runs = [*earlier, turn + 1]
 
     def _that_pay(self, possible: Sequence[_Fold], turn: int, later_calls: int) -> Sequence[_Fold]:
         """Return those of the folds, newest first, that save most together.
 
         What is left out is saved in each later call. What stays behind it is sent again once, from
-        the last place that a cache has; a cache also looks back only so far.
+        the last place that a cache has; a cache also looks back only so far, and holds nothing
+        small.
         """
         size = blocks = most = best = 0
         for number, each in enumerate(possible, start=1):
@@ -200,6 +223,8 @@ class _Prompt:
             if sum(self._turn_blocks[start : turn + 1]) - blocks >= _LOOK_BACK:
                 break
             again = sum(self._turn_sizes[start:turn]) - size
+            if start < self._first_cached:
+                again += _BEFORE + sum(self._turn_sizes[:start])
             gain = size * later_calls - again * _TIMES_DEARER
             if gain > most:
                 most, best = gain, number
@@ -229,9 +254,13 @@ class _Prompt:
 
         Some Claude models refuse a run that began with thinking and no longer begins with it.
         """
-        first = self._first_of_run
-        answer = self._entries[self.spans[first][0]].message if first else None
-        return first if answer and any(map(_is_bound, answer.content)) else -1
+        answers = ((turn, self._entries[self.spans[turn][0]].message) for turn in self._runs)
+        bound = (turn for turn, answer in answers if any(map(_is_bound, answer.content)))
+        return max(bound, default=-1)
+
+    def _is_empty(self, turn: int) -> bool:
+        at = next(iter(self.spans[turn]), None)
+        return at is not None and self._shown[at].content == EMPTY_ANSWER
 
     def _are_plain(self, results: Sequence[int]) -> bool:
         """Whether a turn has results without a list block, and no messages of others after them.
@@ -265,6 +294,10 @@ _TIMES_DEARER = 12
 """How many times dearer it is to send a text again (1.25) than to read it from a cache (0.1)."""
 _LOOK_BACK = 20
 """The number of blocks at the end of a prompt among which Anthropic's cache looks for an entry."""
+_SMALLEST = 4_096
+"""The characters of the smallest prompt that most providers cache: 1,024 tokens."""
+_BEFORE = 2_000
+"""The characters of the todo tools and their prompts, which are before the messages."""
 _MESSAGE = 30
 """The characters of a message's role and ids."""
 _PICTURE = 4_000

@@ -23,7 +23,13 @@ from langchain_core.messages.utils import count_tokens_approximately
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.formatting import format_incomplete
-from todo_tools._list.todos import TodoItem, incomplete, require_whole_number
+from todo_tools._list.todos import (
+    TodoItem,
+    incomplete,
+    is_blank,
+    is_mapping,
+    require_whole_number,
+)
 from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages, same_list
 from todo_tools._thread.transcript import continuation_lines, is_from_user
 from todo_tools._view.folding import folded, folds_of
@@ -38,7 +44,7 @@ REMIND_EVERY = 10
 
 
 def model_view(
-    state: Any, *, remind_every: int = REMIND_EVERY, fold_finished: bool = False
+    state: Any, *, remind_every: int | None = REMIND_EVERY, fold_finished: bool = False
 ) -> list[AnyMessage]:
     """Return the messages to send to the model.
 
@@ -50,13 +56,14 @@ def model_view(
       new list from that line. The last such result of a turn also gets a line of progress.
     - If the results do not show the current list, the whole list is appended to the newest message.
       This happens when the list was seeded or edited, or when results were summarized away.
-    - After many model calls without a todo call, the progress is appended to a tool result.
+    - After many model calls without a todo call, and after the work of a deepagents subagent
+      (`task`), the progress is appended to a tool result, as a reminder.
     - With `fold_finished`, the work of finished items is left out.
 
     Args:
         state: The graph state, with `messages` and `todos`. It is not changed.
         remind_every: The progress is shown again after this number of model calls in a row without
-            a todo call; at least 1.
+            a todo call; at least 1. `None`: there are no reminders.
         fold_finished: Whether to leave out the calls and results of finished items. The state keeps
             everything, and so do branches. Add `TODO_FOLD_PROMPT` to the system prompt.
 
@@ -78,7 +85,8 @@ def model_view(
             return {"messages": [model.invoke(prompt)]}
         ```
     """
-    require_whole_number("remind_every", remind_every, minimum=1)
+    if remind_every is not None:
+        require_whole_number("remind_every", remind_every, minimum=1)
     reading = read(state)
     due = due_block(reading, at_newest=False)
     reading = reading if due is None else reading.with_block(due)
@@ -86,19 +94,19 @@ def model_view(
 
 
 def view_of(
-    reading: Reading, remind_every: int = REMIND_EVERY, *, fold_finished: bool = False
+    reading: Reading, remind_every: int | None = REMIND_EVERY, *, fold_finished: bool = False
 ) -> list[AnyMessage]:
     """Return the messages of a reading as the model reads them."""
     turns = reading.turns
     shown = _shown(reading, turns, remind_every)
     kept = folded(shown, folds_of(reading.entries, turns, shown)) if fold_finished else shown
-    return list(_answered(kept, turns))
+    return _without_empty_answers(_answered(kept, turns))
 
 
-def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int) -> list[AnyMessage]:
+def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) -> list[AnyMessage]:
     """Return each message with what is said about the list."""
     closings = {at for turn in turns for at in _closing(turn, reading.entries)}
-    reminders = set(_reminders(turns, reading.entries, remind_every))
+    reminders = set(_reminders(turns, reading.entries, remind_every) if remind_every else ())
     shown: list[AnyMessage] = []
     known: list[TodoItem] = []
     for at, entry in enumerate(reading.entries):
@@ -143,6 +151,19 @@ def count_folded_tokens(messages: Iterable[Any], *, tools: Sequence[Any] | None 
     return count_tokens_approximately(prompt, tools=list(tools) if tools else None)
 
 
+def count_left_out(messages: Sequence[AnyMessage]) -> int:
+    """Count the tokens that `fold_finished=True` left out of the prompts of a history, roughly."""
+    reading = read_messages(messages)
+    turns = reading.turns
+    folds = folds_of(reading.entries, turns, _shown(reading, turns, REMIND_EVERY))
+    later_calls = [len(turns) - 1 - turn for turn, _ in folds.saved]
+    saved = sum(size * calls for (_, size), calls in zip(folds.saved, later_calls, strict=True))
+    return saved // _CHARACTERS_OF_A_TOKEN
+
+
+_CHARACTERS_OF_A_TOKEN = 4  # as in LangChain's `count_tokens_approximately`
+
+
 def _shortened(entry: Entry, known: list[TodoItem], *, closes_turn: bool) -> AnyMessage:
     """Shorten the result of a list change to what the model does not know yet."""
     text, todos = entry.message.text, entry.shows or []
@@ -157,7 +178,14 @@ def _shortened(entry: Entry, known: list[TodoItem], *, closes_turn: bool) -> Any
 
 def _is_empty(answer: AIMessage) -> bool:
     calls = answer.tool_calls or answer.invalid_tool_calls
-    return not calls and isinstance(answer.content, str) and not answer.content.strip()
+    parts = [answer.content] if isinstance(answer.content, str) else answer.content
+    return not calls and all(map(_is_blank_part, parts))
+
+
+def _is_blank_part(part: Any) -> bool:
+    """Whether a part of an answer is only blank text; Anthropic's empty answers have no parts."""
+    text = part.get("text") if is_mapping(part) and part.get("type") == "text" else part
+    return isinstance(text, str) and is_blank(text)
 
 
 def _without_list(message: AnyMessage, known: list[TodoItem]) -> AnyMessage:
@@ -219,6 +247,37 @@ def _answered(messages: Sequence[AnyMessage | None], turns: Sequence[Turn]) -> I
             yield from _failed(message.invalid_tool_calls, answered, prompts.NO_JSON)
             missing = list(_failed(message.tool_calls, answered, prompts.CUT_OFF))
     yield from missing
+
+
+def _without_empty_answers(messages: Iterable[AnyMessage]) -> list[AnyMessage]:
+    """Leave out each empty answer, and append the message after it to the message before.
+
+    A model that reads an empty answer gives the next one. Only continuations and texts of other
+    code are appended. Before a message of the user, or one with pictures, a placeholder takes the
+    place of the answer, because some chat templates refuse two messages of a user in a row.
+    """
+    kept: list[AnyMessage] = []
+    for message in messages:
+        if isinstance(message, HumanMessage) and _end_empty(kept) and _is_added_text(message):
+            kept[-2:] = [_extended(kept[-2], message.text)]
+        else:
+            kept.append(message)
+    return kept
+
+
+def _is_added_text(message: HumanMessage) -> bool:
+    """Whether the loop or other code wrote the message, and it is nothing but a text."""
+    return isinstance(message.content, str) and not is_from_user(message)
+
+
+def _end_empty(messages: Sequence[AnyMessage]) -> bool:
+    """Whether the last message is an empty answer."""
+    return (
+        len(messages) > 1
+        and isinstance(messages[-1], AIMessage)
+        and messages[-1].content == prompts.EMPTY_ANSWER
+        and isinstance(messages[-2], ToolMessage | HumanMessage)
+    )
 
 
 def _failed(

@@ -15,7 +15,8 @@ def show_ledger(costs: Ledger) -> View:
         costs: The result of `todo_tools.ledger.ledger`.
 
     Returns:
-        A table with a line for each item, the cost outside items, the total, and the bookkeeping.
+        A table with a line for each item, the cost outside items, the total, the bookkeeping, and
+        what finished items left out of the prompts.
         The columns are: share of all tokens, model calls, input tokens, cached input tokens, output
         tokens, tool calls, failed calls, and time. Empty columns are left out.
 
@@ -28,7 +29,11 @@ def show_ledger(costs: Ledger) -> View:
     named = [(_name(item.index), one_line(item.todo["text"]), item.cost) for item in costs.items]
     named += [("", "no item", costs.other), ("", "all", total)]
     named += [("", "bookkeeping (included above)", costs.bookkeeping)]
-    rows = [_HEADINGS, *(_cells(cost, total.usage["total_tokens"]) for *_, cost in named)]
+    tokens = total.usage["total_tokens"]
+    shown = [(name, text, _cells(cost, tokens)) for name, text, cost in named]
+    if costs.left_out:
+        shown.append(("", "left out of prompts (not included)", _sent(f"~{costs.left_out:,}")))
+    rows = [_HEADINGS, *(cells for *_, cells in shown)]
     columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     leads = ["".join(map(_padded, row, widths)) for row in zip(*columns, strict=True)]
@@ -38,7 +43,7 @@ def show_ledger(costs: Ledger) -> View:
             Line((Span("item", "dim"),), (Span(leads[0], "dim"),)),
             *(
                 Line((Span(text, "text" if name else "muted"),), (Span(lead), Span(name, "accent")))
-                for lead, (name, text, _) in zip(leads[1:], named, strict=True)
+                for lead, (name, text, _) in zip(leads[1:], shown, strict=True)
             ),
         )
     )
@@ -50,6 +55,11 @@ def _name(index: int | None) -> str:
 
 def _padded(cell: str, width: int) -> str:
     return cell.rjust(width) + "  "
+
+
+def _sent(figure: str) -> tuple[str, ...]:
+    """Return cells of which only that of the input tokens is filled."""
+    return tuple(figure if heading == "in" else "" for heading in _HEADINGS)
 
 
 def _cells(cost: Cost, tokens: int) -> tuple[str, ...]:

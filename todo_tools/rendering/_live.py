@@ -116,7 +116,8 @@ class LiveLines:
         mark = Span(f"{_TURNS[turn % len(_TURNS)]} ", "accent", plain=f"{_PLAIN_TURNS[turn % 4]} ")
         what = followed.open[0][1] if followed.open else "working"
         others = f" and {len(followed.open) - 1} more" if len(followed.open) > 1 else ""
-        return Line((Span(f"{seconds}s {what}{others}", "dim"),), (mark,))
+        passed = f"{seconds}s " if seconds else ""
+        return Line((Span(f"{passed}{what}{others}", "dim"),), (mark,))
 
 
 def _lists(followed: Followed) -> list[tuple[Path, list[TodoItem]]]:

@@ -108,7 +108,7 @@ def _screen() -> Screen:
 
 def _in_notebook() -> bool:
     """Whether this process has an IPython shell that shows HTML; one in a terminal does not."""
-    ipython = sys.modules.get("IPython")  # a notebook has already imported it
+    ipython = sys.modules.get("IPython")  # in a notebook it is imported
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and "text/html" in shell.display_formatter.active_types
 

@@ -1,0 +1,204 @@
+"""`has_worked`: an item is completed only after the call of another tool."""
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
+
+from tests.support import items, result_of
+from todo_tools import TodoItem, has_worked
+from todo_tools._thread.transcript import list_after
+from todo_tools.testing import call, turn
+
+REASON = "no other tool has worked on it yet; do its work with your other tools first"
+WORK = call("shell", command="make")
+
+
+def edit(action: str, *indices: int) -> ToolCall:
+    return call("edit_todos", action=action, indices=list(indices))
+
+
+def write(*texts: str, mode: str = "replace") -> ToolCall:
+    return call("write_todos", mode=mode, todos=list(texts))
+
+
+class History:
+    """A history with a list; `asks` adds the answer whose calls are running now."""
+
+    def __init__(self, *texts: str) -> None:
+        self.messages: list[AnyMessage] = [HumanMessage("Begin.")]
+        self.todos: list[TodoItem] = items(*texts)
+
+    def turn(self, *calls: ToolCall, status: Any = "success") -> "History":
+        """An answer with calls, and their results; the other tools answer with a status."""
+        self.messages.append(turn("", *calls))
+        for made in calls:
+            if made["name"] == "shell":
+                fields: Any = {"tool_call_id": made["id"], "name": "shell", "status": status}
+                self.messages.append(ToolMessage("ok", **fields))
+                continue
+            result = result_of(made["name"], made["args"], self.todos, tool_call_id=made["id"])
+            changed = list_after(result)
+            self.todos = self.todos if changed is None else changed
+            self.messages.append(result)
+        return self
+
+    def asks(self, *calls: ToolCall, about: str = "a") -> str | None:
+        """The reason why an item may not be completed by the last of these calls."""
+        messages = [*self.messages, turn("", *calls)]
+        state = {"messages": messages, "todos": self.todos}
+        return has_worked({"text": about, "status": "in_progress"}, state)
+
+
+DONE = edit("complete", 0)
+
+
+class TestStarted:
+    """The work must come after the start of the item."""
+
+    def test_without_work_it_is_not_done(self) -> None:
+        assert History("a").turn(edit("start", 0)).asks(DONE) == REASON
+
+    def test_after_work_it_is_done(self) -> None:
+        assert History("a").turn(edit("start", 0)).turn(WORK).asks(DONE) is None
+
+    def test_work_before_the_start_does_not_count(self) -> None:
+        assert History("a").turn(WORK).turn(edit("start", 0)).asks(DONE) == REASON
+
+    def test_a_finished_item_that_is_started_again_needs_new_work(self) -> None:
+        history = History("a").turn(edit("start", 0)).turn(WORK).turn(DONE)
+        assert history.turn(edit("start", 0)).asks(DONE) == REASON
+
+    def test_another_start_of_an_item_in_progress_changes_nothing(self) -> None:
+        history = History("a").turn(edit("start", 0)).turn(WORK)
+        assert history.asks(edit("start", 0), DONE) is None
+        assert history.turn(edit("start", 0)).asks(DONE) is None
+
+    def test_work_counts_for_all_items_in_progress(self) -> None:
+        """Which of them it was for is not known; the tick of another item changes nothing."""
+        history = History("a", "b").turn(edit("start", 0, 1)).turn(WORK).turn(DONE)
+        assert history.asks(edit("complete", 1), about="b") is None
+
+
+class TestNeverStarted:
+    """The work must come after the last tick."""
+
+    def test_without_work_it_is_not_done(self) -> None:
+        assert History("a").asks(DONE) == REASON
+
+    def test_after_work_it_is_done(self) -> None:
+        assert History("a").turn(WORK).asks(DONE) is None
+
+    @pytest.mark.parametrize("action", ["complete", "abandon"])
+    def test_work_before_the_last_tick_was_for_another_item(self, action: str) -> None:
+        history = History("b", "a").turn(WORK).turn(edit(action, 0))
+        assert history.asks(edit("complete", 1)) == REASON
+        assert history.turn(WORK).asks(edit("complete", 1)) is None
+
+    def test_the_start_of_another_item_changes_nothing(self) -> None:
+        history = History("b", "a").turn(WORK).turn(edit("start", 0))
+        assert history.asks(edit("complete", 1)) is None
+
+    def test_a_tick_that_was_refused_uses_no_work(self) -> None:
+        history = History("a").turn(WORK).turn(edit("complete", 7))
+        assert history.asks(DONE) is None
+
+
+class TestWork:
+    """What is work."""
+
+    def test_the_todo_tools_are_none(self) -> None:
+        listing = call("list_todos")
+        assert History("a").turn(edit("start", 0)).turn(listing).asks(DONE) == REASON
+
+    def test_a_call_that_failed_is_none(self) -> None:
+        history = History("a").turn(edit("start", 0)).turn(WORK, status="error")
+        assert history.asks(DONE) == REASON
+
+    def test_a_call_that_got_no_result_is_none(self) -> None:
+        """The run was cancelled."""
+        history = History("a").turn(edit("start", 0))
+        history.messages += [turn("", WORK), HumanMessage("Go on.")]
+        assert history.asks(DONE) == REASON
+
+
+class TestLists:
+    def test_work_for_a_list_that_was_replaced_does_not_count(self) -> None:
+        history = History().turn(write("a"), edit("start", 0)).turn(WORK).turn(write("a", "b"))
+        assert history.asks(DONE) == REASON
+
+    def test_a_list_that_is_written_again_unchanged_asks_for_no_new_work(self) -> None:
+        history = History().turn(write("a")).turn(WORK).turn(write("a"))
+        assert history.asks(DONE) is None
+
+    def test_items_that_are_added_change_nothing(self) -> None:
+        """An insertion moves the item; its text is what counts."""
+        history = History().turn(write("a"), edit("start", 0)).turn(WORK)
+        history.turn(write("c", mode="append"))
+        history.turn(call("write_todos", mode="insert", index=0, todos=["b"]))
+        assert history.asks(edit("complete", 1)) is None
+
+    def test_results_with_another_text_count_as_well(self) -> None:
+        """Other middleware may have added to it, or moved it into a file."""
+        history = History("b", "a").turn(WORK).turn(edit("complete", 0))
+        history.messages[-1].content = "See a file."
+        assert history.asks(edit("complete", 1)) == REASON
+        history.turn(WORK).turn(edit("start", 1))
+        history.messages[-1].content = "See a file."
+        assert history.asks(edit("complete", 1)) == REASON
+
+    def test_a_history_without_the_list_is_no_obstacle(self) -> None:
+        """The list was seeded, or its results were summarized away."""
+        history = History("a")
+        history.messages = []
+        assert history.asks(DONE) == REASON
+        assert history.turn(WORK).asks(DONE) is None
+
+
+class TestTheSameMessage:
+    """Calls that come before the completion in its message."""
+
+    def test_work_beside_it_counts(self) -> None:
+        assert History("a").asks(edit("start", 0), WORK, DONE) is None
+        assert History("a").turn(edit("start", 0)).asks(WORK, DONE) is None
+
+    def test_work_after_it_does_not_count(self) -> None:
+        assert History("a").turn(edit("start", 0)).asks(DONE, WORK) == REASON
+
+    def test_a_start_beside_it_asks_for_work_after_the_start(self) -> None:
+        assert History("a").turn(WORK).asks(edit("start", 0), DONE) == REASON
+        assert History("a").asks(WORK, edit("start", 0), DONE) == REASON
+
+    def test_a_new_list_beside_it_asks_for_work_after_the_list(self) -> None:
+        assert History("a").turn(WORK).asks(write("a"), edit("start", 0), DONE) == REASON
+        assert History("a").asks(write("a"), edit("start", 0), WORK, DONE) is None
+
+    def test_the_tick_of_another_item_uses_the_work(self) -> None:
+        """Items that were never started are ticked one for each piece of work."""
+        both = edit("complete", 0), edit("complete", 1)
+        assert History("b", "a").turn(WORK).asks(*both) == REASON
+
+    def test_a_call_that_the_tools_refuse_changes_nothing(self) -> None:
+        refused = call("write_todos", mode="replace"), edit("start", 7)
+        assert History("a").turn(WORK).asks(*refused, DONE) is None
+        assert History("a").turn(WORK).asks(call("list_todos"), DONE) is None
+
+    @pytest.mark.parametrize("work", [None, WORK])
+    def test_a_call_that_a_person_rejected_hides_no_other(self, work: ToolCall | None) -> None:
+        """Its result is in the state before the other calls run; it is no work itself."""
+        history = History("a").turn(WORK)
+        rejected = call("shell", command="rm")
+        calls = [edit("start", 0), *([work] if work else []), rejected, DONE]
+        fields: Any = {"tool_call_id": rejected["id"], "name": "shell", "status": "error"}
+        messages = [*history.messages, turn("", *calls), ToolMessage("Rejected.", **fields)]
+        item: TodoItem = {"text": "a", "status": "in_progress"}
+        reason = has_worked(item, {"messages": messages, "todos": history.todos})
+        assert reason == (None if work else REASON)
+
+    def test_a_tick_that_a_wrapper_made_is_checked_by_the_history(self) -> None:
+        """The state may end in another message than the model's answer."""
+        history = History("a").turn(edit("start", 0)).turn(WORK)
+        item: TodoItem = {"text": "a", "status": "in_progress"}
+        messages = [*history.messages, AIMessage("Hm."), HumanMessage("Hm?")]
+        assert has_worked(item, {"messages": messages, "todos": history.todos}) is None
