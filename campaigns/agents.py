@@ -17,10 +17,10 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graphs.until_done import build_graph
 from tests.support import Graph, checklist
-from todo_tools import AutoContinue, TodoLimits, TodoState, todos_from_messages
+from todo_tools import AutoContinue, DeltaTodoState, TodoLimits, TodoState, todos_from_messages
 from todo_tools.clients import ClientTodoState, TodosFormat
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import DeltaTodoState, loop_in, messages_in, todos_in
+from todo_tools.state import loop_in, messages_in, todos_in
 from todo_tools.testing import checklist_model
 
 Saver = BaseCheckpointSaver[Any]
@@ -85,8 +85,8 @@ class Job:
 
     @property
     def config(self) -> RunnableConfig:
-        """The thread of this job."""
-        return {"configurable": {"thread_id": str(self.folder)}}
+        """The thread of this job, and far more steps than it needs."""
+        return {"configurable": {"thread_id": str(self.folder)}, "recursion_limit": 100}
 
     @property
     def request(self) -> dict[str, Any]:

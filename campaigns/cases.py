@@ -6,13 +6,13 @@ import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -31,12 +31,25 @@ PHASES = (Phase.generate, Phase.shrink)
 _REASON_CHARACTERS = 400
 
 
+Shared = TypeVar("Shared")
+
+
 class Place:
-    """A directory, and a PostgreSQL server that starts on first use."""
+    """A directory, and servers that start on first use; they end with the trial."""
 
     def __init__(self, folder: Path, ends: ExitStack) -> None:
         self.folder = folder
         self._ends = ends
+        self._shared: dict[object, Any] = {}
+
+    def shared(self, start: Callable[[Path], AbstractContextManager[Shared]]) -> Shared:
+        """What all cases of the trial share: it is started once, in a directory of its own."""
+        if start not in self._shared:
+            folder = self.folder / "shared"
+            folder.mkdir()
+            self._shared[start] = self._ends.enter_context(start(folder))
+        shared: Shared = self._shared[start]
+        return shared
 
     @cached_property
     def postgres(self) -> str:

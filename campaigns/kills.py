@@ -4,12 +4,14 @@ import multiprocessing
 import os
 import random
 import signal
+from collections import Counter
 from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 from campaigns.agents import DURABILITIES, VARIANTS, Durability, Job, Saver, opened
 from campaigns.cases import Case, Trial
+from tests.terminal.test_kills import killed_at_random, lines_in, resumed
 from tests.terminal.test_kills import (
     test_no_finished_command_runs_twice_after_a_kill as run_program,
 )
@@ -45,12 +47,48 @@ def program(case: Case) -> None:
     run_program(case.random.randrange(10**9), case.folder)
 
 
+def signals(case: Case) -> None:
+    """End the program several times, by any signal, while slow, fast and deaf commands run."""
+    steps = [_step(case.random, number) for number in range(4)]
+    kills, again = case.random.choice([1, 2, 3]), list[str]()
+    for _ in range(kills):
+        killed_at_random(case.folder, case.random, steps, _LONGEST_RUN)
+        ends = _lines(case, "end")
+        known = len(list(case.folder.glob("todo-threads.sqlite-endings/*/*")))
+        # A command has ended when the program knows its result, a moment after its last line.
+        again += ends[-1:] if len(ends) - known == len(again) + 1 else []
+    resumed(case.folder, *steps)
+    begun, ended = Counter(_lines(case, "begin")), Counter(_lines(case, "end"))
+    for number in map(str, range(len(steps))):
+        times, allowed = ended[number], 1 + again.count(number)
+        assert 1 <= times <= allowed, f"step {number} ended {times} times: {steps}"
+        times = begun[number]
+        assert times <= 1 + kills, f"{kills} kills, step {number} began {times} times: {steps}"
+
+
+_LONGEST_RUN = 2.5
+"""The latest moment of a kill, in seconds."""
+
+
+def _step(chance: random.Random, number: int) -> str:
+    """A step that takes long or not; one that is deaf ends with exit code 0 at a signal."""
+    deaf = "trap 'exit 0' HUP INT QUIT TERM; " if chance.random() < 0.3 else ""
+    waits = chance.choice(["", "", "sleep 0.1; ", "sleep 0.8 & wait $!; "])
+    return f"Step {number}: `{deaf}echo begin {number} >> log; {waits}echo end {number} >> log`"
+
+
+def _lines(case: Case, word: str) -> list[str]:
+    """The steps that wrote this word, in order."""
+    return [line.split()[1] for line in lines_in(case.folder) if line.startswith(word)]
+
+
 TRIALS: dict[Trial, int] = {
     sqlite_writes: 3,  # enough to reach each write once
     postgres_writes: 3,
     sqlite_moments: 1,
     postgres_moments: 1,
     program: 1,
+    signals: 2,
 }
 """The trials, each with its share of the time."""
 

@@ -73,7 +73,7 @@ class Person:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The state at the person's checkpoint of the thread."""
+        """The state of the checkpoint at which the person is."""
         return self.graph.get_state(self.config).values
 
     def _answer(self, prompt: list[BaseMessage]) -> AIMessage | str:

@@ -1,22 +1,28 @@
-"""The campaigns: short runs find no violation, and each campaign finds a planted defect."""
+"""The campaigns: short runs find no violation, and `test_planted_defects.py` plants some."""
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import Phase
-from langgraph.checkpoint.sqlite import SqliteSaver
 
-from campaigns import arguments, databases, kills, models, switches, texts
+from campaigns import (
+    approvals,
+    arguments,
+    checks,
+    databases,
+    growth,
+    kills,
+    models,
+    parallel,
+    prompts,
+    served,
+    switches,
+    texts,
+)
 from campaigns.__main__ import CAMPAIGNS, main
-from campaigns.agents import Job, opened
 from campaigns.cases import Case, Score, Trial, run_trial
 from campaigns.summary import summary
-from todo_tools import AutoContinue, TodoItem
-from todo_tools._list.operations import apply
 
 FAST = [
     databases.full_disk,
@@ -30,6 +36,13 @@ FAST = [
     texts.terminal,
     switches.states,
     switches.encrypted,
+    checks.checked_node,
+    checks.checked_agent,
+    parallel.workers,
+    parallel.branches,
+    prompts.agent_prompts,
+    prompts.hand_built_prompts,
+    growth.turns,
 ]
 SLOW = [
     kills.sqlite_writes,
@@ -37,6 +50,13 @@ SLOW = [
     databases.two_runs_at_once,
     databases.lost_connection,
     texts.browser,
+    kills.signals,
+    approvals.coding_agent,
+    prompts.folded,
+    prompts.item_forks,
+    growth.real_turns,
+    served.strangers,
+    served.unapproved,
 ]
 
 
@@ -45,6 +65,8 @@ def few_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the cases."""
     monkeypatch.setattr("campaigns.cases.EXAMPLES", 20)
     monkeypatch.setattr("campaigns.cases.PHASES", (Phase.generate,))
+    monkeypatch.setattr("campaigns.growth.TIMES", (1, 4))
+    monkeypatch.setattr("campaigns.growth.REAL_TURNS", 4)
 
 
 def tried(trial: Trial, *, count: int = 1) -> Score:
@@ -56,112 +78,6 @@ def test_a_short_run_violates_nothing(trial: Trial) -> None:
     score = tried(trial)
     assert score.tried
     assert not score.violated, score.trace
-
-
-class TestPlantedDefects:
-    """A campaign that cannot fail proves nothing."""
-
-    @pytest.mark.parametrize(
-        "trial",
-        [
-            databases.full_disk,
-            arguments.tool_node,
-            arguments.agent_tools,
-            models.hand_built,
-            models.middleware,
-            switches.states,
-        ],
-    )
-    def test_a_state_that_loses_items_is_found(
-        self, trial: Trial, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The tools return the right list, but the channel stores another one."""
-
-        def forgetful(todos: list[TodoItem], operation: Any) -> list[TodoItem]:
-            return apply(todos, operation)[:-1]
-
-        monkeypatch.setattr("todo_tools._thread.channels.apply", forgetful)
-        assert tried(trial, count=3).violated
-
-    def test_a_step_that_is_done_twice_is_found(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The thread starts again instead of being resumed."""
-        lose = RuntimeError("the power is gone")
-
-        def moment(_: object) -> None:
-            if len(job.done()) == 2:
-                raise lose
-
-        job = Job("TodoState", "sync", str(tmp_path / "threads"), tmp_path, moment=moment)
-        with opened(job.address) as saver, pytest.raises(RuntimeError):
-            job.run(saver, job.request)
-
-        def begin_again(self: Job, saver: Any) -> None:
-            saver.delete_thread(str(self.folder))
-            self.run(saver, self.request)
-
-        monkeypatch.setattr(Job, "go_on", begin_again)
-        with pytest.raises(AssertionError, match="done again"):
-            Job(job.variant, job.durability, job.address, job.folder).check_finish()
-
-    def test_an_error_that_is_swallowed_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The run ends as if everything was stored."""
-        for name in ("put", "put_writes"):
-            write = getattr(SqliteSaver, name)
-
-            def silent(*args: Any, write: Callable[..., Any] = write) -> Any:
-                with suppress(sqlite3.Error):
-                    return write(*args)
-                return args[1]
-
-            monkeypatch.setattr(SqliteSaver, name, silent)
-        assert "did not reach the caller" in tried(databases.read_only).example
-
-    def test_a_long_error_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("todo_tools._calls.arguments.brief", lambda value: f"{value!r}" * 50)
-        assert tried(arguments.tool_node).violated
-
-    @pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
-    def test_a_loop_without_limits_is_found(
-        self, trial: Trial, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("todo_tools._loop.decision._limit", lambda *_, worked: None)
-        assert tried(trial, count=10).violated
-
-    @pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
-    def test_a_loop_that_talks_over_the_user_is_found(
-        self, trial: Trial, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The agent is sent back though it did not work, which no policy of these runs allows."""
-        monkeypatch.setattr("campaigns.models.AutoContinue", lambda **_: AutoContinue(max_idle=0))
-        monkeypatch.setattr("todo_tools._loop.decision._has_worked", lambda *_: True)
-        assert "without work" in tried(trial, count=10).example
-
-    @pytest.mark.parametrize(
-        ("trial", "function"),
-        [
-            (texts.model, "_list.formatting.one_line"),
-            (texts.people, "rendering._lines.one_line"),
-            (texts.people, "rendering._html.escaped"),
-            (texts.terminal, "rendering._lines.one_line"),
-            pytest.param(texts.browser, "rendering._lines.one_line", marks=pytest.mark.slow),
-        ],
-    )
-    def test_a_text_that_acts_is_found(
-        self, trial: Trial, function: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The function that escapes texts is disabled."""
-        monkeypatch.setattr(f"todo_tools.{function}", str)
-        assert tried(trial).violated
-
-    def test_a_text_that_is_stored_in_the_clear_is_found(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(
-            "campaigns.switches.EncryptedSerializer.from_pycryptodome_aes", lambda **_: None
-        )
-        assert "in the clear" in tried(switches.encrypted).example
 
 
 class TestRunning:

@@ -1,0 +1,201 @@
+"""Checks: an item is completed only if its check was asked and agreed, whatever wraps the calls."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+from typing_extensions import override
+
+from campaigns.agents import STATES
+from campaigns.cases import Case, Trial
+from tests.prompt_reader import read_list
+from tests.support import Graph
+from todo_tools import TodoItem, create_todo_tools, model_view
+from todo_tools.clients import TodosFormat
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.state import todos_in
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+TURNS = 6
+Result = ToolMessage | Command[Any]
+_CONFIG: Any = {"configurable": {"thread_id": "1"}}
+
+
+class Wrapping(AgentMiddleware[Any, Any, Any]):
+    """Refuses, changes, repeats and replaces calls and their results, at random."""
+
+    def __init__(self, random: Random, texts: Iterator[int]) -> None:
+        super().__init__()
+        self.random = random
+        self.texts = texts
+
+    @override
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
+    ) -> Result:
+        kind = self._kind()
+        if kind == "refuse":
+            return _instead(request)
+        result = handler(self._changed(request) if kind == "change" else request)
+        result = handler(request) if kind == "repeat" else result
+        return self._replaced(request, result) if kind.startswith("replace") else result
+
+    @override
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        kind = self._kind()
+        if kind == "refuse":
+            return _instead(request)
+        result = await handler(self._changed(request) if kind == "change" else request)
+        result = await handler(request) if kind == "repeat" else result
+        return self._replaced(request, result) if kind.startswith("replace") else result
+
+    def _kind(self) -> str:
+        kinds = ["refuse", "change", "repeat", "replace"]
+        return self.random.choice([*kinds, *[""] * 4])
+
+    def _changed(self, request: ToolCallRequest) -> ToolCallRequest:
+        """The call with the arguments of another one."""
+        name, made = request.tool_call["name"], random_call(self.random, self.texts)
+        args = made["args"] if made["name"] == name else request.tool_call["args"]
+        return request.override(tool_call={**request.tool_call, "args": args})
+
+    def _replaced(self, request: ToolCallRequest, result: Result) -> Result:
+        """Another text for the model, with the change of the list or without it."""
+        if isinstance(result, ToolMessage) or self.random.random() < 0.5:
+            return _instead(request)
+        return Command(update={**(result.update or {}), "messages": [_instead(request)]})
+
+
+def _instead(request: ToolCallRequest) -> ToolMessage:
+    made = request.tool_call
+    return ToolMessage("Not now.", name=made["name"], tool_call_id=made["id"])
+
+
+@dataclass
+class Examiner:
+    """A check that agrees at random."""
+
+    random: Random
+    agreed: set[str] = field(default_factory=set[str])
+    """The items that it agreed to in the running step."""
+
+    def check(self, item: TodoItem, state: Any) -> str | None:
+        """Say whether an item is done."""
+        if self.random.random() < 0.5:
+            return "it is not done"
+        self.agreed.add(item["text"])
+        return None
+
+    async def acheck(self, item: TodoItem, state: Any) -> str | None:
+        """Say the same in an async run."""
+        await asyncio.sleep(0)
+        return self.check(item, state)
+
+
+def checked_node(case: Case) -> None:
+    """A hand-built graph, whose tool node has a wrapper."""
+    check, texts = Examiner(case.random), count()
+    wrapping, todos = Wrapping(case.random, texts), _new_items(texts)
+    runs_async = case.random.random() < 0.3
+    tools = ToolNode(
+        create_todo_tools(check=check.acheck if runs_async else check.check),
+        wrap_tool_call=wrapping.wrap_tool_call,
+        awrap_tool_call=wrapping.awrap_tool_call,
+    )
+    builder = StateGraph(case.random.choice(list(STATES.values())))
+    graph: Graph = builder.add_node("tools", tools).add_edge(START, "tools").compile()
+    values: dict[str, Any] = {"messages": [HumanMessage("Go.")], "todos": todos}
+    for _ in range(TURNS):
+        check.agreed.clear()
+        given = {**values, "messages": [*values["messages"], _answer(case.random, texts)]}
+        values = asyncio.run(graph.ainvoke(given)) if runs_async else graph.invoke(given)
+        check_step(todos, todos_in(values), check.agreed)
+        todos = todos_in(values)
+        check_prompt(model_view(values), todos)
+        case.tried += 1
+
+
+def checked_agent(case: Case) -> None:
+    """LangChain's agent, with two other middleware around the tools."""
+    check, texts = Examiner(case.random), count()
+    runs_async = case.random.random() < 0.3
+    seen = [_new_items(texts)]
+
+    def answer(prompt: list[BaseMessage]) -> AIMessage | str:
+        todos = todos_in(graph.get_state(_CONFIG).values)
+        check_step(seen[-1], todos, check.agreed)
+        check_prompt(prompt, todos)
+        seen.append(todos)
+        check.agreed.clear()
+        case.tried += 1
+        return _answer(case.random, texts) if len(seen) <= TURNS else "Done."
+
+    formats: list[TodosFormat] = ["todo_tools", "langchain"]
+    todos = TodoMiddleware(
+        check=check.acheck if runs_async else check.check,
+        policy=None,
+        todos_format=case.random.choice(formats),
+    )
+    built: Any = create_agent(
+        ScriptedChatModel(script=answer),
+        middleware=[Wrapping(case.random, texts), todos, _Second(case.random, texts)],
+        checkpointer=InMemorySaver(),
+    )
+    graph: Graph = built
+    given = {"messages": [HumanMessage("Go.")], "todos": seen[0]}
+    if runs_async:
+        asyncio.run(graph.ainvoke(given, _CONFIG, durability="sync"))
+    else:
+        graph.invoke(given, _CONFIG, durability="sync")
+
+
+class _Second(Wrapping):
+    """Another one; an agent refuses two of one name."""
+
+
+TRIALS: dict[Trial, int] = {checked_node: 1, checked_agent: 1}
+
+
+def check_step(before: list[TodoItem], after: list[TodoItem], agreed: set[str]) -> None:
+    """Check that each item that a step completed has a check that agreed in this step."""
+    was = {todo["text"] for todo in before if todo["status"] == "completed"}
+    done = {todo["text"] for todo in after if todo["status"] == "completed"}
+    assert done <= was | agreed, f"completed without a check that agreed: {done - was - agreed}"
+
+
+def check_prompt(prompt: list[Any], todos: list[TodoItem]) -> None:
+    """Check that the model reads the list of the state, whatever the results say."""
+    read, expected = read_list(prompt), [(todo["text"], todo["status"]) for todo in todos]
+    assert read == expected, f"the prompt has {read}, the state {expected}"
+
+
+def _answer(random: Random, texts: Iterator[int]) -> AIMessage:
+    return turn("", *(random_call(random, texts) for _ in range(random.choice([1, 2, 3, 4]))))
+
+
+def random_call(random: Random, texts: Iterator[int]) -> Any:
+    """A call that changes the list; each item has a text of its own."""
+    if random.random() < 0.7:
+        actions = ["complete", "complete", "complete", "start", "abandon"]
+        indices = [random.randrange(5) for _ in range(random.choice([1, 1, 2]))]
+        return call("edit_todos", action=random.choice(actions), indices=indices)
+    new = [todo["text"] for todo in _new_items(texts)[: random.randint(1, 3)]]
+    modes = ["insert", "insert", "insert", "append", "replace"]
+    return call("write_todos", mode=random.choice(modes), index=random.randrange(3), todos=new)
+
+
+def _new_items(texts: Iterator[int]) -> list[TodoItem]:
+    return [{"text": f"item {next(texts)}", "status": "not_started"} for _ in range(4)]

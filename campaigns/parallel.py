@@ -1,0 +1,172 @@
+"""Parallel work: workers that end in any order, and agents that change one list in one step."""
+
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import InvalidUpdateError
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
+
+from campaigns.agents import STATES
+from campaigns.cases import Case, Trial
+from graphs.workers import WorkersState
+from tests.support import Graph, items
+from tests.test_parallel import changes, idle, subgraph, writer
+from tests.test_workers import DeltaWorkersState, Schedule, compiled, run_schedule
+from todo_tools import TodoItem
+from todo_tools._list.operations import Operation, apply
+from todo_tools.operations import (
+    abandon_items,
+    append_items,
+    complete_items,
+    insert_items,
+    replace_items,
+    start_items,
+)
+from todo_tools.state import todos_in
+from todo_tools.testing import ScriptedChatModel
+
+MOST_NODES = 5
+_THREAD: RunnableConfig = {"configurable": {"thread_id": "1"}}
+_schedules: list[Schedule] = []
+"""That of the running case."""
+
+
+@cache  # building the graph takes as long as running it
+def _workers(kind: str) -> Graph:
+    state = DeltaWorkersState if kind == "delta" else WorkersState
+    planner = ScriptedChatModel(script=lambda _: "Go.")
+
+    def answer(prompt: list[BaseMessage]) -> str:
+        return _schedules[0].answer(prompt)
+
+    return compiled(planner, answer, state_schema=state)
+
+
+def workers(case: Case) -> None:
+    """Workers of `graphs/workers.py` in any order, killed before a write and resumed."""
+    graph = _workers(case.random.choice(["plain", "delta"]))
+    _, expected, snapshot = run_schedule(graph, _schedules, case.random)
+    todos = todos_in(snapshot.values)
+    assert todos == expected, f"the list is {todos}, not {expected}"
+    reports = sorted(report["index"] for report in snapshot.values["reports"])
+    assert reports == list(range(len(expected))), f"reports on {reports} of {len(expected)} items"
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What one node of a step does."""
+
+    kind: str
+    """An `operation`, a subgraph with a `list` that it changes, or an `idle` one."""
+    change: Operation
+    accident: str = ""
+    """What happens first: it `fails` and runs again, or `asks` a person."""
+
+
+def branches(case: Case) -> None:
+    """Nodes of one step; nothing is lost, and two different whole lists are refused."""
+    state, chance = case.random.choice(list(STATES.values())), case.random
+    found = [_branch(chance, at) for at in range(chance.randint(1, MOST_NODES))]
+    before = items("a", "b", "c")
+    graph = _side_by_side(state, found)
+    expected = after_step(before, found)
+    if expected is None:
+        _check_refused(graph, before, found)
+        return
+    _run(graph, before)
+    stored = todos_in(graph.get_state(_THREAD).values)
+    assert stored == expected, f"the list is {stored}, not {expected}: {found}"
+
+
+TRIALS: dict[Trial, int] = {workers: 1, branches: 1}
+
+
+def after_step(before: list[TodoItem], found: list[Branch]) -> list[TodoItem] | None:
+    """The list after a step as the documentation says it; `None` if the step is refused."""
+    lists = [apply(before, each.change) for each in found if each.kind == "list"]
+    changed = [each for each in lists if each != before]
+    # A single update is applied as it is.
+    if any(each != changed[0] for each in changed):
+        return None
+    todos = changed[0] if changed else before
+    for each in found:
+        todos = apply(todos, each.change) if each.kind == "operation" else todos
+    return todos
+
+
+def _branch(chance: Random, at: int) -> Branch:
+    new = [f"new {at} {number}" for number in range(chance.randrange(3))]
+    indices = chance.sample(range(4), chance.choice([1, 1, 2]))
+    change: list[Operation] = [
+        complete_items(*indices),
+        abandon_items(*indices),
+        start_items(0),
+        append_items(*new),
+        insert_items(chance.randrange(5), *new),
+        replace_items(*new),
+    ]
+    kind = chance.choice(["operation", "operation", "list", "idle"])
+    accident = chance.choice(["", "", "", "fails", "asks"])
+    return Branch(kind, chance.choice(change), accident)
+
+
+def _side_by_side(state: type[Any], found: list[Branch]) -> Graph:
+    """A graph that runs all branches in one step; nodes are applied in the order of their names."""
+    builder = StateGraph(state)
+    for at, each in enumerate(found):
+        node = {"operation": writer(each.change), "list": changes(state, each.change)}.get(
+            each.kind, idle(state)
+        )
+        builder.add_node(f"node_{at}", _accident(state, each, node)).add_edge(START, f"node_{at}")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def _accident(state: type[Any], branch: Branch, node: Any) -> Any:
+    """The node, which first fails or asks a person."""
+    if not branch.accident:
+        return node
+    times = iter([True])
+
+    def first(given: Any) -> Any:
+        if branch.accident == "asks":
+            interrupt("Now?")
+        elif next(times, False):
+            raise ConnectionError
+        return {"todos": branch.change} if branch.kind != "idle" else {}
+
+    return first if branch.kind == "operation" else subgraph(state, first)
+
+
+def _run(graph: Graph, before: list[TodoItem]) -> None:
+    """Run the step until nothing fails or waits any more."""
+    request: Any = {"messages": [], "todos": before}
+    for _ in range(4 * MOST_NODES):
+        try:
+            graph.invoke(request, _THREAD)
+        except ConnectionError:
+            request = None
+            continue
+        waiting = graph.get_state(_THREAD).interrupts
+        if not waiting:
+            return
+        request = Command(resume={each.id: "yes" for each in waiting})
+    raise AssertionError("the step does not end")
+
+
+def _check_refused(graph: Graph, before: list[TodoItem], found: list[Branch]) -> None:
+    """Check that the step is refused whole, and that the thread goes on from the list before."""
+    try:
+        _run(graph, before)
+    except InvalidUpdateError:
+        pass
+    else:
+        raise AssertionError(f"two different lists were taken: {found}")
+    graph.update_state(_THREAD, {"todos": append_items("later")}, as_node="node_0")
+    stored = todos_in(graph.get_state(_THREAD).values)
+    assert stored == [*before, *items("later")], f"after a refused step: {stored}, {found}"
