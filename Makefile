@@ -8,7 +8,7 @@ LOWEST := .venv-lowest
 # Two processes for each core: tests that start servers and programs mostly wait for them.
 WORKERS := $(shell expr 2 \* `getconf _NPROCESSORS_ONLN`)
 
-.PHONY: demo test test-fast test-lowest coverage lint format bench evals trace campaign mutants clients picture notebooks docs release-check clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench evals trace campaign mutants clients picture notebooks docs sample release-check clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m todo_tools.demo
@@ -31,7 +31,7 @@ lint: .venv/.ready
 	$(BIN)/mypy
 	$(BIN)/pyright
 
-bench: .venv/.ready-bench
+bench: .venv/.ready
 	$(BIN)/python -m benchmarks
 
 # Measures a real model: MODEL=openai:gpt-5-mini, or BASE_URL=http://127.0.0.1:8080/v1 and
@@ -43,7 +43,7 @@ evals: .venv/.ready
 trace: .venv/.ready-demo
 	$(BIN)/python -m benchmarks.trace $(TRACE)
 
-# About 20 minutes on two cores. CAMPAIGN="--seconds 60 kills" sets options; --help lists them.
+# About 30 minutes on two idle cores. CAMPAIGN="--seconds 60 kills" sets options; --help lists them.
 campaign: .venv/.ready
 	$(BIN)/python -m campaigns $(CAMPAIGN)
 
@@ -78,10 +78,6 @@ format: .venv/.ready
 	$(BIN)/python -m pip install --quiet --group lint --group providers --group test
 	@touch $@
 
-.venv/.ready-bench: .venv/.ready-demo
-	$(BIN)/python -m pip install --quiet --group bench
-	@touch $@
-
 .venv/.ready-mutants: .venv/.ready
 	$(BIN)/python -m pip install --quiet --group mutants
 	@touch $@
@@ -93,6 +89,10 @@ format: .venv/.ready
 # The documentation as a site in site/; a broken link is an error.
 docs: .venv/.ready-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+# Ten docstrings, errors, comments and paragraphs at random, to be read. SAMPLE="--seed 7" draws again.
+sample: | .venv/bin/python
+	$(BIN)/python .ci/sample.py $(SAMPLE)
 
 release-check: | .venv/bin/python
 	$(BIN)/python .ci/release_check.py

@@ -30,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(shown(load(_find(options.run, options.folder)), history=options.history))
     elif options.command == "report":
         print(report(load_all(options.folder)), end="")
+        if options.plot:
+            _draw(options.folder, options.plot)
     else:
         return _run(options)
     return 0
@@ -45,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--folder", type=Path, default=RUNS)
     tables = commands.add_parser("report", help="print the tables; no model is needed")
     tables.add_argument("folder", type=Path, nargs="?", default=RUNS)
+    tables.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the steps done by arm")
     return parser
 
 
@@ -59,8 +62,9 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--repeats", type=int, default=1, help="2 shows the noise; default: 1")
     add("--temperature", type=float, help="default: the model's own")
     add("--jobs", type=int, default=1, help="runs at once; default: 1")
-    add("--max-calls", type=int, help="for each run; default: 20 and ten for each step")
+    add("--max-calls", type=int, help="for each run; default: 20, and 10 more for each step")
     add("--max-tokens", type=int, default=500_000, help="for each run; default: 500,000")
+    add("--max-answer", type=int, help="tokens of one answer; default: the model's own limit")
     add("--budget", type=float, default=env("BUDGET_USD") or None, help="US dollars; $BUDGET_USD")
     add("--price", default=env("PRICE"), help="USD for a million tokens: SENT,CACHED,RECEIVED")
     add("--folder", type=Path, help="for the files; default: evals/runs/MODEL")
@@ -101,6 +105,7 @@ def _run(options: argparse.Namespace) -> int:
             options.model,
             base_url=options.base_url,
             temperature=options.temperature,
+            max_answer=options.max_answer,
         ),
         temperature=options.temperature,
         price=price,
@@ -114,6 +119,12 @@ def _run(options: argparse.Namespace) -> int:
     left = run_all(jobs, setting)
     print(report(load_all(setting.folder)))
     return 1 if left else 0
+
+
+def _draw(folder: Path, path: Path) -> None:
+    from evals.plots import draw  # noqa: PLC0415  it takes a second to import, and few need it
+
+    draw(load_all(folder), path)
 
 
 def _find(run: str, folder: Path) -> Path:

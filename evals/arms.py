@@ -15,9 +15,11 @@ from graphs.led import LedMiddleware
 from todo_tools import TODO_LIGHT_PROMPT, TodoLimits, has_worked
 from todo_tools.middleware import TodoMiddleware
 
+# A weak model that is told to report at the end reports at once, and without the second sentence it
+# makes texts up instead of reading them.
 SYSTEM_PROMPT = (
-    "You do tasks by calling tools; a step is done only when a tool has done it. After the last "
-    "step, answer in one or two sentences, and name what you could not do."
+    "Use the tools to do what the user asks. Never guess what a file or a record contains: read it "
+    "or look it up first."
 )
 GO_ON = "Go on until everything is done. Do not stop before."
 

@@ -46,17 +46,23 @@ def price_of(model: str, given: str | None) -> Price | None:
     return Price.parse(given) if given else PRICES.get(model.partition(":")[2])
 
 
-def chat_model(name: str, *, base_url: str | None, temperature: float | None) -> BaseChatModel:
+def chat_model(
+    name: str, *, base_url: str | None, temperature: float | None, max_answer: int | None = None
+) -> BaseChatModel:
     """Create the chat model.
 
     Args:
         name: `provider:name`, as for `init_chat_model`.
         base_url: The address of an OpenAI-compatible server; it needs no key.
         temperature: The temperature; some models take none.
+        max_answer: The most tokens of one answer; a weak model sometimes repeats itself without
+            end.
     """
     settings: dict[str, Any] = {"max_retries": 4, "timeout": 600}
     if temperature is not None:
         settings["temperature"] = temperature
+    if max_answer is not None:
+        settings["max_tokens"] = max_answer
     if base_url:
         settings |= {"base_url": base_url, "api_key": "none"}
     create = cast("Callable[..., BaseChatModel]", init_chat_model)

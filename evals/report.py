@@ -55,6 +55,15 @@ def _grouped(results: Iterable[Result], key: Callable[[Job], str]) -> _Groups:
     }
 
 
+def by_arm_and_size(results: Iterable[Result]) -> dict[tuple[str, int], list[Result]]:
+    """Group results by arm, in the order of `ARMS`, and by number of steps."""
+    groups: defaultdict[tuple[str, int], list[Result]] = defaultdict(list)
+    for arm, some in _grouped(results, lambda job: job.arm).items():
+        for result in sorted(some, key=lambda each: job_of(each).n):
+            groups[arm, job_of(result).n].append(result)
+    return dict(groups)
+
+
 def _by_arm(arms: _Groups) -> str:
     heads = ["arm", "n", "steps done", "share [95 %]", "all done", "false ticks"]
     heads += ["of these blind", "lost", "gained", "special handled", "names what is left"]
@@ -68,7 +77,7 @@ def _arm_cells(some: list[Result]) -> list[str]:
     return [
         str(len(some)),
         _of(sum(f["done"] for f in figures), sum(f["asked"] for f in figures)),
-        _interval(estimate([_share(result) for result in some])),
+        _interval(estimate([share(result) for result in some])),
         _of(sum(f["all_done"] for f in figures), len(some)),
         _of(sum(f["false_ticks"] for f in figures), sum(f["ticked"] for f in figures)),
         str(sum(f["blind_ticks"] for f in figures)),
@@ -127,9 +136,9 @@ def _pairs(arms: _Groups) -> str:
 
 
 def _pair_cells(some: list[Result], others: list[Result]) -> list[str]:
-    known = {job_of(other).pair: _share(other) for other in others}
-    pairs = [(job_of(result).pair, _share(result)) for result in some]
-    differences = [share - known[pair] for pair, share in pairs if pair in known]
+    known = {job_of(other).pair: share(other) for other in others}
+    own = [(job_of(result).pair, share(result)) for result in some]
+    differences = [done - known[pair] for pair, done in own if pair in known]
     if not differences:
         return ["0", "", "", "", ""]
     return [
@@ -146,7 +155,7 @@ def _noise(arms: _Groups) -> str:
     for arm, some in arms.items():
         groups = _grouped(some, lambda job: repr((job.family, job.n, job.seed)))
         gaps = [
-            abs(_share(one) - _share(other))
+            abs(share(one) - share(other))
             for group in groups.values()
             for one, other in combinations(group, 2)
         ]
@@ -173,7 +182,8 @@ def title(arm: str) -> str:
     return ARMS[arm].title if arm in ARMS else arm
 
 
-def _share(result: Result) -> float:
+def share(result: Result) -> float:
+    """Return the share of the steps that were done."""
     return result["figures"]["done"] / result["figures"]["asked"]
 
 

@@ -39,7 +39,7 @@ class Setting:
     budget: float | None = None
     """US dollars for all runs of the folder; no run begins after they are spent."""
     max_calls: int | None = None
-    """For each run; by default 20 and ten for each step."""
+    """For each run; by default 20, and 10 more for each step."""
     max_tokens: int = 500_000
     jobs: int = 1
     """Runs at once."""
@@ -135,7 +135,9 @@ def _calls_for(job: Job, setting: Setting) -> int:
         same = Job(job.family, job.n, job.seed, job.repeat, PACK)
         path = path_of(setting.folder, same)
         if not path.exists():
-            raise FileNotFoundError(f"the control needs the number of calls of {same.name}")
+            raise FileNotFoundError(
+                f"the control may make as many calls as {same.name}; do this run first"
+            )
         return load(path)["usage"]["calls"]
     return setting.max_calls or 20 + 10 * job.n
 

@@ -18,17 +18,20 @@ from evals.arms import ARMS
 from evals.estimates import estimate
 from evals.families import FAMILIES, make_task
 from evals.figures import Figures
+from evals.harbor import langgraph_agent
 from evals.meter import Caps, Usage
 from evals.models import Price, price_of
 from evals.report import report
-from evals.results import Job, Result, load, load_all, path_of
+from evals.results import Job, Result, load, load_all, path_of, save
 from evals.runner import MAX_FAILURES, Setting, jobs_of, run_all, run_one
 from evals.show import shown
 from evals.tasks import Step, Task
 from evals.world import World
 from tests.known_work import do_step, work_of
+from tests.support import ROOT
 from todo_tools.testing import ScriptedChatModel, call, turn
 
+HARBOR = Path(langgraph_agent.__file__).parent
 USAGE = UsageMetadata(
     input_tokens=100, output_tokens=10, total_tokens=110, input_token_details={"cache_read": 60}
 )
@@ -381,6 +384,14 @@ class TestProgram:
         assert main(["report", str(tmp_path)]) == 0
         assert "| led by the graph | 1 |" in capsys.readouterr().out
 
+    def test_it_draws_the_steps_done(self, run: Callable[..., Result], tmp_path: Path) -> None:
+        """With a row for each arm and number of steps."""
+        task = make_task("copy", 2, 1)
+        save(tmp_path, Job("copy", 2, 1, 1, "none"), run(task, "none", *work_of(task)))
+        plot = tmp_path / "steps.svg"
+        assert main(["report", str(tmp_path), "--plot", str(plot)]) == 0
+        assert "no list, N = 2 (n=1)" in plot.read_text(encoding="utf-8")
+
     def test_it_needs_a_model(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -503,3 +514,63 @@ class TestCarelessCalls:
         world = World(records={"ann": {"city": "Oslo"}})
         with pytest.raises(ToolException, match="ann has no field 'town'; it has city"):
             world.edit_record("ann", "town", "Rome")
+
+
+@pytest.mark.slow
+class TestHarbor:
+    @pytest.mark.parametrize("arm", ["none", "langchain", "pack", "folded"])
+    def test_each_arm_is_a_graph_that_works_in_the_directory(
+        self, arm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Harbor builds it by the name in `langgraph.json`, with a model and a directory."""
+        names = json.loads((HARBOR / "langgraph.json").read_text(encoding="utf-8"))["graphs"]
+        assert names[arm] == f"./langgraph_agent.py:{arm}"
+        model = ScriptedChatModel(script=[turn("", call("execute", command="touch done")), "Done."])
+        monkeypatch.setattr(langgraph_agent, "init_chat_model", {"openai:x": model}.__getitem__)
+        config = {"configurable": {"model": "openai:x", "cwd": str(tmp_path)}}
+        graph = getattr(langgraph_agent, arm)(config)
+        graph.invoke({"messages": [("user", "Create a file.")]}, {"recursion_limit": 50})
+        assert (tmp_path / "done").exists()
+        tools = {each["function"]["name"] for each in model.tools}
+        assert (
+            tools & {"write_todos", "edit_todos"}
+            == {
+                "none": set(),
+                "langchain": {"write_todos"},
+                "pack": {"write_todos", "edit_todos"},
+                "folded": {"write_todos", "edit_todos"},
+            }[arm]
+        )
+
+    def test_a_model_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("HARBOR_MODEL", raising=False)
+        with pytest.raises(ValueError, match="set configurable"):
+            langgraph_agent.pack()
+
+
+class TestPublished:
+    """The results in the repository, and what the documents say of them."""
+
+    RUNS = HARBOR.parent / "runs"
+
+    def test_the_tables_are_those_of_the_runs(self) -> None:
+        """`python -m evals report evals/runs` prints them."""
+        published = (HARBOR.parent / "RESULTS.md").read_text(encoding="utf-8")
+        assert published.endswith(f"\n\n{report(load_all(self.RUNS))}")
+
+    def test_the_documents_give_the_same_figures(self) -> None:
+        """The share of steps done in the README, steps and calls in the page about models."""
+        published = (HARBOR.parent / "RESULTS.md").read_text(encoding="utf-8")
+        models = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        by_arm, costs = published.split("## By arm")[1].split("## Steps done")[0].split("## Calls")
+        shares = list[str]()
+        for arm in ("no list", "this pack", "LangChain's list", "led by the graph"):
+            row = re.search(rf"^\| {arm} \| \d+ \| (.*?) \| (.*?) \[.*$", by_arm, re.MULTILINE)
+            cost = re.search(rf"^\| {arm} \| \d+ \| ([\d.]+) \|", costs, re.MULTILINE)
+            assert row
+            assert cost
+            shares.append(row[2])
+            line = rf"^\| {arm} \| {row[1]} \| .*\| {cost[1]} \|$"
+            assert re.search(line, models, re.MULTILINE)
+        assert [share for share in shares if share not in readme] == []
