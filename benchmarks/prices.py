@@ -1,14 +1,16 @@
-"""The cost of a run's input tokens under three price lists, in units of one input token.
+"""The cost of a run's input tokens under price lists, in units of one input token.
 
 A prompt is a sequence of blocks in the order in which providers read it: tools, system prompt,
 messages. Two prompts share a prefix when their first blocks are equal byte for byte.
 
-Two things are left out, because they do not depend on the todo list: the shortest prefix that a
-provider caches (1,024 tokens or more), and the lifetime of an entry (here: the whole run).
+The lifetime of an entry is left out (here: the whole run), because it does not depend on the todo
+list.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 
 READ = 0.1
 """The price of an input token that is read from a cache."""
@@ -16,6 +18,8 @@ WRITE = 1.25
 """The price of an input token that is written to a marked cache."""
 RECEIVED = 5
 """The price of a token that the model generates."""
+SMALLEST = 1_024
+"""The smallest prefix, in tokens, that many providers cache."""
 MAX_MARKS = 4
 LOOK_BACK = 20
 
@@ -45,8 +49,10 @@ def uncached(prompts: Sequence[Prompt]) -> float:
     return sum(_tokens(prompt.blocks) for prompt in prompts)
 
 
-def automatic(prompts: Sequence[Prompt]) -> float:
+def automatic(prompts: Sequence[Prompt], smallest: int = 0) -> float:
     """The longest prefix shared with an earlier prompt is read from the cache; the rest costs 1.
+
+    A prefix of fewer tokens than `smallest` is not cached.
 
     Sources: OpenAI, "Prompt caching" (developers.openai.com/api/docs/guides/prompt-caching);
     Google, "Context caching", implicit caching (ai.google.dev/gemini-api/docs/caching); DeepSeek,
@@ -59,15 +65,18 @@ def automatic(prompts: Sequence[Prompt]) -> float:
         known = len(numbers)
         prefixes = numbers.of(prompt)
         read = sum(number < known for number in prefixes)
+        if _tokens(prompt.blocks[:read]) < smallest:
+            read = 0
         cost += READ * _tokens(prompt.blocks[:read]) + _tokens(prompt.blocks[read:])
     return cost
 
 
-def marked(prompts: Sequence[Prompt]) -> float:
+def marked(prompts: Sequence[Prompt], smallest: int = 0) -> float:
     """An entry is written only at marks, and found by a mark shortly after it.
 
     A mark looks for an entry at its own block and the 19 before it. The longest entry found is
-    read; what follows up to the last mark is written; what follows the last mark costs 1.
+    read; what follows up to the last mark is written; what follows the last mark costs 1. A mark
+    behind fewer tokens than `smallest` does nothing.
 
     Source: Anthropic, "Prompt caching" (platform.claude.com/docs/en/build-with-claude/
     prompt-caching), with the prices of an entry that lives for five minutes. There a run of tool
@@ -83,12 +92,14 @@ def marked(prompts: Sequence[Prompt]) -> float:
         if len(prompt.marks) > MAX_MARKS:
             raise ValueError(f"at most {MAX_MARKS} marks a prompt, got {len(prompt.marks)}")
         prefixes = numbers.of(prompt)
-        read = max((_found(mark, prefixes, entries) for mark in prompt.marks), default=0)
-        written = max(prompt.marks, default=-1) + 1
+        sizes = list(accumulate(block.tokens for block in prompt.blocks))
+        marks = [mark for mark in prompt.marks if sizes[mark] >= smallest]
+        read = max((_found(mark, prefixes, entries) for mark in marks), default=0)
+        written = max(marks, default=-1) + 1
         cost += READ * _tokens(prompt.blocks[:read])
         cost += WRITE * _tokens(prompt.blocks[read:written])
         cost += _tokens(prompt.blocks[written:])
-        entries.update(prefixes[mark] for mark in prompt.marks)
+        entries.update(prefixes[mark] for mark in marks)
     return cost
 
 
@@ -96,7 +107,10 @@ PRICE_LISTS: dict[str, PriceList] = {
     "no cache": uncached,
     "automatic": automatic,
     "marked": marked,
+    f"automatic from {SMALLEST:,}": partial(automatic, smallest=SMALLEST),
+    f"marked from {SMALLEST:,}": partial(marked, smallest=SMALLEST),
 }
+"""The last two cache no prefix below a smallest one."""
 
 
 def received(tokens: int) -> float:

@@ -15,6 +15,8 @@ class Results:
     """The measurements, by case."""
 
     work: dict[Case, Comparison]
+    small: dict[Case, Comparison]
+    """The cases around the smallest prefix that is cached."""
     planning: dict[Case, Comparison]
     talk: Comparison
     in_deepagents: Comparison
@@ -27,6 +29,7 @@ class Results:
         """All comparisons, each with a title."""
         return [
             *((str(case), seen) for case, seen in self.work.items()),
+            *((str(case), seen) for case, seen in self.small.items()),
             *((f"planning {case.items}", seen) for case, seen in self.planning.items()),
             ("conversation", self.talk),
             ("deepagents", self.in_deepagents),
@@ -43,6 +46,7 @@ def measure() -> Results:
     _say("comparing plans, a conversation and deepagents")
     return Results(
         work=work,
+        small=compare.compare_all(compare.SMALL),
         planning=compare.compare_all(compare.PLANNING),
         talk=compare.compare_talk(),
         in_deepagents=compare.compare_in_deepagents(),

@@ -37,6 +37,8 @@ class Figures:
     """Model calls."""
     sent: int
     """Tokens of all prompts: tools, system prompt and messages."""
+    largest: int
+    """Tokens of the largest prompt."""
     received: int
     """Tokens of all answers."""
     costs: dict[str, float]
@@ -45,7 +47,8 @@ class Figures:
 
 def run_work(case: Case, style: Style, kind: ListKind, build: Build = create_agent) -> Run:
     """Do the work of a case, with or without a list."""
-    return _run(script(case, style, kind.calls), [REQUEST], case, kind, build)
+    answers = script(case, style, kind.calls, folds=kind.folds)
+    return _run(answers, [REQUEST], case, kind, build)
 
 
 def run_talk(kind: ListKind) -> Run:
@@ -61,7 +64,7 @@ def _run(
         model,
         [working_tool(case.chars)],
         middleware=kind.middleware(),
-        system_prompt=SYSTEM_PROMPT,
+        system_prompt=SYSTEM_PROMPT + " Ok." * case.prompt,  # four characters are a token
     )
     messages = list[AnyMessage]()
     for request in requests:
@@ -72,7 +75,8 @@ def _run(
 def figures(run: Run) -> Figures:
     """The figures of a run under each price list."""
     costs = {name: price(run.prompts) + received(run.received) for name, price in _PRICES}
-    return Figures(len(run.prompts), round(uncached(run.prompts)), run.received, costs)
+    sizes = [round(uncached([prompt])) for prompt in run.prompts]
+    return Figures(len(sizes), sum(sizes), max(sizes), run.received, costs)
 
 
 _PRICES = tuple(PRICE_LISTS.items())

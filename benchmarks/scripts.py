@@ -50,15 +50,39 @@ def light_calls(step: Step) -> list[ToolCall]:
     return pack_calls(replace(step, starts=None))
 
 
-def script(case: Case, style: Style, todo_calls: TodoCalls) -> list[AIMessage]:
-    """The answers of a run; without todo calls, turns that only change the list are left out."""
+def script(
+    case: Case, style: Style, todo_calls: TodoCalls, *, folds: bool = False
+) -> list[AIMessage]:
+    """The answers of a run; without todo calls, turns that only change the list are left out.
+
+    Args:
+        case: The work.
+        style: The turns of the todo calls.
+        todo_calls: The list.
+        folds: Whether finished items leave the prompt. Then the model says beside a tick what later
+            items need, and fetches results again.
+    """
     numbers = count()
-    turns = ([*todo_calls(step), *_work(step, numbers)] for step in steps(case, style))
-    return [*(turn("", *calls) for calls in turns if calls), turn(ANSWER)]
+    answers = list[AIMessage]()
+    for step in steps(case if folds else replace(case, again=0), style):
+        said = _said(step, case.said) if folds else ""
+        calls = [*todo_calls(step), *_work(step, case, numbers)]
+        answers += [turn(said, *calls)] if calls else []
+    return [*answers, turn(ANSWER)]
 
 
-def _work(step: Step, numbers: Iterator[int]) -> list[ToolCall]:
+def _work(step: Step, case: Case, numbers: Iterator[int]) -> list[ToolCall]:
+    if step.fetches is not None:
+        return [call("work", item=step.fetches, call=step.fetches * case.calls)]
     return [] if step.works is None else [call("work", item=step.works, call=next(numbers))]
+
+
+def _said(step: Step, tokens: int) -> str:
+    """What the model says beside a tick; four characters are a token."""
+    if step.completes is None:
+        return ""
+    sentence = f"Item {step.completes}: the module reads its input once, and its tests pass. "
+    return (sentence * tokens)[: 4 * tokens]
 
 
 QUESTIONS = [

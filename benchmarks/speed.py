@@ -67,7 +67,7 @@ def _seconds(function: Callable[[Any], object], argument: object) -> float:
 
 
 def history(size: int) -> list[AnyMessage]:
-    """A history of at most that many messages; it ends where the model is called next."""
+    """A history of at most `size` messages; it ends where the model is called next."""
     work = run_work(REPEATED, "beside", PACK).messages
     messages = list(islice(_repeated(work), size + 1))
     while not isinstance(messages[-1], AIMessage):

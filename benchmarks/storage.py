@@ -9,22 +9,30 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
-from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain.agents import AgentState, create_agent
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from benchmarks.lists import LANGCHAIN, NO_LIST, PACK, ListKind
 from benchmarks.scripts import REQUEST, SYSTEM_PROMPT, script
 from benchmarks.work import Case, working_tool
 from todo_tools import DeltaTodoState
+from todo_tools.state import add_messages_batch
 from todo_tools.testing import ScriptedChatModel
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
 TIMES = 5
 """How often loading and forking are timed."""
+
+
+class DeltaMessages(AgentState[Any]):
+    """An agent's state whose checkpoints store only new messages, as those of `DeltaTodoState`."""
+
+    messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ VARIANTS = (
     PLAIN_NO_LIST,
     Variant("no list, `DeltaTodoState`", NO_LIST, DeltaTodoState),
     Variant("LangChain", LANGCHAIN),
+    Variant("LangChain, `DeltaChannel`", LANGCHAIN, DeltaMessages),
     Variant("this pack", PACK),
     DELTA,
 )

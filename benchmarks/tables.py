@@ -2,9 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 
-from benchmarks.compare import IN_DEEPAGENTS, Comparison
+from benchmarks.compare import FOLDS, IN_DEEPAGENTS, Comparison
 from benchmarks.goals import CACHES, MOST_ADDED, goals, times_less
-from benchmarks.lists import LANGCHAIN, LISTS
+from benchmarks.lists import (
+    CLEARED,
+    FOLDED,
+    KINDS,
+    LANGCHAIN,
+    LIGHT,
+    LIGHT_FOLDED,
+    LISTS,
+    PACK,
+    UNFOLDED,
+    ListKind,
+)
 from benchmarks.prices import PRICE_LISTS
 from benchmarks.results import Results
 from benchmarks.work import Case
@@ -19,6 +30,9 @@ def report(results: Results) -> str:
     deep = {IN_DEEPAGENTS: results.in_deepagents}
     sections = [
         ("In short: added with the todo calls beside the work", summary(results)),
+        ("In short: finished items leave the prompt", folded_summary(results)),
+        ("Where it costs more that finished items leave the prompt", not_worth(results)),
+        ("The light prompt, where a cache begins at 1,024 tokens", light_summary(results)),
         ("In short: bytes in a SQLite file", stored_summary(results)),
         ("Goals", goals_table(results)),
         ("Added to the same work without a list: results of 2,000 characters", added(usual)),
@@ -41,17 +55,72 @@ def summary(results: Results) -> str:
             [
                 str(case.items),
                 kind.name,
-                f"+{_percents([comparison.added_sent(kind.name, BESIDE)])}",
-                *(
-                    f"+{_percents([comparison.added(kind.name, BESIDE, cache)])}"
-                    for cache in CACHES
-                ),
+                _signed(comparison.added_sent(kind.name, BESIDE)),
+                *(_signed(comparison.added(kind.name, BESIDE, cache)) for cache in CACHES),
             ]
             for case, comparison in results.work.items()
             if case in MOST_ADDED
             for kind in LISTS
         ],
     )
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+,.0f} %"
+
+
+def folded_summary(results: Results) -> str:
+    """What is added where finished items leave the prompt, with the largest prompt of each run."""
+    kinds = (PACK, FOLDED, LIGHT, LIGHT_FOLDED, *CLEARED)
+    return table(
+        ["case", "list", "tokens sent", *CACHES, "largest prompt", "of no list's"],
+        [
+            [str(case), kind.name, *_folded_cells(results.work[case], kind.name)]
+            for case in FOLDS
+            for kind in kinds
+        ],
+    )
+
+
+def _folded_cells(comparison: Comparison, name: str) -> list[str]:
+    largest = comparison.runs[name, BESIDE].largest
+    return [
+        _signed(comparison.added_sent(name, BESIDE)),
+        *(_signed(comparison.added(name, BESIDE, cache)) for cache in CACHES),
+        f"{largest:,}",
+        f"{largest / comparison.without.largest:.0%}",
+    ]
+
+
+def not_worth(results: Results) -> str:
+    """The runs that cost more when finished items leave the prompt, with what it takes to do so."""
+    return table(
+        ["case", "list", "todo calls", *CACHES],
+        [
+            [title, folded.name, style, *(_signed(share) for share in shares)]
+            for title, seen in results.named()
+            for folded in UNFOLDED
+            for style in seen.styles
+            if max(shares := _more(seen, folded, style)) > 0
+        ],
+    )
+
+
+def _more(seen: Comparison, folded: ListKind, style: str) -> list[float]:
+    """What a folded list costs more than the same list unfolded, under both caches."""
+    with_fold, without = (seen.runs[k.name, style].costs for k in (folded, UNFOLDED[folded]))
+    return [with_fold[cache] / without[cache] - 1 for cache in CACHES]
+
+
+def light_summary(results: Results) -> str:
+    """What the light prompt costs more than the default one, beside a smallest cached prefix."""
+    prices = [price for price in PRICES if "from" in price]
+    rows = list[list[str]]()
+    for case, seen in results.small.items():
+        light, default = (seen.runs[kind.name, BESIDE].costs for kind in (LIGHT, PACK))
+        shares = [_signed(light[price] / default[price] - 1) for price in prices]
+        rows.append([f"{case.prompt:,}", f"{case.items} x {case.calls}", *shares])
+    return table(["tokens of the agent's own prompt", "items x calls", *prices], rows)
 
 
 def stored_summary(results: Results) -> str:
@@ -85,7 +154,7 @@ def added(comparisons: dict[Case, Comparison]) -> str:
         [
             [str(case), kind.name, *_added_cells(comparison, kind.name)]
             for case, comparison in comparisons.items()
-            for kind in LISTS
+            for kind in KINDS
         ],
     )
 
@@ -94,7 +163,7 @@ def talk(results: Results) -> str:
     """The cost of a list that is not used."""
     return table(
         ["list", "tokens sent", *PRICES],
-        [[kind.name, *_added_cells(results.talk, kind.name)] for kind in LISTS],
+        [[kind.name, *_added_cells(results.talk, kind.name)] for kind in KINDS],
     )
 
 
@@ -173,7 +242,16 @@ def speed(results: Results) -> str:
 def details(results: Results) -> str:
     """The absolute figures of every run, collapsed."""
     rows = [row for title, comparison in results.named() for row in _detail_rows(title, comparison)]
-    heads = ["case", "list", "todo calls", "model calls", "tokens sent", "received", *PRICES]
+    heads = [
+        "case",
+        "list",
+        "todo calls",
+        "model calls",
+        "tokens sent",
+        "largest",
+        "received",
+        *PRICES,
+    ]
     return f"<details>\n\n{table(heads, rows)}\n\n</details>"
 
 
@@ -184,7 +262,7 @@ def _detail_rows(title: str, comparison: Comparison) -> list[list[str]]:
             title,
             name,
             style,
-            *(f"{number:,}" for number in (run.calls, run.sent, run.received)),
+            *(f"{number:,}" for number in (run.calls, run.sent, run.largest, run.received)),
             *(f"{run.costs[price]:,.0f}" for price in PRICES),
         ]
         for (name, style), run in runs.items()

@@ -31,9 +31,23 @@ class Case:
     """Working calls for each item; 0 means planning only."""
     chars: int = 2_000
     """The length of a working call's result."""
+    said: int = 45
+    """Where finished items leave the prompt: the tokens that the model says beside each tick."""
+    again: float = 0
+    """There, too: the share of the items that fetch one result of the item before again."""
+
+    prompt: int = 0
+    """The tokens that the agent's own system prompt has besides the benchmark's one sentence."""
 
     def __str__(self) -> str:
-        return f"{self.items} x {self.calls}, {self.chars:,}"
+        prompt = f", own prompt of {self.prompt:,}" if self.prompt else ""
+        said = f", {self.said} said" if self.said != Case.said else ""
+        again = f", {self.again:.0%} fetch again" if self.again else ""
+        return f"{self.items} x {self.calls}, {self.chars:,}{said}{again}{prompt}"
+
+    def fetches_again(self, item: int) -> bool:
+        """Whether an item fetches a result again; these items are spread evenly."""
+        return item > 0 and int((item + 1) * self.again) > int(item * self.again)
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,8 @@ class Step:
     starts: int | None = None
     works: int | None = None
     """The item that a working call belongs to."""
+    fetches: int | None = None
+    """The item whose first result is fetched again."""
 
     @property
     def changes(self) -> bool:
@@ -56,7 +72,11 @@ class Step:
 
 def steps(case: Case, style: Style) -> Iterator[Step]:
     """The turns of a run, except for the final answer."""
-    return _apart(case) if style == "apart" else _together(case, style)
+    made = _apart(case) if style == "apart" else _together(case, style)
+    for step in made:
+        yield step
+        if step.starts is not None and case.fetches_again(step.starts):
+            yield Step(step.statuses, fetches=step.starts - 1)
 
 
 def _together(case: Case, style: Style) -> Iterator[Step]:
