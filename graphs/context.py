@@ -27,10 +27,12 @@ class RunContext(BaseModel):
 def policy_of(runtime: Runtime[Any]) -> AutoContinue:
     """Choose the policy of a run by its context.
 
-    Continuations are not stored, because some clients would show them as user messages.
+    A person reads each answer and can reply, so an agent that only talks is not sent back
+    (`max_idle=0`). Continuations are not stored, because some clients would show them as user
+    messages.
     """
     context = runtime.context or RunContext()
-    return AutoContinue(max_in_turn=context.max_continuations, store=False)
+    return AutoContinue(max_in_turn=context.max_continuations, max_idle=0, store=False)
 
 
 def fault_in(context: Mapping[str, Any]) -> str | None:

@@ -15,7 +15,7 @@ from langchain.agents.middleware import hook_config
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from typing_extensions import override
 
-from todo_tools import TodoItem, TodoStatus, format_todos
+from todo_tools import TodoItem, TodoStatus, asks_user, format_todos
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import is_from_user
@@ -24,26 +24,23 @@ Check = Callable[[TodoItem, Any], str | None]
 """Takes an item and the state; returns `None`, or the reason why the item is not done."""
 
 LED_PROMPT = (
-    "Your work has a todo list. You get its items one after the other: ● marks the item to do now. "
-    "Do the work of this item with your tools, and nothing else. Then say in one sentence what you "
-    "did; the next item follows. If a tool shows that the item cannot be done, answer with "
-    "'Failed:' and the reason."
+    "Your work has a todo list; ● marks the item to do now. Call the tools that do the work of "
+    "this item, and nothing else. When it is done, the next item is marked."
 )
-FAILED = "Failed:"
-"""How an answer begins if the item cannot be done."""
-
-_NEXT = "[Automatic note] Now do the work of the item marked ● with your tools, and nothing else."
-_AGAIN = "[Automatic note] The item marked ● is not done: {}. Do it with your tools."
+# A weak model repeats what a prompt says instead of working. So these texts neither speak of
+# failure nor ask the model to report what it did.
+_NEXT = "[Automatic note] Now do the work of the item marked ●: call your tools."
+_AGAIN = "[Automatic note] The item marked ● is still open. Call the tools that do its work now."
+_REFUSED = "[Automatic note] The item marked ● is not done: {}. Call your tools again."
 _END = "[Automatic note] The list ends here. Tell the user what was done and what was not, and why."
-_NO_WORK = "no tool has worked on it"
 
 
 class LedMiddleware(TodoMiddleware):
     """Lead the agent through the list of the state: one item at a time.
 
     An item is completed when a tool has worked since it was handed out and the check agrees. If
-    not, the agent is told once more, and then the item is abandoned. An answer to the user without
-    any work, such as a question, ends the run; the user's next message goes on with the item.
+    not, the agent is told once more, and then the item is abandoned. A question to the user, or an
+    answer to a later message without any work, ends the run; the user's next message goes on.
 
     Args:
         check: A function of an item and the state that returns the reason why it is not done.
@@ -68,14 +65,16 @@ class LedMiddleware(TodoMiddleware):
         if (at := _first(todos, "in_progress")) is None:
             return None
         told = next(each for each in reversed(messages) if isinstance(each, HumanMessage))
-        fault = self._fault(todos[at], state, results := _results(messages))
-        failed = messages[-1].text.startswith(FAILED)
-        if fault == _NO_WORK and is_from_user(told) and not failed:
+        results = _results(messages)
+        # The user's first message hands the work over. Later ones may be "stop", so what answers
+        # them without any call ends the run, and so does a question.
+        spoken = sum(map(is_from_user, messages))
+        if not results and is_from_user(told) and (spoken > 1 or asks_user(state)):
             return None
-        # A weak model often says that it failed before it has tried.
-        if fault and not (failed and results) and not _is_again(told):
-            return _tell(_AGAIN.format(fault), again=True)
-        todos[at] = {**todos[at], "status": "abandoned" if fault or failed else "completed"}
+        fault = self._fault(todos[at], state, results)
+        if fault and not _is_again(told):
+            return _tell(fault, again=True)
+        todos[at] = {**todos[at], "status": "abandoned" if fault else "completed"}
         is_last = _first(todos, "not_started") is None
         text = f"{_END}\n\n{format_todos(todos)}" if is_last else _NEXT
         return {"todos": _started(todos), **_tell(text)}
@@ -87,10 +86,11 @@ class LedMiddleware(TodoMiddleware):
         return self.after_agent(state, runtime)
 
     def _fault(self, item: TodoItem, state: Any, results: list[ToolMessage]) -> str | None:
-        """Return the reason why an item is not done."""
+        """Return what to tell the agent if an item is not done."""
         if not any(result.status == "success" for result in results):
-            return _NO_WORK
-        return self.check(item, state) if self.check else None
+            return _AGAIN
+        reason = self.check(item, state) if self.check else None
+        return _REFUSED.format(reason) if reason else None
 
 
 def _results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:

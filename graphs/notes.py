@@ -27,6 +27,7 @@ from typing_extensions import TypedDict
 from todo_tools import (
     TODO_SYSTEM_PROMPT,
     AutoContinue,
+    TodoLimits,
     TodoState,
     add_auto_continue,
     create_todo_tools,
@@ -270,6 +271,7 @@ def build_graph(
     model: BaseChatModel,
     *,
     policy: AutoContinue | Callable[[Runtime[Any]], AutoContinue] = AutoContinue(),
+    limits: TodoLimits = TodoLimits(),
     state_schema: type[Any] = NotesState,
     context_schema: type[Any] | None = None,
 ) -> StateGraph[Any, Any, Any, Any]:
@@ -278,13 +280,14 @@ def build_graph(
     Args:
         model: Any chat model that can call tools.
         policy: When and how the agent is sent back to work, or a function that chooses it per run.
+        limits: How much the model may write into the list.
         state_schema: `NotesState`, or a state with the same channels.
         context_schema: What can be set for each run, for a `policy` that is a function.
 
     Returns:
         The builder; call `.compile(checkpointer=...)` on it.
     """
-    tools = [*create_todo_tools(), notes_tool()]
+    tools = [*create_todo_tools(limits), notes_tool()]
     system = SystemMessage(f"{NOTES_PROMPT}\n\n{TODO_SYSTEM_PROMPT}")
 
     def prompt(state: NotesState) -> list[AnyMessage]:

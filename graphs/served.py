@@ -4,7 +4,10 @@
 has a shell. The coding agent has one, and a configuration of its own: `graphs/served_coding.py`.
 
 The lists have the format of LangChain's clients, because people use those with a server. What a
-client may set for one run is in `graphs/context.py`.
+client may set for one run, and when an agent is sent back to work, is in `graphs/context.py`.
+
+`until_done` works through checklists that people give it, so its model cannot drop an open step by
+writing a new list (`keep_open`). The lists of the other graphs are the agent's own plans.
 """
 
 import os
@@ -15,7 +18,8 @@ from graphs import until_done as until_done_example
 from graphs.context import RunContext, policy_of
 from graphs.model import chat_model, is_stand_in
 from graphs.notes import Notes, fold_notes
-from todo_tools.state import ClientTodoState
+from todo_tools import TodoLimits
+from todo_tools.clients import ClientTodoState
 
 _MODEL = os.environ.get("TODO_MODEL")
 
@@ -35,6 +39,7 @@ notes = notes_example.build_graph(
 until_done = until_done_example.build_graph(
     chat_model(_MODEL),
     policy=policy_of,
+    limits=TodoLimits(keep_open=True),
     state_schema=ClientTodoState,
     context_schema=RunContext,
 ).compile(name="until_done")

@@ -5,7 +5,8 @@ only with `TODO_TOKEN`. A person approves each command and each change of a file
 
 Each thread works in its own directory, which is removed with the thread. `TODO_WORKDIR` names their
 parent directory; the default is a new temporary directory. `TODO_MODEL` is the same as for the
-other graphs.
+other graphs, and so is the policy (`graphs/context.py`): an agent that only talks is not sent back.
+The list is the agent's own plan, which it may replace.
 """
 
 import asyncio

@@ -35,7 +35,11 @@ def still(svg: str) -> list[str]:
     root = ElementTree.fromstring(svg)
     space = "{http://www.w3.org/2000/svg}"
     texts = {each.get("id"): "".join(each.itertext()) for each in root.iter(f"{space}text")}
-    uses = [each for each in root.iter(f"{space}use") if not each.get("class")]
+    uses = [
+        each
+        for each in root.iter(f"{space}use")
+        if not each.get("class") and each.get("href") != "#m"  # a mark is not a text
+    ]
     uses.sort(key=lambda use: int(use.get("y", "0")))
     return [texts[use.get("href", "").removeprefix("#")] for use in uses]
 
@@ -50,6 +54,20 @@ class TestAnimation:
         svg = animate([frame(5, "a"), frame(7, "b")], title="A run")
         assert "animation:8.0s step-end infinite" in svg
         assert "0%{visibility:hidden}25.00%{visibility:visible}50.00%{visibility:hidden}" in svg
+
+    def test_a_turning_point_is_marked_and_held(self) -> None:
+        """A pause in which the machine was busy is shortened."""
+        frames = [frame(0, "begin"), frame(1, "All done!"), frame(2, "sent back"), frame(60, "end")]
+        svg = animate(frames, title="A run", turns=["All done!", "sent back"])
+        assert "animation:15.5s step-end" in svg  # 2 before, 1 + 1 + 2.5, 2.5 + 2.5, 4 after
+        marks = re.findall(r'<use href="#m" y="0" class="h" style="animation-name:(k\d)"/>', svg)
+        assert len(marks) == 2
+        assert svg.count('href="#m"') == 2
+
+    def test_the_picture_has_its_size(self) -> None:
+        """Otherwise a page would show it as wide as the page."""
+        svg = animate([frame(0, "a" * 50, *"b" * 20)], title="")
+        assert 'viewBox="0 0 448 427" width="448" height="427"' in svg
 
     def test_a_row_that_comes_back_is_drawn_once(self) -> None:
         svg = animate([frame(0, "a", ""), frame(1, "b", ""), frame(2, "a", "a")], title="A run")
@@ -78,9 +96,10 @@ class TestRecording:
         assert styled[-1].rows[0] == ((("brightblack", False, True), "gone"),)
 
     def test_what_a_person_types_is_typed(self) -> None:
-        """Each text after its time."""
+        """Each text a moment after what the person waits for."""
         command = [sys.executable, "-c", "print(input() + input())"]
-        frames = record(command, columns=20, rows=5, typed=[(0.2, "one\n"), (0.2, "two\n")])
+        typed = [("", 0.2, "one\n"), ("one", 0.2, "two\n")]
+        frames = record(command, columns=20, rows=5, typed=typed)
         assert "onetwo" in str(frames[-1])
 
     def test_a_program_that_fails_is_an_error(self) -> None:
@@ -101,6 +120,7 @@ class TestProgram:
         """What `python -m todo_tools.demo` prints where no time passes."""
         monkeypatch.setattr(subprocess, "run", run_tests)
         monkeypatch.setattr(time, "sleep", lambda _: None)
+        monkeypatch.setattr(sys, "argv", ["demo"])
         with pytest.raises(SystemExit, match="0"):
             runpy.run_path(demo.__file__, run_name="__main__")
         return capsys.readouterr().out
@@ -128,6 +148,14 @@ class TestProgram:
         assert "edit_todos" not in shown
         assert "write_file" in shown
         assert "def slugify" not in shown
+
+    def test_help_is_shown_without_a_run(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Any other argument is an error."""
+        with pytest.raises(SystemExit, match="0"):
+            demo.main(["--help"])
+        with pytest.raises(SystemExit, match="2"):
+            demo.main(["twice"])
+        assert capsys.readouterr().out.startswith("usage: python -m todo_tools.demo")
 
 
 @pytest.mark.slow
@@ -168,8 +196,10 @@ def test_the_picture_of_the_chat_shows_both_branches_with_their_lists() -> None:
     kept = BRANCHES.read_text(encoding="utf-8")
     shown = [re.sub(r"\s+", "", row) for row in still(kept)]  # blanks are places, not texts
     at = shown.index(">/branches")
-    first, its_list, second, second_list = shown[at + 1 : at + 5]
-    assert (first[0], its_list) == ("1", "✓[0]InviteAnn")
-    assert (second[:2], second_list) == ("▸2", "✓[0]InviteBob")
+    items = [row.partition("←")[0] for row in shown[at:] if "[1]" in row]
+    assert items[:2] == ["✓[1]InviteAnn", "✓[1]InviteBob"]
+    others = [row for row in shown[at:] if row.startswith(("✓[0]", "✓[2]"))]
+    assert others[:2] == others[2:4] == ["✓[0]Writetheinvitation", "✓[2]Bakeacake"]
+    assert sum("doneagainonbranch2" in row for row in shown) == 1
     assert len(kept) < 60_000
     assert "url(" not in kept

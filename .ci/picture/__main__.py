@@ -10,17 +10,22 @@ from pathlib import Path
 from picture.animation import animate
 from picture.recording import Frame, record
 
-_PICTURES = Path(__file__).parent.parent.parent / "docs" / "pictures"
+_ROOT = Path(__file__).resolve().parent.parent.parent
+_PICTURES = _ROOT / "docs" / "pictures"
 DEMO, BRANCHES = _PICTURES / "demo.svg", _PICTURES / "branches.svg"
 
-# In the chat, a person needs a moment before each line.
+_LIST = "- [ ] Write the invitation\x1b\r- [ ] Invite Ann\x1b\r- [ ] Bake a cake\r"
+_FINISHED = "Done (3 items) · your turn"
 _TYPED = (
-    (4.0, "- [ ] Write the invitation\r"),
-    (2.5, "- [ ] Invite Ann\r"),
-    (2.5, "/fork 8 - [ ] Invite Bob\r"),
-    (2.5, "/branches\r"),
-    (2.5, "/quit\r"),
+    ("your turn", 1.0, _LIST),
+    (_FINISHED, 2.0, "/redo 1\r"),
+    ("On branch 2", 2.0, "/edit 1 Invite Bob\r"),
+    ("[1] Invite Bob", 2.0, "/go\r"),
+    (_FINISHED, 2.0, "/branches\r"),
+    ("  2  ✓ Done", 2.0, "/quit\r"),
 )
+"""In the chat, a person waits to see a text, and needs a moment before each line."""
+_TURNS = ("All done!", "sent back to work")
 
 
 def record_demo() -> list[Frame]:
@@ -31,17 +36,24 @@ def record_demo() -> list[Frame]:
 def draw_demo() -> str:
     """Draw the demonstration."""
     title = "An agent says that it is done at 3 of 5, is sent back, and finishes all 5"
-    return animate(record_demo(), title=title)
+    return animate(record_demo(), title=title, turns=_TURNS)
+
+
+def record_branches() -> list[Frame]:
+    """Record a chat in which a person goes back, changes an item, and sees both lists."""
+    with tempfile.TemporaryDirectory() as folder:
+        there = ["env", "-C", folder, f"PYTHONPATH={_ROOT}"]
+        chat = ["-m", "graphs", "chat", "--grace", "0", "--thread", "party", "--workdir", "."]
+        frames = record([*there, sys.executable, *chat], columns=56, rows=23, typed=_TYPED)
+    return [frame for frame in frames if "/quit" not in str(frame)]
 
 
 def draw_branches() -> str:
-    """Record a chat in which a person goes back, asks for something else, and sees both lists."""
-    with tempfile.TemporaryDirectory() as folder:
-        db = str(Path(folder, "threads.sqlite"))
-        chat = [sys.executable, "-m", "graphs", "chat", "--grace", "0", "--db", db]
-        frames = record(chat, columns=56, rows=26, typed=_TYPED)
-    before_leaving = [frame for frame in frames if "/quit" not in str(frame)]
-    return animate(before_leaving, title="A chat goes back and branches; each branch has its list")
+    """Draw the chat."""
+    title = (
+        "A chat goes back to an item and branches; the lists of the branches differ in that item"
+    )
+    return animate(record_branches(), title=title)
 
 
 if __name__ == "__main__":

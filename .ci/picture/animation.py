@@ -14,6 +14,7 @@ from picture.recording import Frame, Row
 
 # Seconds that the last frame is shown before and after the recording.
 _BEFORE, _AFTER = 2.0, 4.0
+_HELD, _LONGEST_PAUSE = 2.5, 2.5
 
 _COLORS = {
     "default": "#d8dee9",
@@ -32,21 +33,24 @@ _STYLE = (
     "text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
     f"white-space:pre;fill:{_COLORS['default']}}}"
     ".h{visibility:hidden}.b{font-weight:bold}.s{text-decoration:line-through}"
+    "#m{fill:#e3b341;fill-opacity:.22}"
     + "".join(f".{name}{{fill:{color}}}" for name, color in _COLORS.items())
 )
 
 
-def animate(frames: Sequence[Frame], *, title: str) -> str:
+def animate(frames: Sequence[Frame], *, title: str, turns: Sequence[str] = ()) -> str:
     """Draw a recording.
 
     Args:
         frames: What `graphs.terminal.recording.record` returned.
         title: The text for readers who cannot see the picture.
+        turns: Texts of its turning points: their rows are marked, and the first frame with such a
+            text is held for a moment.
 
     Returns:
         The SVG, which plays in a loop.
     """
-    frames = [frame for frame in frames if _trimmed(frame)]
+    frames = _timed([frame for frame in frames if _trimmed(frame)], turns)
     last = frames[-1]
     begin = _BEFORE - frames[0].at  # a program prints nothing for a moment after its start
     length = begin + last.at + _AFTER
@@ -62,18 +66,39 @@ def animate(frames: Sequence[Frame], *, title: str) -> str:
             name = keyframes.setdefault(rule, f"k{len(keyframes)}")
             place = f'href="#{drawn.setdefault(row, f"r{len(drawn)}")}" y="{y * _LINE}"'
             hidden = "" if row == last.rows[y] else ' class="h"'
+            if any(text in _text_of(row) for text in turns):
+                uses.append(
+                    f'<use href="#m" y="{y * _LINE}"{hidden} style="animation-name:{name}"/>'
+                )
             uses.append(f'<use {place}{hidden} style="animation-name:{name}"/>')
     width, tall = columns * _CELL + 2 * _MARGIN, height * _LINE + 2 * _MARGIN
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {tall}" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {tall}" '
+        f'width="{width:.0f}" height="{tall}" role="img">'
         f"<title>{escape(title)}</title>"
         f"<style>{_STYLE}use{{animation:{length:.1f}s step-end infinite}}"
         "@media (prefers-reduced-motion:reduce){use{animation:none}}"
         f"{''.join(f'@keyframes {name}{{{rule}}}' for rule, name in keyframes.items())}</style>"
         '<rect width="100%" height="100%" rx="8" fill="#161b22"/>'
-        f"<defs>{''.join(_text(row, name) for row, name in drawn.items())}</defs>"
+        f'<defs><rect id="m" x="4" y="{_MARGIN}" width="{width - 8:.0f}" height="{_LINE}" rx="3"/>'
+        f"{''.join(_text(row, name) for row, name in drawn.items())}</defs>"
         f"{''.join(uses)}</svg>\n"
     )
+
+
+def _timed(frames: Sequence[Frame], turns: Sequence[str]) -> list[Frame]:
+    """Hold the turning points, and shorten the pauses in which the machine was busy."""
+    timed = list[Frame]()
+    left = list(turns)
+    at = before = frames[0].at
+    for frame in frames:
+        at += min(frame.at - before, _LONGEST_PAUSE)
+        before = frame.at
+        timed.append(Frame(at, frame.rows))
+        if any(text in str(frame) for text in left):
+            left = [text for text in left if text not in str(frame)]
+            at += _HELD
+    return timed
 
 
 def _times(frames: Sequence[Frame], y: int, length: float) -> dict[Row, list[tuple[float, float]]]:
@@ -92,6 +117,10 @@ def _trimmed(frame: Frame) -> Sequence[Row]:
     while rows and not rows[-1]:
         rows.pop()
     return rows
+
+
+def _text_of(row: Row) -> str:
+    return "".join(text for _, text in row)
 
 
 def _width(row: Row) -> int:
@@ -118,10 +147,10 @@ def _text(row: Row, name: str) -> str:
     for (color, bold, strike), text in row:
         names = [color] if color != "default" else []
         names += ["b"] * bold + ["s"] * strike
-        width = _columns(text)
-        if text.strip():
+        if drawn := text.strip():  # not all viewers keep blanks
             shown = f' class="{" ".join(names)}"' if names else ""
-            at = f'x="{_MARGIN + column * _CELL:.0f}" textLength="{width * _CELL:.0f}"'
-            spans.append(f"<tspan {at}{shown}>{escape(text)}</tspan>")
-        column += width
+            x = _MARGIN + (column + len(text) - len(text.lstrip())) * _CELL
+            at = f'x="{x:.0f}" textLength="{_columns(drawn) * _CELL:.0f}"'
+            spans.append(f"<tspan {at}{shown}>{escape(drawn)}</tspan>")
+        column += _columns(text)
     return f'<text id="{name}" y="{_MARGIN + 14}">{"".join(spans)}</text>'

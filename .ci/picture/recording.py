@@ -1,5 +1,6 @@
 """Record what a program shows in a terminal."""
 
+import math
 import os
 import pty
 import select
@@ -51,7 +52,11 @@ class _Screen(pyte.Screen):
 
 
 def record(
-    command: Sequence[str], *, columns: int, rows: int, typed: Sequence[tuple[float, str]] = ()
+    command: Sequence[str],
+    *,
+    columns: int,
+    rows: int,
+    typed: Sequence[tuple[str, float, str]] = (),
 ) -> list[Frame]:
     """Run a program in a new terminal and record its screen.
 
@@ -59,7 +64,7 @@ def record(
         command: The program and its arguments.
         columns: Width of the terminal.
         rows: Height of the terminal.
-        typed: The texts that a person types, each with the seconds to wait before it.
+        typed: What a person waits to see, the seconds to wait then, and what the person types.
 
     Returns:
         One frame for each tenth of a second in which the screen changed.
@@ -84,16 +89,18 @@ def record(
 
 
 def _frames(
-    terminal: int, columns: int, rows: int, typed: list[tuple[float, str]]
+    terminal: int, columns: int, rows: int, typed: list[tuple[str, float, str]]
 ) -> Iterator[Frame]:
     screen = _Screen(columns, rows, write=lambda text: os.write(terminal, text.encode()))
     stream = pyte.ByteStream(screen)
     start, shown = time.monotonic(), None
-    said = start
+    seen = math.inf
     while True:
-        if typed and time.monotonic() >= said + typed[0][0]:
-            os.write(terminal, typed.pop(0)[1].encode())
-            said = time.monotonic()
+        if typed and typed[0][0] in "\n".join(screen.display):
+            seen = min(seen, time.monotonic())
+            if time.monotonic() >= seen + typed[0][1]:
+                os.write(terminal, typed.pop(0)[2].encode())
+                seen = math.inf
         until = time.monotonic() + _STEP
         is_open = True
         while is_open and (rest := until - time.monotonic()) > 0:

@@ -14,7 +14,7 @@ from graphs.coding_agent import build_coding_agent
 from graphs.model import chat_model, is_stand_in
 from graphs.terminal.tools.background import BackgroundTasks
 from graphs.terminal.tools.shell import LocalShell, shell_tool
-from todo_tools import AutoContinue
+from todo_tools import AutoContinue, TodoLimits
 
 AGENTS = ("coding", "notes", "until_done")
 
@@ -27,6 +27,7 @@ def open_agent(
     policy: AutoContinue,
     checkpointer: BaseCheckpointSaver[Any],
     *,
+    limits: TodoLimits = TodoLimits(),
     env: Mapping[str, str] | None = None,
     ask_plan: bool = False,
     checked: bool = False,
@@ -39,6 +40,7 @@ def open_agent(
         workdir: The directory in which its commands run.
         policy: When and how the agent is sent back to work.
         checkpointer: Where its threads are kept.
+        limits: How much the model may write into the list, and whether it may drop open items.
         env: Variables to pass to its commands, besides those that are always passed.
         ask_plan: Whether a person approves each plan first; for the coding agent only.
         checked: Whether a step can only be completed if its command succeeded; not for the notes
@@ -59,6 +61,7 @@ def open_agent(
                 workdir,
                 ask_plan=ask_plan,
                 policy=policy,
+                limits=limits,
                 tasks=tasks,
                 checkpointer=checkpointer,
                 env=env,
@@ -66,8 +69,11 @@ def open_agent(
             )
     elif name == "notes":
         chat = notes.notes_model() if is_stand_in(model) else chat_model(model)
-        yield notes.build_graph(chat, policy=policy).compile(checkpointer=checkpointer)
+        builder = notes.build_graph(chat, policy=policy, limits=limits)
+        yield builder.compile(checkpointer=checkpointer)
     else:
         tools = [shell_tool(workdir, env=env)]
-        builder = until_done.build_graph(chat_model(model), tools, policy=policy, check=check)
+        builder = until_done.build_graph(
+            chat_model(model), tools, policy=policy, limits=limits, check=check
+        )
         yield builder.compile(checkpointer=checkpointer)

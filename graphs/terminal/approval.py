@@ -9,7 +9,7 @@ from langgraph.types import Command, Interrupt
 
 from graphs.terminal.plan import edit_plan, is_plan
 from graphs.terminal.question import size_of
-from todo_tools.rendering import Line, Span, one_line
+from todo_tools.rendering.lowlevel import Line, Span, one_line
 
 Decision = dict[str, Any]
 
@@ -77,10 +77,11 @@ def answers_about(action: Mapping[str, Any], *, cut: bool = False) -> str:
     return f"{', '.join(words)}, or why not"
 
 
-def question_about(action: Mapping[str, Any], *, cut: bool = False) -> str:
+def question_about(action: Mapping[str, Any], *, cut: bool = False) -> Line:
     """The question about a call. It repeats the call's name just above the answer."""
-    what = f"{one_line(action['name'])}, {size_of(action)}"
-    return f"{what}. Do it? {answers_about(action, cut=cut)}:"
+    what = Span(f"{one_line(action['name'])}, {size_of(action)}. ", "text")
+    ask = Span("Do it?", "warning", bold=True)
+    return Line((what, ask, Span(f" {answers_about(action, cut=cut)}:", "text")))
 
 
 def wants_all(text: str) -> bool:

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from uuid import uuid4
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -19,10 +18,10 @@ from graphs.terminal.options import (
     Parser,
     UnusableInputError,
 )
-from graphs.terminal.session import Session, choose_session, open_saver
+from graphs.terminal.session import Session, choose_session, choose_thread, open_saver
 from graphs.terminal.thread import Thread, newest_of_threads
 from graphs.terminal.thread_views import threads_view
-from todo_tools import AutoContinue
+from todo_tools import AutoContinue, asks_user
 
 _RECENT_THREADS = 10
 
@@ -38,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     """
     try:
         description = "Talk to an agent, with its todo list in view. /help lists the commands."
-        options = Parser("python -m graphs chat", description).parse_args(argv)
+        options = Parser("python -m graphs chat", description).read(argv)
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UnusableInputError("the chat needs a terminal for its input and output")
         return asyncio.run(_converse(options))
@@ -50,8 +49,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _converse(options: argparse.Namespace) -> int:
-    options.thread = options.thread or uuid4().hex[:8]
     async with open_saver(options.db) as saver:
+        options.thread = await choose_thread(options, saver)
         with claimed(options.db, options.thread):
             session = await choose_session(options, saver)
             try:
@@ -62,11 +61,27 @@ async def _converse(options: argparse.Namespace) -> int:
     return EXIT_DONE
 
 
+def chat_policy(grace: int, waiting: Sequence[str]) -> AutoContinue:
+    """The policy of the chat, which never talks over the person in front of it.
+
+    An agent that only talks is not sent back (`max_idle=0`), and neither is one that asks a
+    question or for which a message waits.
+
+    Args:
+        grace: The seconds of the countdown before a continuation.
+        waiting: The messages that were typed while the agent worked.
+    """
+    return AutoContinue(
+        max_idle=0,
+        grace_seconds=grace,
+        explain=False,
+        stop_when=lambda state: bool(waiting) or asks_user(state),
+    )
+
+
 async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqliteSaver) -> None:
     waiting: list[str] = []
-    policy = AutoContinue(
-        grace_seconds=options.grace, explain=False, stop_when=lambda _: bool(waiting)
-    )
+    policy = chat_policy(options.grace, waiting)
     with session.open_agent(policy, saver) as graph:
         console = open_console()
         others = await newest_of_threads(saver, _RECENT_THREADS)
@@ -76,7 +91,13 @@ async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqlit
         for text in session.opening(options.db):
             show_whole(console, text)
         show(console, *said("/help lists the commands."))
-        await Conversation(Thread(graph, session.config), waiting, console).talk()
+        await Conversation(
+            Thread(graph, session.config),
+            waiting,
+            console,
+            session,
+            f"{options.db}-history",
+        ).talk()
         if options.costs:
             show_costs(console, (await graph.aget_state(session.config)).values)
     show_whole(console, f"resume with: {session.resume_command}")

@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
@@ -49,10 +48,10 @@ from graphs.terminal.question import Room, call_rows, is_cut
 from graphs.terminal.region import Region
 from graphs.terminal.request import read_plan, request_of
 from graphs.terminal.run_lines import RunLines
-from graphs.terminal.session import Session, choose_session, open_saver
+from graphs.terminal.session import Session, choose_session, choose_thread, open_saver
 from graphs.terminal.typed import drop_typed
-from todo_tools import AutoContinue, TodoItem
-from todo_tools.rendering import Line, Span, list_lines, note_lines, status_lines
+from todo_tools import AutoContinue, TodoItem, TodoLimits
+from todo_tools.rendering.lowlevel import Line, Span, list_lines, note_lines, status_lines
 from todo_tools.state import loop_in, todos_in
 
 _NOBODY = "nobody could be asked: there is no terminal, and --yes was not given"
@@ -72,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
         130 if interrupted.
     """
     try:
-        options = _parser().parse_args(argv)
+        options = _parser().read(argv)
         return asyncio.run(_work_through(options))
     except (UnusableInputError, ModelError) as error:
         print_error(error)
@@ -88,9 +87,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _work_through(options: argparse.Namespace) -> int:
-    plan = read_plan(options.plan, resuming=bool(options.thread))
-    options.thread = options.thread or uuid4().hex[:8]
+    plan = read_plan(options.plan, resuming=bool(options.thread or options.newest))
     async with open_saver(options.db) as saver:
+        options.thread = await choose_thread(options, saver)
         with claimed(options.db, options.thread):
             session = await choose_session(options, saver)
             try:
@@ -105,7 +104,8 @@ async def _work_through(options: argparse.Namespace) -> int:
 def _parser() -> Parser:
     parser = Parser(
         "python -m graphs",
-        "An agent works through a Markdown checklist until every step is finished.",
+        "An agent works through a Markdown checklist until every step is finished. "
+        "To talk to an agent instead: python -m graphs chat; see python -m graphs chat --help.",
         "Exit code: 0 all items completed, 1 some abandoned or incomplete, 2 unusable input. "
         "Commands run with your rights: use only checklists that you would run yourself.",
     )
@@ -121,19 +121,33 @@ def _parser() -> Parser:
     return parser
 
 
+def checklist_policy(grace: int) -> AutoContinue:
+    """The policy of the program: nobody is there to answer the agent.
+
+    So an agent that only talks is sent back up to three times in a row (`max_idle=3`).
+
+    Args:
+        grace: The seconds of the countdown before a continuation.
+    """
+    return AutoContinue(max_idle=3, grace_seconds=grace, explain=False)
+
+
 async def _run(
     options: argparse.Namespace, session: Session, plan: str | None, saver: AsyncSqliteSaver
 ) -> int:
     errors = _ModelErrors()
     config: RunnableConfig = {**session.config, "callbacks": [errors]}
-    policy = AutoContinue(grace_seconds=options.grace, explain=False)
-    with session.open_agent(policy, saver) as graph:
+    policy = checklist_policy(options.grace)
+    # A person gave the list, so the model may not drop a step. An approved plan is a person's word.
+    limits = TodoLimits(keep_open=not session.ask_plan)
+    with session.open_agent(policy, saver, limits) as graph:
         request = request_of(await graph.aget_state(config), plan, session)
         console = open_console()
         for text in session.opening(options.db):
             show_whole(console, text)
         try:
-            snapshot = await _until_it_ends(graph, request, config, Approved(options.yes))
+            approved = Approved(options.yes)
+            snapshot = await _until_it_ends(graph, request, config, session, approved)
         except (asyncio.CancelledError, EOFError, OutputError):
             print(f"\ninterrupted; resume with: {session.resume_command}", file=sys.stderr)
             raise
@@ -148,11 +162,15 @@ async def _run(
 
 
 async def _until_it_ends(
-    graph: _Graph, request: Any, config: RunnableConfig, approved: Approved
+    graph: _Graph, request: Any, config: RunnableConfig, session: Session, approved: Approved
 ) -> StateSnapshot:
     """Run the thread and show it; when it waits for a person, ask and resume."""
     snapshot = await graph.aget_state(config)
-    run = RunLines(snapshot.values, output=not Region(open_console()).is_live)
+    run = RunLines(
+        snapshot.values,
+        output=not Region(open_console()).is_live,
+        asks=lambda name: name in session.asked_about and name not in approved,
+    )
     if request is None:
         show(open_console(), *cut_off_lines(snapshot))
     while True:
@@ -165,37 +183,45 @@ async def _until_it_ends(
         if not snapshot.interrupts:
             return snapshot
         approval = Approval().of(snapshot.interrupts)
-        request = (await _decided(approval, approved, run)).command
+        request = (await _decided(approval, approved, run, session)).command
+        show(open_console(), *run.shown_now())
 
 
-async def _decided(approval: Approval, approved: Approved, run: RunLines) -> Approval:
+async def _decided(
+    approval: Approval, approved: Approved, run: RunLines, session: Session
+) -> Approval:
     """Ask a person about each call that is not approved yet."""
     console = open_console()
     while not (approval := approval.passing(approved)).complete:
         action = approval.next_call
         if sys.stdin.isatty():
             todos = run.followed.todos or []
-            answer = await _ask(console, action, todos)
+            run.has_asked(action)
+            answer = await _ask(console, action, todos, session.text_before(action))
             if answer.approved and not answer.edited:
                 run.has_shown(plan_of(action, todos))
         else:
+            show(console, *run.shown_now())
             answer = Answer(approved=False, reason=_NOBODY)
         show(console, *approved.after(answer, action["name"], _TAKE_BACK))
         approval = approval.decided(answer)
     return approval
 
 
-async def _ask(console: Console, action: Mapping[str, Any], todos: Sequence[TodoItem]) -> Answer:
+async def _ask(
+    console: Console, action: Mapping[str, Any], todos: Sequence[TodoItem], before: str
+) -> Answer:
     """Ask on the terminal until there is an answer; an empty line is not an answer."""
     room = Room.of(console)
-    show(console, *call_rows(action, todos, room))
-    cut = is_cut(action, todos, room)
+    show(console, *call_rows(action, todos, room, before))
+    cut = is_cut(action, todos, room, before)
     while True:
         drop_typed(sys.stdin.fileno())
-        console.print(f"  {question_about(action, cut=cut)} ", end="")
+        show(console, question_about(action, cut=cut))
+        console.print("> ", end="")
         text = await _read_line()
         if wants_all(text):
-            show(console, *call_rows(action, todos, room.whole))
+            show(console, *call_rows(action, todos, room.whole, before))
             continue
         try:
             if answer := answer_about(action, text):

@@ -2,44 +2,41 @@
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from todo_tools import TodoItem, TodoStatus
-from todo_tools.rendering import one_line
+from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import validate_todos
 
 HELP = """\
-/todos                      show the whole list
-/edit add TEXT              add an item at the end
-/edit N TEXT                change the text of item N
+/todos                 show the whole list
+/edit add TEXT         add an item; /edit N TEXT and /edit drop N change it
 /edit N start|done|abandon|open   set the status of item N
-/edit drop N                remove item N
-/history                    list the checkpoints of this branch and what changed at each
-/fork N [MESSAGE]           go back to checkpoint N and branch there
-/redo N [MESSAGE]           go back to where item N was last started and branch there
-/branches                   list the branches, each with its own list
-/switch N                   continue on branch N
-/go                         continue where the agent was stopped
-/ask                        ask again about tools that you approved with always
-/help, ?                    show this
-/quit, /exit                leave; the thread is kept
-
-Anything else is a message to the agent. Put a space before a message that begins with a slash. quit
-and exit leave, too. Tab completes a command. Alt-Enter, or a backslash at the end of a line, starts
-a new line.
-While the agent works, Enter keeps a message until it stops, and Ctrl-C stops it at once.
-Before the agent is sent back to work there is a countdown. Type to stop it, and send that instead.
-Ctrl-C clears the line; a second Ctrl-C leaves, and so does Ctrl-D."""
+/history               list the checkpoints of this branch and what each changed
+/fork N [MESSAGE]      go back to checkpoint N and branch there
+/redo N [MESSAGE]      go back to where item N was last started and branch there
+/branches, /switch N   list the branches, each with its list; continue on one
+/show [N]              print the newest result in full, or the Nth newest
+/go                    continue where the agent was stopped
+/ask                   ask again about tools that you approved with always
+!COMMAND               run a command yourself, as in !git diff
+/help or ?             show this; /quit or /exit leaves, and the thread is kept
+Other lines are messages; put a space before one that begins with / or !.
+Tab completes a command. Alt-Enter, or \\ at the end of a line, starts a line.
+While the agent works, Enter keeps a message until it stops; Ctrl-C stops it.
+Type during the countdown to stop it. Ctrl-C twice leaves, and so does Ctrl-D."""
 
 _Name = Literal["todos", "history", "branches", "go", "ask", "help", "quit"]
 COMMANDS = (
     *("/ask", "/branches", "/edit add ", "/edit drop ", "/exit", "/fork ", "/go", "/help"),
-    *("/history", "/quit", "/redo ", "/switch ", "/todos"),
+    *("/history", "/quit", "/redo ", "/show", "/switch ", "/todos"),
 )
 """The beginnings of commands, for Tab completion."""
 
 _MEANT: dict[str, _Name] = {"quit": "quit", "exit": "quit", "?": "help", "/?": "help"}
 _STATUS_WORDS: dict[str, TodoStatus] = {
+    **{status: status for status in get_args(TodoStatus)},
+    "complete": "completed",
     "start": "in_progress",
     "done": "completed",
     "abandon": "abandoned",
@@ -64,6 +61,13 @@ class Plain:
     """A command without arguments."""
 
     name: _Name
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Run a command of the person's own."""
+
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +123,15 @@ class Drop:
     index: int
 
 
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Print a result in full; 1 is the newest."""
+
+    number: int
+
+
 Edit = Add | Rewrite | Mark | Drop
-Asked = Say | Plain | Fork | Redo | Switch | Edit
+Asked = Say | Shell | Plain | Show | Fork | Redo | Switch | Edit
 
 
 def read_line(line: str) -> Asked:
@@ -142,20 +153,21 @@ def read_line(line: str) -> Asked:
     """
     if meant := _MEANT.get(line.strip().lower()):
         return Plain(meant)
+    if line.startswith("!") and line.strip("! "):
+        return Shell(line[1:].strip())
     if not line.startswith("/"):
         return Say(line.strip())
     name, argument = _first_word(line.removeprefix("/"))
     match name:
         case "edit":
             return _read_edit(argument)
-        case "fork":
-            number, message = _first_word(argument)
-            return Fork(_number(number, "/fork N [MESSAGE]"), message)
-        case "redo":
-            number, message = _first_word(argument)
-            return Redo(_number(number, "/redo N [MESSAGE]"), message)
-        case "switch":
-            return Switch(_number(argument, "/switch N"))
+        case "fork" | "redo":
+            place, message = _first_word(argument)
+            kind = Fork if name == "fork" else Redo
+            return kind(_number(place, f"/{name} N [MESSAGE]"), message)
+        case "show" | "switch":
+            number = _number(argument or "1" * (name == "show"), f"/{name} N")
+            return Show(number) if name == "show" else Switch(number)
         case "exit" if not argument:
             return Plain("quit")
         case "todos" | "history" | "branches" | "go" | "ask" | "help" | "quit":
@@ -194,7 +206,7 @@ def _read_edit(argument: str) -> Edit:
     if first == "drop":
         return Drop(_number(rest, "/edit drop N"))
     index = _number(first, _EDIT_FORMS)
-    status = _STATUS_WORDS.get(rest)
+    status = _STATUS_WORDS.get(rest.lower())
     return Mark(index, status) if status else Rewrite(index, rest)
 
 

@@ -5,9 +5,9 @@ prompt_toolkit keeps the input line and the list in place; everything is drawn b
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langgraph.types import Command
@@ -30,22 +30,26 @@ from graphs.terminal.commands import (
     Plain,
     Redo,
     Say,
+    Shell,
+    Show,
     Switch,
     edited,
     read_line,
 )
 from graphs.terminal.cut_off import cut_off_lines
 from graphs.terminal.foot import Foot
-from graphs.terminal.lines import error_lines, said
+from graphs.terminal.lines import error_lines, rows_below, said
 from graphs.terminal.plan import NotEditedError
 from graphs.terminal.question import Room, call_rows, is_cut
 from graphs.terminal.run_lines import RunLines
 from graphs.terminal.screen import ChatScreen
+from graphs.terminal.session import Session
 from graphs.terminal.thread import Request, Thread, current_branch, moments
-from graphs.terminal.thread_views import branches_view, history_view, last_exchange
+from graphs.terminal.thread_views import branches_view, history_view, last_exchange, whole_result
 from todo_tools import TodoItem
-from todo_tools.rendering import Line, show_todos
-from todo_tools.state import todos_in
+from todo_tools.rendering import show_todos
+from todo_tools.rendering.lowlevel import Line
+from todo_tools.state import messages_in, todos_in
 
 _STOPPED = "Stopped. Send a message, or /go to continue."
 _NOT_CONTINUED = "Not continued. Enter sends what you type instead; /go continues."
@@ -59,13 +63,24 @@ class Conversation:
         waiting: Messages typed while the agent works. If there are any, the graph's policy stops
             the loop, and they are sent next.
         console: Where to show everything.
+        session: The settings of the thread; without them nobody can run commands, and calls are
+            shown before the question about them, too.
+        history: The file that keeps what is typed.
     """
 
-    def __init__(self, thread: Thread, waiting: list[str], console: Console) -> None:
+    def __init__(
+        self,
+        thread: Thread,
+        waiting: list[str],
+        console: Console,
+        session: Session | None = None,
+        history: str = "",
+    ) -> None:
         self.thread = thread
+        self.session = session
         self.waiting = waiting
         self.console = console
-        self.run = RunLines()
+        self.run = RunLines(asks=self._asks)
         self.work: asyncio.Task[None] | None = None
         self.approval = Approval()
         self.approved = Approved()
@@ -79,6 +94,7 @@ class Conversation:
             typed=self._typed,
             sent=self._sent,
             interrupt=self._interrupt,
+            history=history,
         )
 
     @property
@@ -135,25 +151,35 @@ class Conversation:
         match asked:
             case Say(text):
                 await self._say(text)
-            case Plain("help"):
-                await self.screen.show(*said(HELP))
             case Plain("ask"):
                 self.approved.names.clear()
                 await self.screen.show(*said("You are asked about every call again."))
-            case Plain("todos"):
-                await self.screen.show(*show_todos(self.run.followed.todos or []).lines)
-            case Plain("history"):
-                view = history_view(moments(await self.thread.history()))
-                await self.screen.show(*(view.lines or said("No checkpoints yet.")))
-            case Plain("branches"):
-                view = branches_view(await self.thread.history())
-                await self.screen.show(*(view.lines or said("No branches yet.")))
+            case Plain("help" | "todos" | "history" | "branches") | Show():
+                await self.screen.show(*await self._answer(asked))
             case _ if self.working:
                 raise CommandError("the agent is working; stop it with Ctrl-C first")
+            case Shell(command) if self.session:
+                self.session.run(command)
             case Plain():
                 await self._go()
             case _:
                 await self._move(asked)
+
+    async def _answer(self, asked: Asked) -> Iterable[Line]:
+        """What a command shows that changes nothing."""
+        match asked:
+            case Show(number):
+                return whole_result(messages_in((await self.thread.now()).values), number)
+            case Plain("todos"):
+                return show_todos(self.run.followed.todos or []).lines
+            case Plain("history"):
+                view = history_view(moments(await self.thread.history()))
+                return view.lines or said("No checkpoints yet.")
+            case Plain("branches"):
+                view = branches_view(await self.thread.history())
+                return view.lines or said("No branches yet.")
+            case _:
+                return said(HELP)
 
     async def _say(self, text: str) -> None:
         if self.working or (self.asked and not self.is_answer):
@@ -177,9 +203,11 @@ class Conversation:
         self, call: Mapping[str, Any], todos: Sequence[TodoItem], *, whole: bool = False
     ) -> None:
         room = Room.of(self.console, taken=self.console.height // 3)
-        cut = is_cut(call, todos, room)
-        shown = call_rows(call, todos, room.whole if whole else room)
-        await self.screen.ask(*shown, *said(question_about(call, cut=cut)))
+        before = self.session.text_before(call) if self.session else ""
+        cut = is_cut(call, todos, room, before)
+        shown = call_rows(call, todos, room.whole if whole else room, before)
+        self.run.has_asked(call)
+        await self.screen.ask(*shown, question_about(call, cut=cut))
 
     async def _decide(self, text: str) -> None:
         call = self.approval.next_call
@@ -189,7 +217,7 @@ class Conversation:
         try:
             answer = answer_about(call, text)
         except NotEditedError as error:
-            await self.screen.ask(*said(f"{error}\n{question_about(call)}"))
+            await self.screen.ask(*said(str(error)), question_about(call))
             return
         if answer:
             await self.screen.show(*self.approved.after(answer, call["name"], "/ask asks again"))
@@ -247,7 +275,6 @@ class Conversation:
             await self._run(kept)
 
     async def _run(self, message: Request) -> None:
-        self.run.followed = replace(self.run.followed, notice="")
         try:
             await self._follow(message)
             while await self._ask() and (decided := self._take_decisions()):
@@ -264,6 +291,7 @@ class Conversation:
 
     async def _follow(self, message: Request) -> None:
         """Show a run as it happens."""
+        await self.screen.show(*self.run.shown_now())
         async with aclosing(self.thread.run(message)) as stream:
             async for mode, chunk in stream:
                 await self.screen.show(*self.run.after(mode, chunk))
@@ -271,9 +299,7 @@ class Conversation:
 
     async def _look(self) -> None:
         """Show the stored list: an interrupted call may have announced a change in vain."""
-        notice = self.run.followed.notice
         self.run.resume_at((await self.thread.now()).values)
-        self.run.followed = replace(self.run.followed, notice=notice)
         self.screen.redraw()
 
     def _sent(self) -> None:
@@ -307,15 +333,24 @@ class Conversation:
             self.screen.typed.reset()
             self.leaving = True
 
+    def _asks(self, tool: str) -> bool:
+        asked_about = self.session.asked_about if self.session else ()
+        return tool in asked_about and tool not in self.approved
+
     def _foot_lines(self) -> Iterator[Line]:
         height = self.console.height // (4 if self.approval.calls else 2)
         return self.foot.lines(
-            self.run.followed, self._doing(), self.waiting, height, working=self.working
+            self.run.followed,
+            self._doing(),
+            self.waiting,
+            height,
+            working=self.working,
+            rows_of=partial(rows_below, self.console),
         )
 
     def _doing(self) -> str:
         if self.working:
             return "the agent is working, Ctrl-C stops it"
-        if self.asked:
-            return answers_about(self.approval.next_call)
-        return "Ctrl-C again leaves" if self.leaving else "your turn"
+        if self.leaving:
+            return "Ctrl-C again leaves"
+        return answers_about(self.approval.next_call) if self.asked else "your turn"

@@ -8,7 +8,7 @@ from langgraph.types import StateSnapshot
 
 from graphs.terminal.run_lines import messages_of
 from graphs.terminal.tool_views import call_view
-from todo_tools.rendering import Line, Span
+from todo_tools.rendering.lowlevel import Line, Span
 from todo_tools.state import messages_in
 
 _ONLY_THE_LIST = frozenset({"write_todos", "list_todos", "edit_todos"})

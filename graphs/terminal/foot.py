@@ -1,9 +1,9 @@
 """The foot of a conversation: the list, the current activity, and the messages to be sent next."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from graphs.terminal.region import with_advice
-from todo_tools.rendering import Followed, Line, LiveLines, Span, one_line
+from todo_tools.rendering.lowlevel import Followed, Line, LiveLines, Span, one_line
 
 
 class Foot:
@@ -17,7 +17,14 @@ class Foot:
         self._lines.begin()
 
     def lines(
-        self, followed: Followed, doing: str, kept: Sequence[str], height: int, *, working: bool
+        self,
+        followed: Followed,
+        doing: str,
+        kept: Sequence[str],
+        height: int,
+        *,
+        working: bool,
+        rows_of: Callable[[Line], int],
     ) -> Iterator[Line]:
         """Return the lines to draw.
 
@@ -27,10 +34,11 @@ class Foot:
             kept: Messages to send when the agent stops.
             height: The number of rows.
             working: Whether the agent is working.
+            rows_of: The number of rows that a line takes.
 
         Yields:
-            Lines, which the caller cuts to the width of the terminal.
+            The lines; `show_below` prints them.
         """
         self._lines.see(with_advice(followed, "type anything to interrupt"))
-        yield from self._lines.lines(height, working=working, hint=doing)
+        yield from self._lines.lines(height, rows_of, working=working, hint=doing)
         yield from (Line((Span(f"kept: {one_line(text)}", "dim"),)) for text in kept)

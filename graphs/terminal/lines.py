@@ -3,14 +3,16 @@
 import os
 import sqlite3
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from typing_extensions import override
 
 from todo_tools.ledger import ledger
-from todo_tools.rendering import Line, Span, View, one_line, show_ledger
+from todo_tools.rendering import show_ledger
+from todo_tools.rendering.lowlevel import Line, Span, View, one_line
 from todo_tools.state import messages_in
 
 _WHOLE = 1_000_000
@@ -54,6 +56,19 @@ def show(console: Console, *shown: Line | View) -> None:
     """Print lines and views, one below the other."""
     for each in shown:
         console.print(View((each,)) if isinstance(each, Line) else each)
+
+
+def show_below(console: Console, lines: Iterable[Line]) -> None:
+    """Print lines of a foot: items are wrapped, all other lines take one row and may be cut."""
+    for line in lines:
+        console.print(View((line,)), no_wrap=line.status is None)
+
+
+def rows_below(console: Console, line: Line) -> int:
+    """The number of rows that a line of a foot takes."""
+    if line.status is None or cell_len(str(line)) <= console.width:
+        return 1
+    return len(console.render_lines(View((line,)), pad=False))
 
 
 def show_whole(console: Console, text: str) -> None:

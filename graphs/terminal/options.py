@@ -1,6 +1,9 @@
 """The command-line options of the two programs, and the error for unusable input."""
 
 import argparse
+import os
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,6 +23,7 @@ class Parser(argparse.ArgumentParser):
     """A parser with the options of both programs and errors of one line."""
 
     def __init__(self, prog: str, description: str, epilog: str | None = None) -> None:
+        epilog = f"{epilog or ''} Options in $TODO_OPTIONS come before those of the command line."
         super().__init__(prog=prog, description=description, epilog=epilog)
         self.set_defaults(program=prog)
         self.add_argument(
@@ -45,6 +49,13 @@ class Parser(argparse.ArgumentParser):
             metavar="ID",
             type=_thread_id,
             help="the thread to start or resume (default: a new one)",
+        )
+        self.add_argument(
+            "-c",
+            "--continue",
+            dest="newest",
+            action="store_true",
+            help="resume the thread that was used last",
         )
         self.add_argument(
             "--workdir",
@@ -83,6 +94,10 @@ class Parser(argparse.ArgumentParser):
             default=DEFAULT_GRACE,
             help="how long to wait before a continuation (default: %(default)s)",
         )
+
+    def read(self, argv: Sequence[str]) -> argparse.Namespace:
+        """Read a command line; the options in `$TODO_OPTIONS` come before it."""
+        return self.parse_args([*shlex.split(os.environ.get("TODO_OPTIONS", "")), *argv])
 
     def error(self, message: str) -> NoReturn:
         """Raise an error of one line."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from graphs.coding_agent import PLANNING, planned_todos
 from todo_tools import TodoItem
-from todo_tools.rendering import Line, Span, list_lines, one_line
+from todo_tools.rendering.lowlevel import Line, Span, list_lines, one_line
 from todo_tools.schemas import CallError, read_texts
 
 
@@ -81,7 +81,7 @@ def _edit(text: str) -> str:
         file = Path(folder, "plan.txt")
         file.write_text(f"{text}\n", "utf-8")
         try:
-            with _deaf_to_ctrl_c():
+            with deaf_to_ctrl_c():
                 subprocess.run([*shlex.split(chosen), file], check=True)  # noqa: S603  theirs
             return file.read_text("utf-8")
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
@@ -89,8 +89,8 @@ def _edit(text: str) -> str:
 
 
 @contextmanager
-def _deaf_to_ctrl_c() -> Generator[None, None, None]:
-    """Leave Ctrl-C to the editor: a child process inherits an ignored signal, but not a handler."""
+def deaf_to_ctrl_c() -> Generator[None, None, None]:
+    """Leave Ctrl-C to a child process: it inherits an ignored signal, but not a handler."""
     before = signal.signal(signal.SIGINT, _do_nothing)
     try:
         yield

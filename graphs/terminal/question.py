@@ -8,14 +8,14 @@ the screen is cut in the middle.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import unified_diff
+from difflib import SequenceMatcher
 from typing import Any, Literal, cast
 
 from rich.console import Console
 
 from graphs.terminal.plan import is_plan, plan_lines, plan_of
 from todo_tools import TodoItem
-from todo_tools.rendering import Line, Span, one_line
+from todo_tools.rendering.lowlevel import Line, Span, one_line
 
 _INDENT = Span("    ")
 _NEXT_LINE = Span("    │ ", "dim", plain="    | ")
@@ -26,6 +26,10 @@ _OTHER_ROWS = 8
 _FIRST = ("command", "file_path", "old_string", "new_string", "content")
 
 Token = Literal["success", "error", "dim"]
+_TOKENS: dict[str, Token] = {"+": "success", "-": "error", " ": "dim"}
+_CONTEXT = 3
+_WRITTEN = frozenset({"command", "content"})
+"""The arguments that say what a call does; the others say where and how."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,10 @@ class Room:
 
 
 def call_rows(
-    action: Mapping[str, Any], todos: Sequence[TodoItem] = (), room: Room = Room()
+    action: Mapping[str, Any],
+    todos: Sequence[TodoItem] = (),
+    room: Room = Room(),
+    before: str = "",
 ) -> Iterator[Line]:
     """Show the tool call that a person must decide.
 
@@ -59,53 +66,88 @@ def call_rows(
         action: The call with its `name` and `args`.
         todos: The list before the call.
         room: The screen; by default everything is shown.
+        before: The text of the file that the call edits, if it is known.
 
     Yields:
-        Rows that fit the screen. An edit of a file is shown as a diff, a plan as the whole list
-        after the call.
+        Rows that fit the screen. An edit of a file is shown as a diff, with the lines around it
+        and their numbers if the file is known, and a plan as the whole list after the call.
     """
     yield Line(())
     yield Line((Span(one_line(action["name"]), "accent", bold=True),), (Span("? ", "accent"),))
-    parts = _parts(action, todos)
     shown = max(room.height // _FEWEST_ROWS, 1)
-    for part in parts[:shown]:
-        rows = [row for line in part for row in _rows(line, room)]
-        yield from _cut(rows, room.height // min(len(parts), shown))
+    context = _CONTEXT
+    while True:
+        parts = _parts(action, todos, before, context)
+        drawn = [[row for line in part for row in _rows(line, room)] for part in parts[:shown]]
+        if not context or sum(map(len, drawn)) <= room.height:
+            break
+        context -= 1  # what an edit changes matters more than what is around it
+    for rows, height in zip(drawn, _shares(list(map(len, drawn)), room.height), strict=True):
+        yield from _cut(rows, height)
     if len(parts) > shown:
         yield _note(f"({len(parts) - shown} more arguments)")
 
 
-def is_cut(action: Mapping[str, Any], todos: Sequence[TodoItem], room: Room) -> bool:
+def argument_rows(action: Mapping[str, Any]) -> Iterator[Line]:
+    """All arguments of a call, whole."""
+    return (line for part in _parts(action, (), "", 0) for line in part)
+
+
+def is_cut(
+    action: Mapping[str, Any], todos: Sequence[TodoItem], room: Room, before: str = ""
+) -> bool:
     """Whether a part of a call is not shown."""
-    return len(list(call_rows(action, todos, room))) < len(
-        list(call_rows(action, todos, room.whole))
-    )
+    fitting, whole = (list(call_rows(action, todos, each, before)) for each in (room, room.whole))
+    return len(fitting) < len(whole)
 
 
 def size_of(action: Mapping[str, Any]) -> str:
-    """The length of a call, in words."""
+    """The length of what a call writes or runs, in words."""
     args = cast("Mapping[str, object]", action["args"])
     if is_plan(action) and isinstance(args.get("todos"), list):
         return _count(len(cast("list[object]", args["todos"])), "item")
-    texts = [str(value) for value in args.values()]
-    lines = sum(text.count("\n") + 1 for text in texts)
+    if edit := _edit_in(action):
+        old, new = (len(_lines(text)) if text else 0 for text in edit)
+        return f"{_count(old, 'line')} becomes {_count(new, 'line')}".replace(
+            "s becomes", "s become"
+        )
+    texts = [
+        str(value) for name, value in args.items() if name in _WRITTEN or not _WRITTEN & {*args}
+    ]
+    lines = sum(len(_lines(text)) for text in texts)
     return f"{_count(sum(map(len, texts)), 'character')} in {_count(lines, 'line')}"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text; a line break at its end begins no further line."""
+    return text.removesuffix("\n").split("\n")
+
+
+def _edit_in(action: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The two texts of an edit of a file."""
+    match action:
+        case {"name": "edit_file", "args": {"old_string": str(old), "new_string": str(new)}}:
+            return old, new
+        case _:
+            return None
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _parts(action: Mapping[str, Any], todos: Sequence[TodoItem]) -> list[list[Line]]:
+def _parts(
+    action: Mapping[str, Any], todos: Sequence[TodoItem], before: str, context: int
+) -> list[list[Line]]:
     """The parts of a call, the most important first, because the last ones may not fit."""
     planned = plan_of(action, todos)
     if planned is not None:
         return [list(plan_lines(planned))]
     args = dict(cast("Mapping[str, Any]", action["args"]))
     parts = list[list[Line]]()
-    texts = args.get("old_string"), args.get("new_string")
-    if action["name"] == "edit_file" and all(isinstance(text, str) for text in texts):
-        parts = [list(_difference(*(str(args.pop(name)) for name in ("old_string", "new_string"))))]
+    if edit := _edit_in(action):
+        parts = [list(_difference(*edit, before, context))]
+        del args["old_string"], args["new_string"]
     names = sorted(args, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
     arguments = [list(_argument(name, str(args[name]))) for name in names]
     return arguments[:1] + parts + arguments[1:]
@@ -116,20 +158,47 @@ def _argument(name: str, value: str) -> Iterator[Line]:
     shown = one_line(name).encode("ascii", "backslashreplace").decode()
     if len(shown) > _NAME_CHARACTERS:
         shown = f"{shown[: _NAME_CHARACTERS - 2]}.."
-    for number, line in enumerate(value.split("\n")):
+    for number, line in enumerate(_lines(value)):
         lead = (_NEXT_LINE,) if number else (_INDENT, Span(f"{shown}: ", "dim"))
         yield Line((Span(one_line(line), bold=name == "command"),), lead)
 
 
-def _difference(before: str, after: str) -> Iterator[Line]:
-    old, new = before.split("\n"), after.split("\n")
-    changed = list(unified_diff(old, new, n=max(len(old), len(new)), lineterm=""))
-    if not changed:
+def _difference(old: str, new: str, text: str, context: int) -> Iterator[Line]:
+    """An edit as a diff; with context and line numbers if the text of the file is known."""
+    first, was, now = _around(old, new, text, context)
+    context = context if first else len(was)
+    groups = list(SequenceMatcher(None, was, now, autojunk=False).get_grouped_opcodes(context))
+    if not groups:
         yield _note("(the two texts are the same)")
-    for line in changed[3:]:  # skip file names and the hunk's position
-        mark = line[0]
-        token: Token = "success" if mark == "+" else "error" if mark == "-" else "dim"
-        yield Line((Span(one_line(line[1:]), token),), (Span(f"    {mark} ", token),))
+    for at, group in enumerate(groups):
+        if at:
+            yield _note("...")
+        for kind, i1, i2, j1, j2 in group:
+            removed = [] if kind == "equal" else [("-", n, was[n]) for n in range(i1, i2)]
+            mark = " " if kind == "equal" else "+"
+            for sign, place, line in [*removed, *((mark, n, now[n]) for n in range(j1, j2))]:
+                token = _TOKENS[sign]
+                number = f"{first + place:>4} " if first else ""
+                lead = Span(f"    {number}{sign} ", token)
+                yield Line((Span(one_line(line), token),), (lead,))
+
+
+def _around(old: str, new: str, text: str, context: int) -> tuple[int, list[str], list[str]]:
+    """The lines of a file around an edit, before and after it, and the number of the first one.
+
+    If the file is not known, these are the lines of the edit, and the number is 0.
+    """
+    if not old or old not in text:
+        return 0, old.split("\n"), new.split("\n")
+    above, below = text.partition(old)[0], text.rpartition(old)[2]
+    edited = text[len(above) : len(text) - len(below)]
+    head = above.split("\n")
+    kept = head[-1 - context :]
+    tail = "\n".join(below.removesuffix("\n").split("\n")[: 1 + context])
+    was, now = ("\n".join(kept) + part + tail for part in (edited, edited.replace(old, new)))
+    if not below and was.endswith("\n") and now.endswith("\n"):
+        was, now = was[:-1], now[:-1]
+    return len(head) - len(kept) + 1, was.split("\n"), now.split("\n")
 
 
 def _note(text: str) -> Line:
@@ -164,6 +233,14 @@ def _fitting(text: str, cells: int) -> int:
 def _cells(text: str) -> int:
     """The largest number of cells that a text takes in any terminal; terminals differ."""
     return sum(1 if character.isascii() else 2 for character in text)
+
+
+def _shares(sizes: Sequence[int], height: int) -> list[int]:
+    """Divide rows among parts: what a small part does not need is left for the others."""
+    shares = dict[int, int]()
+    for done, (size, part) in enumerate(sorted((size, part) for part, size in enumerate(sizes))):
+        shares[part] = min(size, (height - sum(shares.values())) // (len(sizes) - done))
+    return [shares[part] for part in range(len(sizes))]
 
 
 def _cut(rows: list[Line], height: int) -> Iterator[Line]:

@@ -1,12 +1,14 @@
 """The list and the current activity, updated in place below what a program prints."""
 
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
-from todo_tools.rendering import Followed, LiveLines, View
+from graphs.terminal.lines import rows_below
+from todo_tools.rendering.lowlevel import Followed, LiveLines, View
 
 
 def with_advice(followed: Followed, advice: str) -> Followed:
@@ -50,6 +52,6 @@ class Region:
             self._live.stop()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = self._lines.lines(max(console.height // 2, 4))
-        clipped = options.update(no_wrap=True)
-        yield from console.render(View(lines), clipped)
+        rows_of = partial(rows_below, console)
+        for line in self._lines.lines(max(console.height // 2, 4), rows_of):
+            yield from console.render(View((line,)), options.update(no_wrap=line.status is None))

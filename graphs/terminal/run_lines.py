@@ -4,16 +4,17 @@ The calls of one AI message run at the same time, so their results and events ar
 Results are shown in the order of the calls, followed by the list.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 
 from graphs.terminal.spoken import spoken
 from graphs.terminal.tool_views import call_view, result_view
 from todo_tools import TodoItem
-from todo_tools.rendering import (
+from todo_tools.rendering.lowlevel import (
     Followed,
     Line,
     OutputLines,
@@ -38,9 +39,19 @@ class RunLines:
         state: The state of the thread before the first run.
         output: Whether the lines contain the output of running tools, for a console that cannot
             update lines in place.
+        asks: Whether a person is asked about a tool. The question shows the call, so its lines are
+            held back: they are shown only if nobody was asked (`shown_now`, or its result comes).
     """
 
-    def __init__(self, state: Mapping[str, Any] | None = None, *, output: bool = False) -> None:
+    def __init__(
+        self,
+        state: Mapping[str, Any] | None = None,
+        *,
+        output: bool = False,
+        asks: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._asks = asks
+        self._held = list[ToolCall]()
         self._output = OutputLines()
         self._shows_output = output
         self._shown = set[str | None]()
@@ -56,6 +67,7 @@ class RunLines:
         answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
         self.followed = self._printed = Followed(todos_in(state), turn=calls)
         self._calls = [call for call in calls if call not in answered]
+        self._held = [call for call in self._held if call["id"] in self._calls]
         self._results.clear()
         self._shown |= {message.id for message in answers}
 
@@ -70,7 +82,8 @@ class RunLines:
             Lines for the model's texts and calls, the tools' results and the loop's decisions. The
             list and the countdown are in `followed`.
         """
-        self.followed = advance(self.followed, (mode, chunk))
+        # A notice is one of the lines, so nothing below them repeats it.
+        self.followed = replace(advance(self.followed, (mode, chunk)), notice="")
         output = self._output.after(self.followed) if self._shows_output else ()
         return (*output, *self._chunk_lines(mode, chunk))
 
@@ -93,6 +106,22 @@ class RunLines:
         before, self._printed = self._printed, Followed(self.followed.todos)
         return tuple(_indented(changes(before, self._printed)))
 
+    def has_asked(self, action: Mapping[str, Any]) -> None:
+        """Do not show a call again that was shown with its question."""
+        for call in self._held:
+            if (call["name"], call["args"]) == (action["name"], action["args"]):
+                self._held.remove(call)
+                return
+
+    def shown_now(self) -> tuple[Line, ...]:
+        """The calls that were held back and need no question."""
+        return tuple(self._release(list(self._held)))
+
+    def _release(self, calls: Sequence[ToolCall]) -> Iterator[Line]:
+        for call in calls:
+            self._held.remove(call)
+            yield from _call_lines(call)
+
     def has_shown(self, todos: list[TodoItem] | None) -> None:
         """Do not show a list again that a person has just approved; `None` means no list."""
         if todos is not None:
@@ -102,7 +131,10 @@ class RunLines:
         if isinstance(message, AIMessage):
             # Middleware repeats the model's answer, for example when its calls need approval.
             if message.id is None or message.id not in self._shown:
-                yield from answer_lines(message)
+                yield from text_lines(message)
+                self._held = [call for call in message.tool_calls if self._asks(call["name"])]
+                for call in message.tool_calls:
+                    yield from () if call in self._held else _call_lines(call)
             self._shown.add(message.id)
             self._calls = [call["id"] for call in message.tool_calls]
             self._results.clear()
@@ -123,6 +155,7 @@ class RunLines:
         Of the todo tools only errors are shown, because the list is shown separately.
         """
         is_list = details_of(message) is not None and message.status != "error"
+        yield from self._release([c for c in self._held if c["id"] == message.tool_call_id])
         if message.tool_call_id not in self._decided and not is_list:
             yield from self._output.result(message.tool_call_id, result_view(message).lines)
 
@@ -141,14 +174,17 @@ def _each(value: object) -> Sequence[object]:
     return cast("Sequence[object]", value) if isinstance(value, list) else [value]
 
 
-def answer_lines(message: AIMessage) -> Iterator[Line | View]:
-    """The model's text as one block, then its tool calls, one a line."""
+def text_lines(message: AIMessage) -> Iterator[Line | View]:
+    """The model's text as one block."""
     if message.text.strip():
         yield spoken(message.text)
-    for call in message.tool_calls:
-        first, *further = call_view(call["name"], call["args"]).lines
-        yield replace(first, lead=(Span("→ ", "accent", plain="-> "),))
-        yield from further
+
+
+def _call_lines(call: ToolCall) -> Iterator[Line]:
+    """A tool call in one line, with long texts below it."""
+    first, *further = call_view(call["name"], call["args"]).lines
+    yield replace(first, lead=(Span("→ ", "accent", plain="-> "),))
+    yield from further
 
 
 def _loop_lines(event: Mapping[str, Any]) -> Iterator[Line]:

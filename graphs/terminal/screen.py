@@ -3,26 +3,39 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 from rich.console import Console
+from typing_extensions import override
 
 from graphs.terminal.commands import COMMANDS
-from graphs.terminal.lines import said, show
+from graphs.terminal.lines import said, show, show_below
 from graphs.terminal.steady import open_output, print_above
 from graphs.terminal.typed import drop_typed
-from todo_tools.rendering import Line, Span, View
+from todo_tools.rendering.lowlevel import Line, Span, View
 
 _SECONDS_A_FRAME = 0.25
 _PUT_ASIDE = "What you had typed before the question is not an answer; Up brings it back."
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
+
+
+class _History(FileHistory):
+    """The lines that were sent, also by earlier programs. Only the user can read them."""
+
+    @override
+    def store_string(self, string: str) -> None:
+        with suppress(OSError):  # for example, the disk is full
+            os.close(os.open(self.filename, os.O_CREAT | os.O_WRONLY, 0o600))
+            super().store_string(string)
 
 
 class ChatScreen:
@@ -34,6 +47,7 @@ class ChatScreen:
         typed: Called when the typed text changes.
         sent: Called when the user sends what is typed, a moment before `read` returns it.
         interrupt: Called for Ctrl-C.
+        history: The file that keeps the lines that were sent; by default they end with the program.
     """
 
     def __init__(
@@ -44,6 +58,7 @@ class ChatScreen:
         typed: Callable[[], None],
         sent: Callable[[], None],
         interrupt: Callable[[], None],
+        history: str = "",
     ) -> None:
         self.console = console
         self._foot = foot
@@ -60,6 +75,7 @@ class ChatScreen:
             reserve_space_for_menu=0,
             refresh_interval=_SECONDS_A_FRAME,
             output=open_output(),
+            history=_History(history) if history else None,
         )
         self._typed = typed
         self._session.default_buffer.on_text_changed += self._changed
@@ -123,7 +139,7 @@ class ChatScreen:
         rule = Span("─" * self.console.width, "dim", plain="-" * self.console.width)
         with self.console.capture() as drawn:
             show(self.console, Line((rule,)))
-            self.console.print(View(tuple(self._foot())), no_wrap=True)
+            show_below(self.console, self._foot())
         return ANSI(drawn.get().rstrip("\n"))
 
     def _changed(self, _: Buffer) -> None:

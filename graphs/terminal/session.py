@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import sqlite3
+import subprocess
 import tempfile
 from argparse import Namespace
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -19,11 +20,15 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.state import CompiledStateGraph
 
+from graphs.coding_agent import ASKED_ABOUT, PLANNING
 from graphs.model import STAND_IN
 from graphs.terminal.agents import open_agent
 from graphs.terminal.options import DEFAULT_GRACE, UnusableInputError
+from graphs.terminal.plan import deaf_to_ctrl_c
+from graphs.terminal.thread import newest_of_threads
 from graphs.terminal.tools.endings import FOLDER
-from todo_tools import AutoContinue
+from graphs.terminal.tools.workspace import Workspace
+from todo_tools import AutoContinue, TodoLimits
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,31 @@ class Session:
         configurable = {"thread_id": self.thread, FOLDER: str(self.endings)}
         return {"configurable": configurable, "metadata": kept}
 
+    @property
+    def asked_about(self) -> frozenset[str]:
+        """The tools that a person is asked about."""
+        if self.agent != "coding":
+            return frozenset()
+        return frozenset({*ASKED_ABOUT, *([PLANNING] if self.ask_plan else [])})
+
+    def text_before(self, action: Mapping[str, Any]) -> str:
+        """The text of the file that an edit changes; empty if it cannot be read."""
+        path = action["args"].get("file_path")
+        if action["name"] != "edit_file" or not isinstance(path, str):
+            return ""
+        (file,) = Workspace(self.workdir.path).download_files([path])
+        return (file.content or b"").decode(errors="replace").replace("\r\n", "\n")
+
+    def run(self, command: str) -> None:
+        """Run a person's own command where the agent runs its commands."""
+        with deaf_to_ctrl_c():
+            subprocess.run(command, shell=True, cwd=self.workdir.path, check=False)  # noqa: S602
+
     def open_agent(
-        self, policy: AutoContinue, checkpointer: BaseCheckpointSaver[Any]
+        self,
+        policy: AutoContinue,
+        checkpointer: BaseCheckpointSaver[Any],
+        limits: TodoLimits = TodoLimits(),
     ) -> AbstractContextManager[CompiledStateGraph[Any, Any, Any, Any]]:
         """Build its agent, whose commands end when the block ends."""
         return open_agent(
@@ -89,6 +117,7 @@ class Session:
             self.workdir.path,
             policy,
             checkpointer,
+            limits=limits,
             env=self.env,
             ask_plan=self.ask_plan,
             checked=self.checked,
@@ -129,6 +158,19 @@ async def open_saver(db: str) -> AsyncGenerator[AsyncSqliteSaver, None]:
             yield saver
     except sqlite3.Error as error:
         raise UnusableInputError(f"--db {db} cannot be used: {error}") from error
+
+
+async def choose_thread(options: Namespace, saver: AsyncSqliteSaver) -> str:
+    """The thread that is given, the one that was used last, or a new one.
+
+    Raises:
+        UnusableInputError: There is no thread to continue.
+    """
+    if not options.newest or options.thread:
+        return options.thread or uuid4().hex[:8]
+    for snapshot in await newest_of_threads(saver, 1):
+        return str(snapshot.config.get("configurable", {}).get("thread_id"))
+    raise UnusableInputError(f"--continue: there is no thread in {options.db}")
 
 
 async def choose_session(options: Namespace, saver: BaseCheckpointSaver[Any]) -> Session:

@@ -1,25 +1,36 @@
 """A model's text: Markdown in a terminal, plain lines anywhere else."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, ClassVar
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions
-from rich.markdown import Markdown
+from rich.markdown import Markdown, MarkdownElement, TableElement
 from rich.table import Table
+from rich.text import Text
+from typing_extensions import override
 
-from todo_tools.rendering import Line, Span, View, one_line
+from todo_tools.rendering.lowlevel import Line, Span, View, one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 # The whole text is shown: HTML, references, images and entities stay as they are written.
+# The parser drops what is nested deeper than its limit; it is shown as plain lines long before.
 _PARSER = (
-    MarkdownIt("commonmark", {"html": False})
+    MarkdownIt("commonmark", {"html": False, "maxNesting": 100})
     .enable(["strikethrough", "table"])
     .disable(["reference", "image", "entity", "html_block", "html_inline"])
 )
+
+# Below this rich would leave no room for the text of lists and quotes in each other.
+_FEWEST_COLUMNS, _COLUMNS_A_LEVEL = 10, 4
+_COLUMNS_A_CELL = 8
+_CELL_BREAK = re.compile(r"(?<!\\)\|")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,8 +44,13 @@ class Spoken(View):
     ) -> "Iterable[RenderableType]":
         if not console.is_terminal or console.is_dumb_terminal or console.encoding != "utf-8":
             return View.__rich_console__(self, console, options)
+        answer = _Harmless(self.text)
+        if options.max_width < _FEWEST_COLUMNS + _COLUMNS_A_LEVEL * answer.depth:
+            return View.__rich_console__(self, console, options)
         grid = Table.grid(padding=(0, 1))
-        grid.add_row("💬", _Harmless(self.text))
+        grid.add_column()
+        grid.add_column(overflow="fold")  # rich would cut words that are longer than a row
+        grid.add_row("💬", answer)
         return [grid]
 
 
@@ -47,14 +63,51 @@ def spoken(text: str) -> Spoken:
     return Spoken(tuple(lines), text=text)
 
 
+class _WholeTable(TableElement):
+    """A table that loses nothing: long words are broken.
+
+    The lines are shown as they are written if the columns do not fit, or if a row has more cells
+    than the heading: Markdown ignores those.
+    """
+
+    def __init__(self, written: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.written = written
+
+    @override
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
+        begin, end = token.map or (0, 0)
+        return cls(markdown.markup.split("\n")[begin:end])
+
+    @override
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> "Iterable[RenderableType]":
+        rows = (row.strip().removeprefix("|").removesuffix("|") for row in self.written)
+        cells = [len(_CELL_BREAK.split(row)) for row in rows]
+        if max(cells) > cells[0] or cells[0] * _COLUMNS_A_CELL > options.max_width:
+            yield Text("\n".join(self.written))
+            return
+        for table in super().__rich_console__(console, options):
+            assert isinstance(table, Table)
+            for column in table.columns:
+                column.overflow = "fold"
+            yield table
+
+
 class _Harmless(Markdown):
     """Markdown without active content that keeps each line of the text as a line."""
+
+    elements: ClassVar = {**Markdown.elements, "table_open": _WholeTable}
 
     def __init__(self, text: str) -> None:
         shown = "\n".join(one_line(line) for line in text.splitlines())
         super().__init__("", code_theme="ansi_dark", hyperlinks=False)
         self.markup = shown
         self.parsed = _PARSER.parse(shown)
+        inside = (t.nesting for t in self.parsed if t.type.startswith(("blockquote", "list_item")))
+        self.depth = max(accumulate(inside), default=0)
         for token in self.parsed:
             for child in token.children or []:
                 if child.type == "softbreak":

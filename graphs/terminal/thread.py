@@ -4,7 +4,8 @@ The current state of a thread is its newest checkpoint. To go back or to another
 checkpoint copies the state from there. So nothing is stored except checkpoints.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -16,7 +17,7 @@ from langgraph.types import Command, StateSnapshot
 
 from graphs.terminal.commands import CommandError, within
 from todo_tools import TodoItem, aitem_starts
-from todo_tools.state import todos_in
+from todo_tools.state import loop_in, messages_in, todos_in
 
 Request = str | Command[Any] | None
 
@@ -53,16 +54,22 @@ def tips(history: Sequence[StateSnapshot]) -> dict[int, StateSnapshot]:
     return {numbers[_id(snapshot)]: snapshot for snapshot in reversed(history)}
 
 
-def redone_items(history: Sequence[StateSnapshot]) -> dict[int, dict[str, int]]:
-    """The items that were done again, by branch: the text of each, and the branch that did it."""
+def redone_items(history: Sequence[StateSnapshot]) -> dict[int, dict[str, list[int]]]:
+    """The items that were done again, by branch: the text of each, and the branches that did so.
+
+    An item belongs to every branch that leads through the checkpoint before its start.
+    """
     numbers = branch_numbers(history)
-    found: dict[int, dict[str, int]] = {}
+    ways = {
+        number: {_id(at) for at in _way_back(tip, history)} for number, tip in tips(history).items()
+    }
+    found: dict[int, dict[str, list[int]]] = {number: {} for number in ways}
     for snapshot in reversed(history):
         text = (snapshot.metadata or {}).get("redone")
         if isinstance(text, str):
-            again = numbers[_id(snapshot)]
-            for branch in (again, numbers.get(_parent_id(snapshot), again)):
-                found.setdefault(branch, {})[text] = again
+            for number, way in ways.items():
+                if _parent_id(snapshot) in way:
+                    found[number].setdefault(text, []).append(numbers[_id(snapshot)])
     return found
 
 
@@ -74,16 +81,32 @@ def current_branch(history: Sequence[StateSnapshot]) -> int:
 def moments(history: Sequence[StateSnapshot]) -> list[StateSnapshot]:
     """The checkpoints that lead to the newest one, oldest first; the user can go back to each.
 
-    Checkpoints that only received input repeat the previous one and are skipped, except the first.
+    Checkpoints that look like the one before are skipped: they received input, or a node of the
+    middleware ran.
     """
+    way = _way_back(history[0], history) if history else iter(())
+    past = [at for at in way if at.next != (START,) or at.parent_config is None][::-1]
+    return past[:1] + [new for old, new in pairwise(past) if _is_news(old, new)]
+
+
+def _way_back(tip: StateSnapshot, history: Sequence[StateSnapshot]) -> Iterator[StateSnapshot]:
+    """Yield a checkpoint and all those that lead to it, newest first."""
     known = {_id(snapshot): snapshot for snapshot in history}
-    way = list[StateSnapshot]()
-    at = history[0] if history else None
+    at: StateSnapshot | None = tip
     while at is not None:
-        if at.next != (START,) or at.parent_config is None:
-            way.append(at)
+        yield at
         at = known.get(_parent_id(at))
-    return way[::-1]
+
+
+def _is_news(old: StateSnapshot, new: StateSnapshot) -> bool:
+    """Whether a person sees a message, a list or an outcome that is new, or has moved here."""
+    outcome = loop_in(new.values).get("outcome")
+    return (
+        (new.metadata or {}).get("source") == "update"
+        or len(messages_in(new.values)) != len(messages_in(old.values))
+        or todos_in(new.values) != todos_in(old.values)
+        or (outcome is not None and outcome != loop_in(old.values).get("outcome"))
+    )
 
 
 def _id(snapshot: StateSnapshot) -> str:

@@ -6,13 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 from langgraph.types import StateSnapshot
 
+from graphs.terminal.commands import CommandError
+from graphs.terminal.question import argument_rows
 from graphs.terminal.spoken import spoken
 from graphs.terminal.thread import redone_items, tips
-from graphs.terminal.tool_views import call_view
+from graphs.terminal.tool_views import call_view, result_view
 from todo_tools import TodoItem
-from todo_tools.rendering import (
+from todo_tools.rendering.lowlevel import (
     Followed,
     Line,
     Span,
@@ -23,7 +26,7 @@ from todo_tools.rendering import (
     status_lines,
 )
 from todo_tools.state import loop_in, messages_in, todos_in
-from todo_tools.transcript import is_from_user, is_injected, last_user_message
+from todo_tools.transcript import details_of, is_from_user, is_injected, last_user_message
 
 _BRIEF_CHARACTERS = 56
 
@@ -52,15 +55,15 @@ def branches_view(history: Sequence[StateSnapshot]) -> View:
         said = f" {_brief(messages[at].text)}" if at is not None else ""
         mark = "▸" if tip is history[0] else " "
         lines.append(_row(number, mark, (*_status(todos), Span(said, "muted"))))
-        lines += _beneath(_marked_items(todos, redone.get(number, {})))
+        lines += _beneath(_marked_items(todos, redone[number]))
     return View(tuple(lines))
 
 
-def _marked_items(todos: list[TodoItem], redone: Mapping[str, int]) -> Iterator[Line]:
-    """The lines of a list; each item that was done again says in which branch."""
+def _marked_items(todos: list[TodoItem], redone: Mapping[str, list[int]]) -> Iterator[Line]:
+    """The lines of a list; each item that was done again says in which branches."""
     for todo, line in zip(todos, list_lines(todos), strict=False):  # an empty list has a line, too
-        again = redone.get(todo["text"])
-        mark = (Span(f"  ← done again in branch {again}", "accent"),) if again else ()
+        again = " and ".join(map(str, redone.get(todo["text"], [])))
+        mark = (Span(f"  ← done again on branch {again}", "accent"),) if again else ()
         yield replace(line, body=(*line.body, *mark))
 
 
@@ -87,6 +90,27 @@ def last_exchange(state: Mapping[str, Any]) -> Iterator[Line | View]:
     answers = [m.text for m in messages[at:] if isinstance(m, AIMessage) and m.text.strip()]
     if answers:
         yield spoken(answers[-1])
+
+
+def whole_result(messages: Sequence[BaseMessage], number: int) -> Iterator[Line]:
+    """A call and its result in full; 1 is the newest. Results that are lists do not count.
+
+    Raises:
+        CommandError: There is no such result.
+    """
+    asked = dict[str | None, ToolCall]()
+    found = list[tuple[ToolCall, ToolMessage]]()
+    for message in messages:
+        if isinstance(message, AIMessage):
+            asked = {call["id"]: call for call in message.tool_calls}
+        elif isinstance(message, ToolMessage) and message.tool_call_id in asked:
+            found += [(asked[message.tool_call_id], message)] * (details_of(message) is None)
+    if not 1 <= number <= len(found):
+        raise CommandError(f"no result {number}; there are {len(found)}")
+    call, result = found[-number]
+    yield Line((Span(one_line(call["name"]), "accent", bold=True),), (Span("→ ", plain="-> "),))
+    yield from argument_rows(call)
+    yield from result_view(result).lines
 
 
 def _time(snapshot: StateSnapshot) -> str:
@@ -119,7 +143,8 @@ def _happened(before: StateSnapshot | None, snapshot: StateSnapshot) -> str:
         return "copied here" if same else "list edited by hand"
     messages = messages_in(snapshot.values)
     if before is not None and len(messages) == len(messages_in(before.values)):
-        return f"stopped: {loop_in(snapshot.values).get('outcome')}"
+        outcome = loop_in(snapshot.values).get("outcome")
+        return f"stopped: {outcome}" if outcome else "the list changed"
     return _said(messages[-1]) if messages else "the beginning"
 
 

@@ -5,7 +5,8 @@ from typing import Any, cast
 
 from langchain_core.messages import ToolMessage
 
-from todo_tools.rendering import Line, Span, View, one_line, show_call, show_result
+from todo_tools.rendering import show_call, show_result
+from todo_tools.rendering.lowlevel import Line, Span, View, one_line
 
 LABELS = {
     "edit_file": "Edit",

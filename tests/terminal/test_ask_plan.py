@@ -13,7 +13,7 @@ from graphs.terminal.approval import Answer, answer_about, question_about
 from graphs.terminal.checklist import main
 from graphs.terminal.plan import NotEditedError
 from graphs.terminal.question import call_rows
-from tests.support import ROOT, items, plan, write_checklist
+from tests.support import ROOT, edit, items, plan, write_checklist
 from tests.waiting import LONG
 from todo_tools.testing import ScriptedChatModel
 
@@ -58,9 +58,9 @@ class TestQuestion:
     def test_only_a_plan_can_be_edited(self) -> None:
         """For other calls, `edit` is the reason for a rejection."""
         command = {"name": "execute", "args": {"command": "ls"}}
-        assert "edit" not in question_about(command)
+        assert "edit" not in str(question_about(command))
         assert answer_about(command, "edit") == Answer(approved=False, reason="edit")
-        assert question_about(proposed("a")) == f"write_todos, 1 item. {QUESTION}"
+        assert str(question_about(proposed("a"))) == f"write_todos, 1 item. {QUESTION}"
 
 
 @pytest.mark.slow
@@ -142,6 +142,13 @@ class TestProgram:
         assert NOBODY in capsys.readouterr().out
         assert main(["--thread", "t"]) == 1
         assert NOBODY in capsys.readouterr().out
+
+    def test_an_approved_plan_may_drop_open_items(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The person who gave the checklist has agreed to it."""
+        plans = plan("a", "b"), plan("c")
+        model = ScriptedChatModel(script=[*plans, edit("complete", 0), "Done."])
+        monkeypatch.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: model)
+        assert main([write_checklist("One"), *ASKED, "--yes"]) == 0
 
     @pytest.mark.slow
     def test_yes_approves_the_plan_too(

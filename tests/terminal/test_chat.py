@@ -26,8 +26,9 @@ from typing_extensions import override
 
 from graphs import notes
 from graphs.coding_agent import build_coding_agent
+from graphs.terminal import checklist as checklist_program
 from graphs.terminal.approval import Answer, Approval
-from graphs.terminal.chat import main
+from graphs.terminal.chat import chat_policy, main
 from graphs.terminal.commands import (
     Add,
     CommandError,
@@ -35,8 +36,11 @@ from graphs.terminal.commands import (
     Fork,
     Mark,
     Plain,
+    Redo,
     Rewrite,
     Say,
+    Shell,
+    Show,
     Switch,
     edited,
     read_line,
@@ -49,15 +53,17 @@ from graphs.terminal.thread_views import (
     history_view,
     last_exchange,
     threads_view,
+    whole_result,
 )
 from graphs.until_done import build_graph
 from tests.consoles import RecordingConsole
 from tests.screens import Emulator
 from tests.strategies import todo_lists
-from tests.support import checklist, items
+from tests.support import checklist, edit, items, plan
 from tests.waiting import LONG, await_for
 from todo_tools._list.todos import validate_todos
 from todo_tools.rendering._lines import in_view, list_lines
+from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
 
@@ -81,9 +87,21 @@ class TestLines:
             ("/edit 2 done", Mark(2, "completed")),
             ("/edit 2 abandon", Mark(2, "abandoned")),
             ("/edit 2 open", Mark(2, "not_started")),
+            ("/edit 2 completed", Mark(2, "completed")),
+            ("/edit 2 complete", Mark(2, "completed")),
+            ("/edit 2 in_progress", Mark(2, "in_progress")),
+            ("/edit 2 not_started", Mark(2, "not_started")),
+            ("/edit 2 Abandoned", Mark(2, "abandoned")),
             ("/edit 2 done by noon", Rewrite(2, "done by noon")),
             ("/fork 7", Fork(7)),
             ("/fork 7 Try  another way", Fork(7, "Try  another way")),
+            ("!git diff ", Shell("git diff")),
+            (" !important", Say("!important")),
+            ("!", Say("!")),
+            ("/show", Show(1)),
+            ("/show 3", Show(3)),
+            ("/redo 0", Redo(0)),
+            ("/redo 3 Use  the other library", Redo(3, "Use  the other library")),
             ("/switch 2", Switch(2)),
         ],
     )
@@ -102,6 +120,8 @@ class TestLines:
             ("/edit two done", "N must be a whole number in /edit add TEXT"),
             ("/edit drop -1", "N must be a whole number in /edit drop N, got '-1'"),
             ("/fork", "N must be a whole number in /fork N [MESSAGE], got ''"),
+            ("/redo", "N must be a whole number in /redo N [MESSAGE], got ''"),
+            ("/redo two", "N must be a whole number in /redo N [MESSAGE], got 'two'"),
             ("/switch ²", "N must be a whole number in /switch N"),
         ],
     )
@@ -171,7 +191,7 @@ TREE = [
     checkpoint("e", "b", todos=items("e")),
     checkpoint("d", "a", todos=items("d\nd")),
     checkpoint("c", "b", todos=items("c", status="completed")),
-    checkpoint("b", "a"),
+    checkpoint("b", "a", messages=[AIMessage("b")]),
     checkpoint("a", None),
 ]
 threads = st.lists(st.integers(0, 20), max_size=20).map(
@@ -214,6 +234,27 @@ class TestBranches:
             "      – [0] d␊d",  # noqa: RUF001
             "▸  3  📋 0/1",
             "      – [0] e",  # noqa: RUF001
+        ]
+
+    def test_an_item_that_was_done_again_is_marked_on_each_branch_that_has_it(self) -> None:
+        """It may be done again more than once, and have another index there."""
+        redone: Any = {"source": "update", "step": 0, "parents": {}, "redone": "x"}
+        history = [
+            checkpoint("f", "b", todos=items("x"))._replace(metadata=redone),
+            checkpoint("e", "b", todos=items("y", "x"))._replace(metadata=redone),
+            checkpoint("d", "a", todos=items("x")),
+            *TREE[2:],
+        ]
+        history[3] = checkpoint("c", "b", todos=items("x"))
+        assert str(branches_view(history)).splitlines()[1:] == [
+            "      – [0] x  ← done again on branch 3 and 4",  # noqa: RUF001
+            "   2  📋 0/1",
+            "      – [0] x",  # noqa: RUF001
+            "   3  📋 0/2",
+            "      – [0] y",  # noqa: RUF001
+            "      – [1] x  ← done again on branch 3 and 4",  # noqa: RUF001
+            "▸  4  📋 0/1",
+            "      – [0] x  ← done again on branch 3 and 4",  # noqa: RUF001
         ]
 
     def test_the_history_is_numbered_and_shows_the_list_where_it_changed(self) -> None:
@@ -261,10 +302,24 @@ class TestBranches:
         after = [*items("x", status="completed"), *items("y")]
         way = [checkpoint("a", None, todos=todos), checkpoint("b", "a", todos=after)]
         assert str(history_view(way)).splitlines()[4:] == [
-            "   2  stopped: None",
+            "   2  the list changed",
             "      ✓ [0] x",
             "      📋 1/2",
         ]
+
+    def test_a_result_is_shown_in_full(self) -> None:
+        """While the agent works, only the end of a long output is shown, and not all of a call."""
+        command, output = "x" * 5_000, "\n".join(map(str, range(100)))
+        asked = turn("", call("execute", command=command))
+        done = [
+            asked,
+            ToolMessage(output, name="execute", tool_call_id=str(asked.tool_calls[0]["id"])),
+            turn("", call("edit_todos", action="start", indices=[0]), call("ls", path="a")),
+        ]
+        rows = [str(line) for line in whole_result(done, 1)]
+        assert rows == ["→ execute", f"    command: {command}", *output.split("\n")]
+        with pytest.raises(CommandError, match="no result 2; there are 1"):
+            list(whole_result(done, 2))
 
     def test_the_last_exchange_is_the_last_message_and_its_answer(self) -> None:
         said = [HumanMessage("One"), AIMessage("1"), HumanMessage("Two"), AIMessage("2")]
@@ -295,6 +350,31 @@ class TestScreen:
         assert not started or started[0] in shown
 
 
+class TestPolicy:
+    """The chat never talks over the person in front of it."""
+
+    @staticmethod
+    def talk(*script: AIMessage | str, waiting: list[str], said: str = "Begin.") -> Any:
+        """The thread after one message to an agent with an open item."""
+        policy = chat_policy(0, waiting)
+        graph = build_graph(ScriptedChatModel(script=script), policy=policy).compile()
+        return graph.invoke({"messages": [("user", said)], "todos": items("a")})
+
+    @pytest.mark.parametrize("answer", ["Which colour?", "I stopped."])
+    def test_an_answer_without_work_ends_the_run(self, answer: str) -> None:
+        """So "stop" stops."""
+        final = self.talk(answer, waiting=[], said="Stop.")
+        assert not any(map(is_injected, final["messages"]))
+
+    def test_a_question_after_work_ends_the_run(self) -> None:
+        final = self.talk(turn("", call("list_todos")), "Which colour?", waiting=[])
+        assert final["todo_loop"]["outcome"] == "stop_condition"
+
+    def test_a_message_that_waits_is_sent_in_place_of_a_continuation(self) -> None:
+        final = self.talk(turn("", call("list_todos")), "I rest.", waiting=["Stop."])
+        assert final["todo_loop"]["outcome"] == "stop_condition"
+
+
 class TestMoving:
     def thread(self) -> Thread:
         script: list[AIMessage | str] = [
@@ -303,6 +383,20 @@ class TestMoving:
             "Done.",
             "Other.",
             "Again.",
+        ]
+        graph = build_graph(ScriptedChatModel(script=script)).compile(checkpointer=InMemorySaver())
+        return Thread(graph, {"configurable": {"thread_id": "1"}, "metadata": {"workdir": "w"}})
+
+    def starting_thread(self) -> Thread:
+        script: list[AIMessage | str] = [
+            plan("a", "b"),
+            edit("start", 1),
+            edit("complete", 0),
+            edit("start", 1),  # is started
+            edit("abandon", 1),
+            edit("start", 1),
+            edit("complete", 1),
+            *["Done.", "Other."],
         ]
         graph = build_graph(ScriptedChatModel(script=script)).compile(checkpointer=InMemorySaver())
         return Thread(graph, {"configurable": {"thread_id": "1"}, "metadata": {"workdir": "w"}})
@@ -348,10 +442,79 @@ class TestMoving:
                 assert now.next == moment.next
             await thread.switch(end)
 
+    async def test_the_history_has_one_line_for_each_message(self, tmp_path: Path) -> None:
+        """An agent of `create_agent` has a checkpoint after each hook of its middleware, too."""
+        plan = turn("", call("write_todos", mode="replace", todos=["a"]))
+        script: list[AIMessage | str] = [plan, "Done.", "Done."]
+        graph = build_coding_agent(
+            ScriptedChatModel(script=script), tmp_path, checkpointer=InMemorySaver()
+        )
+        thread = Thread(graph, {"configurable": {"thread_id": "1"}})
+        await self.say(thread, "Begin.")
+        view = history_view(moments(await thread.history()))
+        assert [str(line)[6:] for line in view.lines if str(line)[3].isdigit()] == [
+            "the beginning",
+            "› Begin.",  # noqa: RUF001
+            "→ write_todos replace (1 items)",
+            "│ write_todos: Wrote 1 todo item(s) …",
+            "💬 Done.",
+            "↻ sent back to work",
+            "💬 Done.",
+            "stopped: stalled",
+        ]
+
     async def test_a_thread_can_start_with_the_users_own_list(self) -> None:
         thread = self.thread()
         await thread.replace_todos(items("a"))
         assert (await thread.now()).values["todos"] == items("a")
+
+    async def test_an_item_is_done_again_from_its_last_start(self) -> None:
+        """The list and the history are those before the answer that started it."""
+        thread = self.starting_thread()
+        await self.say(thread, "Begin.")
+        end = await thread.now()
+        await thread.redo(1)
+        now = await thread.now()
+        assert todos_in(now.values) == [
+            *items("a", status="completed"),
+            *items("b", status="abandoned"),
+        ]
+        assert now.next == ("agent",)
+        assert now.metadata is not None
+        assert now.metadata.get("workdir") == "w"
+        said = await self.say(thread, "In another way.")
+        assert said[-2:] == ["In another way.", "Other."]
+        await thread.switch(1)
+        assert (await thread.now()).values == end.values
+
+    async def test_the_branches_mark_it(self) -> None:
+        """Both say where it was done again."""
+        thread = self.starting_thread()
+        await self.say(thread, "Begin.")
+        await thread.redo(1)
+        await self.say(thread, "In another way.")
+        shown = str(branches_view(await thread.history())).splitlines()
+        assert shown == [
+            "   1  ✓ Done (2 items) Begin.",
+            "      ✓ [0] a",
+            "      ✓ [1] b  ← done again on branch 2",
+            "▸  2  ✓ 1 completed, ✗ 1 abandoned In another way.",
+            "      ✓ [0] a",
+            "      ✗ [1] b  ← done again on branch 2",
+        ]
+
+    async def test_only_an_item_that_the_agent_started_can_be_done_again(self) -> None:
+        """The error says what there is, and nothing is written."""
+        thread = self.thread()
+        with pytest.raises(CommandError, match=r"no item \[0\]; the list is empty"):
+            await thread.redo(0)
+        await self.say(thread, "Begin.")
+        before = await thread.history()
+        with pytest.raises(CommandError, match=r"the agent has not started \[0\]"):
+            await thread.redo(0)
+        with pytest.raises(CommandError, match="items are 0 to 0"):
+            await thread.redo(1)
+        assert await thread.history() == before
 
     async def test_unknown_checkpoints_and_branches_are_refused(self) -> None:
         """The error says how many there are."""
@@ -474,6 +637,7 @@ class TestAnswering:
         assert chat.asked
         typed.send_text("\x03")
         await await_for(lambda: not chat.screen.typed.text, "an empty line")
+        assert any("Ctrl-C again leaves" in str(line) for line in chat._foot_lines())
         typed.send_text("/quit\r")
         await talk
 
@@ -506,12 +670,18 @@ def test_the_text_of_an_error_cannot_act_in_the_terminal() -> None:
     assert console.written == "error: RuntimeError: 401 ␛[2J␛]0;title␇ [red]<U+202E>no\n"
 
 
+def test_the_help_of_the_program_names_the_chat(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        checklist_program.main(["--help"])
+    assert "python -m graphs chat --help" in " ".join(capsys.readouterr().out.split())
+
+
 class Terminal(Emulator):
     """The program in a terminal of 80 columns."""
 
     def __init__(self, *argv: str) -> None:
         chat = ("-m", "graphs", "chat", "--workdir", "work", "--create")
-        program = argv if argv[:1] == ("-c",) else (*chat, *argv)
+        program = argv if argv[1:] and argv[0] == "-c" else (*chat, *argv)
         super().__init__(*program, rows=40, columns=80)
 
     @override
@@ -724,13 +894,34 @@ class TestTerminal:
             ("/edit 5 done", "error: no item [5]; items are 0 to 1"),
             ("/edit drop 0", "– [0] Cut twice"),  # noqa: RUF001
             ("/nope", "error: no command '/nope'; /help lists them"),
-            ("/help", "/switch N                   continue on branch N"),
+            ("/help", "/branches, /switch N   list the branches, each with its list"),
             ("Go on.", "→ edit_todos start [0]"),
         ):
             terminal.press(f"{line}\r")
             terminal.see(shown)
         terminal.see("✓ Done (1 item) · your turn")
         terminal.leave()
+
+    def test_the_last_thread_and_what_was_typed_are_there_in_the_next_program(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """`-c` resumes the thread, Up brings back a line, and `!` runs a person's own command."""
+        (tmp_path / "work").mkdir()
+        terminal = begin(terminals, "--thread", "t", "--grace", "0")
+        terminal.say(checklist("Measure"))
+        terminal.see("✓ Done (1 item) · your turn")
+        terminal.press("!echo $((6 * 7)) > log; cat log\r")
+        terminal.see("\n42", "your turn")
+        terminal.leave()
+        assert (tmp_path / "work" / "log").read_text() == "42\n"
+        assert Path("todo-threads.sqlite-history").stat().st_mode & 0o777 == 0o600
+        again = begin(terminals, "-c")
+        again.see("✓ Done (1 item) · your turn")
+        again.press("\x1b[A\x1b[A")
+        again.see("> !echo $((6 * 7))")
+        again.press("\x03\x04")
+        assert again.end() == 0
+        assert "thread t in" in again.everything
 
     def test_several_lines_are_typed_and_commands_completed(
         self, terminals: list[Terminal]
@@ -769,6 +960,21 @@ class TestTerminal:
         again.press("/fork 2 Only this.\r")
         again.see("On branch 3.", "I am a stand-in")
         again.leave()
+
+    def test_an_item_is_done_again_in_another_way(self, terminals: list[Terminal]) -> None:
+        """The message begins the new branch; without one, the agent waits for the user."""
+        terminal = begin(terminals)
+        terminal.say(checklist("Measure: `echo wall`", "Cut: `echo board`"))
+        terminal.see("✓ Done (2 items) · your turn")
+        terminal.say("/redo 1 Use the other saw.")
+        terminal.see("On branch 2.", "→ edit_todos start [1]", "✓ Done (2 items) · your turn")
+        terminal.press("/branches\r")
+        terminal.see("▸  2  ✓ Done (2 items) Use the other saw.", "← done again on branch 2")
+        terminal.press("/redo 1\r")
+        terminal.see("On branch 3.", "📋 0/2 · your turn")
+        terminal.press("/redo 2\r")
+        terminal.see("error: no item [2]; items are 0 to 1")
+        terminal.leave()
 
     def test_the_chat_works_with_another_graph(self, terminals: list[Terminal]) -> None:
         """A resumed thread knows its graph and refuses another."""
@@ -833,7 +1039,8 @@ class TestTerminal:
             "✓ Done (2 items)",
             "your turn",
         )
-        assert "→ Execute touch one" not in terminal.drawn
+        assert "→ Execute touch one" not in terminal.everything
+        assert "→ Execute touch two" in terminal.drawn
         assert (tmp_path / "work" / "two").exists()
         terminal.press("/ask\r")
         terminal.see("You are asked about every call again.")
@@ -912,9 +1119,37 @@ class TestTerminal:
         assert again.end() == 0
 
 
+ASKS = """
+import sys
+from graphs.terminal import agents, chat
+from todo_tools.testing import ScriptedChatModel, call, turn
+plan = turn("", call("write_todos", mode="replace", todos=["Paint it"]))
+script = [plan, "Which colour?", "I have stopped."]
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=script)
+argv = ["--workdir", "work", "--create", "--thread", "t", "--grace", "60"]
+sys.exit(chat.main(argv))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_question_and_a_stop_are_not_talked_over(terminals: list[Terminal]) -> None:
+    """The user's turn begins at once: nothing counts down, and nothing is sent."""
+    terminal = Terminal("-c", ASKS)
+    terminals.append(terminal)
+    terminal.see("your turn")
+    terminal.say("Paint it.")
+    terminal.see("Which colour?", "📋 0/1 · your turn")
+    terminal.say("Stop.")
+    terminal.see("I have stopped.", "📋 0/1 · your turn")
+    terminal.leave()
+    assert not any(map(is_injected, messages("t")))
+
+
 TWO_CALLS = """
 import sys
 from graphs.terminal import agents, chat
+from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 def rule(prompt):
     calls = [call("execute", command=command) for command in sys.argv[1:3]]

@@ -19,7 +19,7 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 
 pexpect: Any = importlib.import_module("pexpect")  # pexpect has no type stubs
 
-QUESTION = "Do it\\? yes, no, always, or why not: "
+QUESTION = "Do it\\? yes, no, always, or why not:\r\n> "
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -66,7 +66,8 @@ def itself(program: Program, signum: int) -> None:
 
 
 def its_group(program: Program, signum: int) -> None:
-    os.killpg(program.pid, signum)
+    with suppress(ProcessLookupError):  # it had ended
+        os.killpg(program.pid, signum)
 
 
 def everything(program: Program, signum: int) -> None:
@@ -87,13 +88,15 @@ SIGNALS = [signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGQUIT, signal.
 TARGETS = [itself, its_group, everything]
 
 
-def killed_at_random(folder: Path, chance: random.Random) -> None:
+def killed_at_random(
+    folder: Path, chance: random.Random, steps: Sequence[str] = _PLAN, longest: float = _LONGEST_RUN
+) -> None:
     """Run the program, and end it some time after its work has started."""
-    with graphs(folder, *_PLAN) as program:
+    with graphs(folder, *steps) as program:
         assert program.stdout is not None
         assert select.select([program.stdout], [], [], LONG)[0]
         # The test is about the moment, so there is nothing to wait for.
-        time.sleep(chance.uniform(0, _LONGEST_RUN))
+        time.sleep(chance.uniform(0, longest))
         program.send_signal(signal.SIGSTOP)  # from now on it starts no process
         started = children_of(program)
         chance.choice(TARGETS)(program, chance.choice(SIGNALS))

@@ -16,7 +16,7 @@ from tests.consoles import RecordingConsole
 from tests.screens import Emulator
 from tests.strategies import json_values
 from tests.support import write_checklist
-from todo_tools.rendering import View
+from todo_tools.rendering.lowlevel import View
 
 WHOLE = Room()
 MARKS = ("    │ ", "    ↪ ", "    + ", "    - ", "      ")
@@ -24,6 +24,10 @@ MARKS = ("    │ ", "    ↪ ", "    + ", "    - ", "      ")
 
 def command(text: str) -> dict[str, Any]:
     return {"name": "execute", "args": {"command": text}}
+
+
+def edit(old: str, new: str) -> dict[str, Any]:
+    return {"name": "edit_file", "args": {"file_path": "a", "old_string": old, "new_string": new}}
 
 
 def shown(action: dict[str, Any], room: Room = WHOLE) -> list[str]:
@@ -64,11 +68,87 @@ class TestRows:
     def test_the_question_names_the_call_and_its_size(self) -> None:
         action = {"name": "execute", "args": {"command": "a\nb"}}
         assert size_of(action) == "3 characters in 2 lines"
-        assert question_about(action, cut=True) == (
+        assert str(question_about(action, cut=True)) == (
             "execute, 3 characters in 2 lines. Do it? yes, no, always, show, or why not:"
         )
         plan = {"name": "write_todos", "args": {"mode": "replace", "todos": ["a"]}}
         assert size_of(plan) == "1 item"
+
+    def test_no_part_of_the_question_is_dim(self) -> None:
+        """It is what the person must read, so it is not in the colour of hints."""
+        line = question_about(command("ls"))
+        assert [span.token for span in line.spans] == ["text", "warning", "text"]
+        assert line.spans[1].bold
+
+    def test_a_size_counts_what_is_written_and_no_path(self) -> None:
+        """A line break at the end of a text begins no further line, in the rows as well."""
+        write = {"name": "write_file", "args": {"file_path": "a", "content": "a\nb\n"}}
+        assert size_of(write) == "4 characters in 2 lines"
+        assert shown(write)[-2:] == ["    content: a", "    │ b"]
+        assert size_of({"name": "execute", "args": {"command": "ls", "timeout": 5}}) == (
+            "2 characters in 1 line"
+        )
+        assert size_of(edit("a", "b\nc")) == "1 line becomes 2 lines"
+        assert size_of(edit("a\nb\n", "")) == "2 lines become 0 lines"
+
+    def test_an_edit_is_shown_with_its_place_in_the_file(self) -> None:
+        """Three lines around it, and the numbers of the lines."""
+        text = "".join(f"line {n}\n" for n in range(1, 101))
+        rows = call_rows(edit("ne 9\nli", "ne IX\nli"), (), WHOLE, text)
+        assert [str(row) for row in rows][3:] == [
+            "       6   line 6",
+            "       7   line 7",
+            "       8   line 8",
+            "       9 - line 9",
+            "       9 + line IX",
+            "      10   line 10",
+            "      11   line 11",
+            "      12   line 12",
+        ]
+
+    def test_an_edit_that_fills_the_screen_has_fewer_lines_around_it(self) -> None:
+        text = "".join(f"line {n}\n" for n in range(1, 101))
+        action = edit("line 9\n", "line IX\nline X\n")
+        rows = [str(row) for row in call_rows(action, (), Room(80, 8), text)]
+        assert rows[3:] == [
+            "       7   line 7",
+            "       8   line 8",
+            "       9 - line 9",
+            "       9 + line IX",
+            "      10 + line X",
+            "      11   line 10",
+            "      12   line 11",
+        ]
+        assert is_cut(action, (), Room(80, 8), text)
+
+    def test_an_edit_of_several_places_shows_each(self) -> None:
+        text = "".join(f"{n}\n" for n in range(1, 20)) + "7\n"
+        rows = [str(row) for row in call_rows(edit("7\n", "VII\n"), (), WHOLE, text)]
+        assert rows[3:] == [
+            "       4   4",
+            "       5   5",
+            "       6   6",
+            "       7 - 7",
+            "       7 + VII",
+            "       8   8",
+            "       9   9",
+            "      10   10",
+            "    ...",
+            "      14   14",
+            "      15   15",
+            "      16   16",
+            "      17 - 17",
+            "      17 + 1VII",
+            "      18   18",
+            "      19   19",
+            "      20 - 7",
+            "      20 + VII",
+        ]
+
+    def test_rows_that_a_small_argument_does_not_need_are_left_for_a_large_one(self) -> None:
+        content = "\n".join(map(str, range(30)))
+        write = {"name": "write_file", "args": {"file_path": "a", "content": content}}
+        assert len(shown(write, Room(80, 12))) == 2 + 12
 
     def test_many_arguments_do_not_hide_the_command(self) -> None:
         """A model may invent arguments."""

@@ -61,6 +61,42 @@ class TestMessages:
     def test_updates_without_messages_show_nothing(self, update: Any) -> None:
         assert shown(RunLines(), ("updates", {"node": update})) == []
 
+    def test_a_notice_is_a_line_and_is_not_repeated_below(self) -> None:
+        run = RunLines()
+        event = {"type": "todo_loop", "outcome": "stalled", "in_turn": 1, "text": "⚠ It stalled."}
+        assert shown(run, ("custom", event)) == ["⚠ It stalled."]
+        assert not run.followed.notice
+
+
+class TestAsked:
+    """Calls that a person is asked about; the question shows them."""
+
+    def test_a_call_that_is_asked_about_is_not_shown_before_the_question(self) -> None:
+        run = RunLines(asks="shell".__eq__)
+        assert shown(run, answered("I do it.", "1", "2")) == ["💬 I do it."]
+        run.has_asked({"name": "shell", "args": {"command": "do 1"}})
+        assert [str(line) for line in run.shown_now()] == ["→ Shell do 2"]
+        assert not run.shown_now()
+        assert shown(run, result("1", "one"), result("2", "two")) == ["  │ one", "  │ two"]
+
+    def test_a_call_that_nobody_is_asked_about_is_shown_with_its_result(self) -> None:
+        """It could not succeed. Calls of other tools are shown at once."""
+        run = RunLines(asks="shell".__eq__)
+        assert shown(run, answered("", "1"), result("1", "no such file")) == [
+            "→ Shell do 1",
+            "  │ no such file",
+        ]
+        assert shown(RunLines(asks="other".__eq__), answered("", "1")) == ["→ Shell do 1"]
+
+    def test_calls_of_another_place_in_the_thread_are_forgotten(self) -> None:
+        run = RunLines(asks="shell".__eq__)
+        shown(run, answered("", "1"))
+        run.resume_at({"messages": answered("", "1")[1]["agent"]["messages"]})
+        assert [str(line) for line in run.shown_now()] == ["→ Shell do 1"]
+        shown(run, answered("", "2"))
+        run.resume_at({"messages": []})
+        assert not run.shown_now()
+
 
 class TestOrder:
     @pytest.mark.parametrize("order", list(permutations(CALLS)))

@@ -19,7 +19,7 @@ from graphs.terminal.checklist import main
 from graphs.terminal.claim import claimed
 from graphs.terminal.options import Parser
 from graphs.terminal.session import choose_session, open_saver
-from tests.support import ROOT, edit, items, write_checklist
+from tests.support import ROOT, edit, items, plan, write_checklist
 from tests.waiting import LONG
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -117,6 +117,34 @@ class TestResumeCommand:
         assert "must be printable" in capsys.readouterr().err
 
 
+class TestNewestThread:
+    def test_continue_resumes_the_thread_that_was_used_last(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """It has the settings of that thread; an error says if there is none."""
+        assert main(["-c"]) == 2
+        assert "--continue: there is no thread in todo-threads.sqlite" in capsys.readouterr().err
+        answering(monkeypatch, *LAZY)
+        plan = write_checklist("One")
+        for thread in ("first", "second"):
+            assert main([plan, "--thread", thread, "--model", "lazy", "--grace", "0"]) == 1
+        capsys.readouterr()
+        assert main(["--continue", "--grace", "0"]) == 1
+        assert "thread second in todo-threads.sqlite, agent until_done, model lazy" in (
+            capsys.readouterr().out
+        )
+
+
+class TestOptions:
+    def test_options_of_the_environment_come_before_the_command_line(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """So the command line wins."""
+        monkeypatch.setenv("TODO_OPTIONS", "--db 'my threads' --thread a --grace 0")
+        assert main([write_checklist("One"), "--thread", "b"]) == 0
+        assert "thread b in my threads" in capsys.readouterr().out
+
+
 class TestEnvironment:
     @pytest.mark.slow
     @pytest.mark.parametrize("agent", ["until_done", "coding"])
@@ -194,11 +222,22 @@ class TestSteps:
         assert main([write_checklist("a", "b"), "--thread", "t", "--model", "some:model"]) == 0
         assert stored_todos("t") == items("a", "b", status="completed")
 
-    def test_the_model_may_change_the_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        plan = turn("", call("write_todos", mode="replace", todos=["c"]))
-        answering(monkeypatch, plan, edit("complete", 0), "Done.")
+    def test_the_model_may_add_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        append = turn("", call("write_todos", mode="append", todos=["c"]))
+        answering(monkeypatch, append, edit("complete", 0, 1, 2), "Done.")
         assert main([write_checklist("a", "b"), "--thread", "t", "--model", "some:model"]) == 0
-        assert stored_todos("t") == items("c", status="completed")
+        assert stored_todos("t") == items("a", "b", "c", status="completed")
+
+    @pytest.mark.parametrize("agent", ["until_done", "coding", "notes"])
+    def test_the_model_cannot_drop_a_step(
+        self, agent: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It can abandon one, and then the person sees it at the end."""
+        drop = edit("abandon", 0, 1)
+        answering(monkeypatch, plan("c"), drop, "I stop.")
+        argv = ["--agent", agent, "--thread", "t", "--model", "some:model"]
+        assert main([write_checklist("a", "b"), *argv]) == 1
+        assert stored_todos("t") == items("a", "b", status="abandoned")
 
 
 def modes(*paths: Path) -> dict[str, int]:

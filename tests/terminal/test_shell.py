@@ -28,7 +28,7 @@ from graphs.terminal.tools.workspace import Workspace
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
 from tests.waiting import LONG, wait_for
-from todo_tools.rendering import Followed, advance
+from todo_tools.rendering.lowlevel import Followed, advance
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow  # every test runs commands
@@ -221,7 +221,7 @@ import asyncio, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
 from pathlib import Path
 from graphs.coding_agent import build_coding_agent
-from todo_tools.rendering import Followed, advance
+from todo_tools.rendering.lowlevel import Followed, advance
 from todo_tools.testing import ScriptedChatModel, call, turn
 form, *commands = sys.argv[1:]
 script = [turn("", *(call("execute", command=command) for command in commands)), "Done."]

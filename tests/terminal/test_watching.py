@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from graphs.terminal.commands import HELP
 from graphs.terminal.lines import show
 from graphs.terminal.spoken import spoken
 from tests.consoles import RecordingConsole
@@ -19,13 +20,14 @@ from tests.support import ROOT, checklist, write_checklist
 _ROW = re.compile(r"^([–●✓✗]) \[(\d+)\]", re.MULTILINE)  # noqa: RUF001
 _RANK = "–●✓✗"  # noqa: RUF001
 HELD = "One: `echo early; until test -e seen; do sleep 0.05; done; echo late`"
+LONG_WORD = ",".join(f"{number:04}" for number in range(30))
 STEPS = (HELD, *(f"Step {n}: `echo {n}`" for n in range(4)))
 OPTIONS = ("--workdir", "work", "--create", "--thread", "t", "--grace", "1")
 
 
 class TestAnswers:
     def printed(self, text: str, **settings: Any) -> list[str]:
-        console = RecordingConsole(width=30, color_system=None, **settings)
+        console = RecordingConsole(**{"width": 30, "color_system": None, **settings})
         show(console, spoken(text))
         return [row.rstrip() for row in console.text.splitlines()]
 
@@ -63,6 +65,53 @@ class TestAnswers:
         show(console, spoken(text))
         assert shown in console.written
         assert "\x1b" not in console.written.replace("\x1b[0m", "")
+
+    @pytest.mark.parametrize("width", [24, 40, 80, 120])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f"prose {LONG_WORD} end",
+            f"**bold {LONG_WORD}** end",
+            f"`code {LONG_WORD}` end",
+            f"[a](http://e.org/{LONG_WORD}) end",
+            f"# heading {LONG_WORD} end",
+            f"> quote {LONG_WORD} end",
+            f"- item {LONG_WORD} end",
+            f"1. item {LONG_WORD} end",
+            f"- one\n  - two\n    - three\n      > four {LONG_WORD} end",
+            f"{'> ' * 30}quote {LONG_WORD} end",
+            f"```sh\ncurl {LONG_WORD} end\n```",
+            f"    indented {LONG_WORD} end",
+            f"| a | b |\n|---|---|\n| end | {LONG_WORD} |",
+            f"| {LONG_WORD} |\n|---|\n| end |",
+            f"- in an item\n\n  | a | b |\n  |---|---|\n  | end | {LONG_WORD} |",
+        ],
+    )
+    def test_a_word_longer_than_a_row_is_broken_and_not_cut(self, text: str, width: int) -> None:
+        """A word that ends in a mark would be a wrong command, path or address."""
+        rows = self.printed(text, width=width)
+        shown = re.sub(r"[^0-9a-z,]", "", "".join(rows))
+        assert LONG_WORD in shown
+        assert "end" in shown
+        assert "…" not in shown
+        assert max(map(len, rows)) <= width
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "| a | b |\n|---|---|\n| `x | y` | z |",
+            "| a | b |\n|---|---|\n|  | y | z |",
+            "\n".join(["| abc " * 30 + "|", "|---" * 30 + "|", "| x, y, z " * 30 + "|"]),
+        ],
+    )
+    def test_a_table_that_would_lose_cells_is_shown_as_it_is_written(self, text: str) -> None:
+        """A row has more cells than the heading, or there are more columns than fit."""
+        shown = "".join(self.printed(text, width=80))
+        assert re.sub(r"\s", "", shown.removeprefix("💬")) == re.sub(r"\s", "", text)
+
+    def test_a_table_is_drawn_if_nothing_of_it_is_lost(self) -> None:
+        text = "| a | b |\n|---|---|\n| x \\| y | z |"
+        assert self.printed(text)[2:5] == ["    a      b", "    ────────", "    x | y  z"]
 
 
 def check_that_nothing_goes_back(frames: list[str], steps: int) -> None:
@@ -106,6 +155,21 @@ class TestScreens:
         assert "✓ Done (5 items)" in terminal.text
         assert terminal.everything.count("✓ [4] Step 3") == 1
 
+    @pytest.mark.parametrize("program", [[], ["chat"]])
+    def test_the_list_below_wraps_long_items(
+        self, program: list[str], started: Any, tmp_path: Path
+    ) -> None:
+        """Below a list that is not whole, the program says how many items are hidden."""
+        words = f"Read {LONG_WORD} whole"
+        plan = write_checklist(f"{words}: `until test -e seen; do sleep 0.05; done`", "Two")
+        terminal = started(*(program or [plan]), rows=24, columns=40)
+        if program:
+            terminal.see("your turn")
+            terminal.press(f"\x1b[200~{Path(plan).read_text()}\x1b[201~\r")
+        terminal.wait(lambda: LONG_WORD in re.sub(r"\s", "", terminal.text.rpartition("● [0]")[2]))
+        terminal.see("0/2")
+        (tmp_path / "work" / "seen").touch()
+
     def test_the_chat_keeps_its_foot_while_it_prints(self, started: Any, tmp_path: Path) -> None:
         """Each frame of a run shows the list and the input line."""
         terminal = started("chat")
@@ -119,6 +183,19 @@ class TestScreens:
         frames = terminal.frames[begin:]
         check_that_nothing_goes_back(frames, len(STEPS))
         assert [f for f in frames if "[4] Step 3" not in f or "\n>" not in f] == []
+        terminal.press("/quit\r")
+        assert terminal.end() == 0
+
+    def test_the_help_of_the_chat_fits_a_small_screen(self, started: Any) -> None:
+        """Its first line does not scroll away above a short list."""
+        terminal = started("chat")
+        terminal.see("your turn")
+        for key in ("/edit add One\r", "/edit add Two\r", "/edit add Three\r"):
+            terminal.press(key)
+        terminal.see("[2] Three")
+        terminal.press("/help\r")
+        terminal.see("Ctrl-D.", "your turn")
+        assert HELP in terminal.text
         terminal.press("/quit\r")
         assert terminal.end() == 0
 

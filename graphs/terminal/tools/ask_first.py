@@ -25,7 +25,7 @@ Edits = Mapping[str, Any]
 
 
 class Approval(NamedTuple):
-    """Exactly what a person approves."""
+    """What a person approves: one call, and nothing that differs from it."""
 
     thread: str | None
     message: str | None

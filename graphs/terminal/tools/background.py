@@ -13,7 +13,7 @@ from pydantic import Field
 
 from graphs.terminal.tools.run import ShellRun
 from graphs.terminal.tools.shell import SECONDS_TO_DIE, Command, LocalShell, shell_answer
-from todo_tools.rendering import one_line
+from todo_tools.rendering.lowlevel import one_line
 
 
 class BackgroundTasks:

@@ -1,0 +1,100 @@
+"""A shelf: items that outlive their threads, on LangGraph's Store.
+
+The agent of any thread sees which items are free, takes some into its own list, and hands back what
+it has done. This file needs only the library and `langchain`, so it can be copied alone.
+
+    agent = create_agent(model, middleware=[ShelfMiddleware(), TodoMiddleware()], store=store, ...)
+
+No write replaces another: items and claims have keys of their own. A thread withdraws its claim if
+it then sees another. So no two threads get one item; at the same moment, perhaps neither does.
+
+Not promised: a thread that never runs again keeps its items, until `hand_back(store, thread, {})`
+frees them; if it died between work and hand-back, another thread does that work again. Claims need
+a store that shows all earlier writes: one PostgreSQL server does, a read replica does not.
+"""
+
+import asyncio
+from hashlib import sha256
+from typing import Any
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import tool
+from langgraph.config import get_config, get_store
+from langgraph.prebuilt import ToolRuntime
+from langgraph.store.base import BaseStore
+from langgraph.types import Command
+
+from todo_tools.operations import append_items
+from todo_tools.state import todos_in
+
+ITEMS, CLAIMS, DONE = ("shelf", "items"), ("shelf", "claims"), ("shelf", "done")
+
+
+def put_up(store: BaseStore, texts: list[str]) -> None:
+    """Put up items. Their texts identify them: one that is up stays, one that is done returns."""
+    for text in append_items(*texts)["texts"]:  # this checks them
+        store.put(ITEMS, sha256(text.encode()).hexdigest()[:12], {"text": text}, index=False)
+
+
+def free_items(store: BaseStore) -> dict[str, str]:
+    """The texts of the items that no thread has taken, by key; the oldest item is first."""
+    taken = {claim.namespace[-1] for claim in store.search(CLAIMS, limit=10**6)}
+    items = sorted(store.search(ITEMS, limit=10**6), key=lambda item: item.created_at)
+    return {item.key: item.value["text"] for item in items if item.key not in taken}
+
+
+def take(store: BaseStore, key: str, thread: str) -> str | None:
+    """Claim an item for a thread; returns its text, or `None` if the thread cannot have it."""
+    store.put((*CLAIMS, key), thread, {}, index=False)
+    claims = store.search((*CLAIMS, key), limit=2)
+    # The item is read after the claims, because a done item is deleted before its claim.
+    if [claim.key for claim in claims] == [thread] and (item := store.get(ITEMS, key)):
+        return str(item.value["text"])
+    store.delete((*CLAIMS, key), thread)
+    return None
+
+
+def hand_back(store: BaseStore, thread: str, state: Any) -> None:
+    """Record the completed items of a thread as done, leave it the open ones, free the others."""
+    for claim in [each for each in store.search(CLAIMS, limit=10**6) if each.key == thread]:
+        item = store.get(ITEMS, key := claim.namespace[-1])
+        text = item and item.value["text"]
+        statuses = {todo["status"] for todo in todos_in(state) if todo["text"] == text}
+        if item and "completed" in statuses:
+            store.put(DONE, key, {**item.value, "thread": thread}, index=False)
+            store.delete(ITEMS, key)
+        if "completed" in statuses or not statuses & {"not_started", "in_progress"}:
+            store.delete(claim.namespace, thread)
+
+
+@tool
+def see_shelf() -> str:
+    """See the shared items that nobody works on yet, each with its key."""
+    return "\n".join(map(": ".join, free_items(get_store()).items())) or "No free items"
+
+
+@tool
+def take_items(keys: list[str], runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+    """Take shared items, by key, into your todo list; complete or abandon them there."""
+    thread = get_config().get("configurable", {})["thread_id"]
+    texts = {key: take(get_store(), key, thread) if key.isalnum() else None for key in keys}
+    mine = {todo["text"] for todo in todos_in(runtime.state)}
+    new = append_items(*(text for text in texts.values() if text and text not in mine))
+    said = "\n".join(f"{key}: {'taken' if text else 'not free'}" for key, text in texts.items())
+    result = ToolMessage(said, tool_call_id=runtime.tool_call_id)
+    return Command(update={"messages": [result], "todos": new})
+
+
+class ShelfMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Give an agent the two tools, and hand back what is finished when its run ends."""
+
+    tools = (see_shelf, take_items)
+
+    def after_agent(self, state: Any, runtime: Any) -> None:
+        """Hand back what is finished."""
+        hand_back(runtime.store, runtime.execution_info.thread_id, state)
+
+    async def aafter_agent(self, state: Any, runtime: Any) -> None:
+        """Hand back, from another thread than the event loop's, as async stores demand."""
+        await asyncio.to_thread(self.after_agent, state, runtime)

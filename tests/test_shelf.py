@@ -1,0 +1,229 @@
+"""The shelf: items in a store are taken by one thread, handed back, and never lost."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
+
+from graphs.shelf import CLAIMS, DONE, ShelfMiddleware, free_items, hand_back, put_up, take
+from tests.support import BEGIN, ROOT, Graph, edit, items, plan
+from tests.waiting import LONG
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, turn
+
+COUNT = 40
+
+
+@pytest.fixture
+def store() -> BaseStore:
+    """A store with two items."""
+    made = InMemoryStore()
+    put_up(made, ["Gate", "Fence"])
+    return made
+
+
+def free(store: BaseStore) -> list[str]:
+    return list(free_items(store).values())
+
+
+def done(store: BaseStore) -> list[Any]:
+    return [item.value for item in store.search(DONE)]
+
+
+def key_of(store: BaseStore, text: str) -> str:
+    return next(key for key, found in free_items(store).items() if found == text)
+
+
+def taking_first(prompt: list[BaseMessage]) -> Any:
+    """A model that sees the shelf, takes the first item, completes it and stops."""
+    calls = sum(len(getattr(message, "tool_calls", ())) for message in prompt)
+    if not calls:
+        return turn("", call("see_shelf"))
+    if calls == 1:
+        return turn("", call("take_items", keys=[prompt[-1].text.partition(":")[0]]))
+    return edit("complete", 0) if calls == 2 else "Done."
+
+
+def agent_with(model: ScriptedChatModel, store: BaseStore) -> Graph:
+    middleware: list[Any] = [ShelfMiddleware(), TodoMiddleware(policy=None)]
+    saver = InMemorySaver()
+    return create_agent(model, middleware=middleware, store=store, checkpointer=saver)
+
+
+def agent_on(store: BaseStore, *script: Any) -> Graph:
+    return agent_with(ScriptedChatModel(script=list(script) or taking_first), store)
+
+
+def thread(name: str) -> Any:
+    return {"configurable": {"thread_id": name}}
+
+
+class TestItems:
+    def test_a_new_store_shows_what_was_put_up(self, store: BaseStore) -> None:
+        """The oldest item is first."""
+        assert free(store) == ["Gate", "Fence"]
+
+    def test_an_item_that_is_up_stays_as_it_is(self, store: BaseStore) -> None:
+        """Also while a thread has it."""
+        key = key_of(store, "Gate")
+        assert take(store, key, "a") == "Gate"
+        put_up(store, ["Gate"])
+        assert free(store) == ["Fence"]
+
+    def test_invalid_texts_are_refused_before_any_is_stored(self, store: BaseStore) -> None:
+        """Otherwise the list of the thread that takes them would refuse them."""
+        with pytest.raises(ValueError, match="1"):
+            put_up(store, ["Roof", " "])
+        assert free(store) == ["Gate", "Fence"]
+
+
+class TestClaims:
+    def test_only_one_thread_gets_an_item(self, store: BaseStore) -> None:
+        key = key_of(store, "Gate")
+        assert [take(store, key, name) for name in "aba"] == ["Gate", None, "Gate"]
+        assert free(store) == ["Fence"]
+
+    def test_of_two_claims_at_the_same_moment_at_most_one_holds(self, store: BaseStore) -> None:
+        """Another claim that is already written is seen, whoever was first."""
+        key = key_of(store, "Gate")
+        store.put((*CLAIMS, key), "b", {})
+        assert take(store, key, "a") is None
+        assert take(store, key, "b") == "Gate"
+
+    def test_a_done_item_cannot_be_taken(self, store: BaseStore) -> None:
+        """Not even by a thread that saw it before it was done."""
+        key = key_of(store, "Gate")
+        take(store, key, "a")
+        hand_back(store, "a", {"todos": items("Gate", status="completed")})
+        assert take(store, key, "b") is None
+
+
+class TestHandingBack:
+    def test_what_is_done_is_recorded_with_its_thread(self, store: BaseStore) -> None:
+        take(store, key_of(store, "Gate"), "a")
+        hand_back(store, "a", {"todos": items("Gate", status="completed")})
+        assert done(store) == [{"text": "Gate", "thread": "a"}]
+        assert (free(store), store.search(CLAIMS)) == (["Fence"], [])
+
+    def test_a_thread_keeps_what_is_open(self, store: BaseStore) -> None:
+        """It may go on with it in its next run."""
+        take(store, key_of(store, "Gate"), "a")
+        take(store, key_of(store, "Fence"), "a")
+        hand_back(store, "a", {"todos": [*items("Gate"), *items("Fence", status="in_progress")]})
+        assert free(store) == []
+
+    @pytest.mark.parametrize("todos", [[], items("Gate", status="abandoned")])
+    def test_what_a_thread_gave_up_is_free_again(self, store: BaseStore, todos: Any) -> None:
+        """It abandoned the item, or has it in its list no more."""
+        take(store, key_of(store, "Gate"), "a")
+        hand_back(store, "a", {"todos": todos})
+        assert free(store) == ["Gate", "Fence"]
+        assert done(store) == []
+
+    def test_the_items_of_other_threads_are_left_alone(self, store: BaseStore) -> None:
+        take(store, key_of(store, "Gate"), "a")
+        hand_back(store, "b", {"todos": items("Gate", status="completed")})
+        assert (free(store), done(store)) == (["Fence"], [])
+
+
+class TestAgent:
+    def test_two_threads_share_the_work(self, store: BaseStore) -> None:
+        """The second sees only what the first left."""
+        agent = agent_on(store)
+        first = agent.invoke(BEGIN, thread("a"))
+        second = agent.invoke(BEGIN, thread("b"))
+        assert first["todos"] == items("Gate", status="completed")
+        assert second["todos"] == items("Fence", status="completed")
+        assert done(store) == [{"text": "Gate", "thread": "a"}, {"text": "Fence", "thread": "b"}]
+
+    def test_the_model_reads_the_list_after_it_took_an_item(self, store: BaseStore) -> None:
+        """Its next prompt shows the index that it needs."""
+        model = ScriptedChatModel(script=taking_first)
+        agent_with(model, store).invoke(BEGIN, thread("a"))
+        assert ": taken" in model.prompts[2][-1].text
+        assert "[0] Gate" in model.prompts[2][-1].text
+
+    def test_items_join_the_list_that_the_thread_has(self, store: BaseStore) -> None:
+        """Taking one twice adds it once."""
+        keys = list(free_items(store))
+        again = turn("", call("take_items", keys=[*keys, "gone"]))
+        take_one = turn("", call("take_items", keys=keys[:1]))
+        final = agent_on(store, plan("Own"), take_one, again, "Later.").invoke(BEGIN, thread("a"))
+        assert final["todos"] == items("Own", "Gate", "Fence")
+        assert "gone: not free" in final["messages"][-2].text
+        assert free(store) == []
+
+    @pytest.mark.parametrize("key", ["", "no.such", "a\x00b", "0123456789ab"])
+    def test_a_key_that_does_not_exist_leaves_no_claim(self, store: BaseStore, key: str) -> None:
+        """A model can write any key."""
+        script = turn("", call("take_items", keys=[key])), "It is gone."
+        final = agent_on(store, *script).invoke(BEGIN, thread("a"))
+        assert final["messages"][-2].text == f"{key}: not free"
+        assert store.search(CLAIMS) == []
+
+    def test_an_empty_shelf_is_said(self) -> None:
+        final = agent_on(InMemoryStore(), turn("", call("see_shelf")), "Nothing to do.").invoke(
+            BEGIN, thread("a")
+        )
+        assert final["messages"][-2].text == "No free items"
+
+
+PROCESS = """
+import json, random, sys
+from langgraph.store.postgres import PostgresStore
+from graphs.shelf import free_items, hand_back, take
+
+thread, mine = sys.argv[2], []
+with PostgresStore.from_conn_string(sys.argv[1]) as store:
+    while free := list(free_items(store)):
+        key = random.choice(free)
+        if text := take(store, key, thread):
+            mine.append(text)
+            if len(mine) % 2:  # some are done while others are still being taken
+                done = [{"text": each, "status": "completed"} for each in mine]
+                hand_back(store, thread, {"todos": done})
+print(json.dumps(mine))
+"""
+
+
+@pytest.mark.slow
+class TestPostgres:
+    def test_two_processes_at_once_lose_nothing_and_share_nothing(self, postgres: str) -> None:
+        """Each item is taken by exactly one of them."""
+        texts = [f"Item {number}" for number in range(COUNT)]
+        with PostgresStore.from_conn_string(postgres) as store:
+            store.setup()
+            put_up(store, texts)
+            started = [
+                subprocess.Popen(
+                    [sys.executable, "-c", PROCESS, postgres, name],
+                    cwd=ROOT,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+                for name in ("a", "b")
+            ]
+            taken = [json.loads(process.communicate(timeout=LONG)[0]) for process in started]
+            assert sorted(taken[0] + taken[1]) == sorted(texts)
+            for name, mine in zip("ab", taken, strict=True):
+                hand_back(store, name, {"todos": items(*mine, status="completed")})
+            recorded = {item.value["text"] for item in store.search(DONE, limit=COUNT + 1)}
+            assert recorded == set(texts)
+            assert (free(store), store.search(CLAIMS)) == ([], [])
+
+    async def test_an_async_agent_works_on_an_async_store(self, postgres: str) -> None:
+        """Its tools and its hook are sync; LangGraph runs them in other threads."""
+        async with AsyncPostgresStore.from_conn_string(postgres) as store:
+            await store.setup()
+            await store.aput(("shelf", "items"), "abc", {"text": "Roof"}, index=False)
+            final = await agent_on(store).ainvoke(BEGIN, thread("async"))
+            assert final["todos"] == items("Roof", status="completed")
+            assert await store.aget(("shelf", "items"), "abc") is None
