@@ -37,7 +37,6 @@ class TestPackageIndex:
         assert [link for link in links if not link.startswith(("https://", "#"))] == []
         assert "(https://host/me/it/blob/v1.2.3/docs/loop.md)" in text
         assert "(https://host/me/it/raw/v1.2.3/docs/pictures/demo.svg)" in text
-        assert "(https://host/me/it/actions/workflows/ci.yml)" in text
 
     def test_every_url_leads_to_the_repository(self, metadata: dict[str, Any]) -> None:
         assert {"Documentation", "Repository", "Changelog", "Issues"} == metadata["urls"].keys()
@@ -55,7 +54,7 @@ class TestReleaseCheck:
         texts = {
             "pyproject.toml": project,
             "CITATION.cff": f"version: {version}\n",
-            "CHANGELOG.md": f"## {version}\n",
+            "CHANGELOG.md": f"## Unreleased\n\n## {version}\n",
             "README.md": "Read me.\n",
         }
         for name, text in texts.items():
@@ -73,6 +72,11 @@ class TestReleaseCheck:
         [
             ("CITATION.cff", "version: 0.0.1\n", "CITATION.cff: has no line"),
             ("CHANGELOG.md", "## Unreleased\n", "CHANGELOG.md: has no line"),
+            (
+                "CHANGELOG.md",
+                f"## Unreleased\n\n- New.\n\n## {PROJECT['project']['version']}\n",
+                "CHANGELOG.md: move what is under 'Unreleased'",
+            ),
             ("README.md", "@TABLE@\n", "README.md: @TABLE@ is still to be filled in"),
         ],
     )

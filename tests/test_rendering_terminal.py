@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from rich.cells import cell_len
 from rich.theme import Theme
@@ -24,15 +24,16 @@ from todo_tools import TodoItem, format_todos
 from todo_tools._thread.events import countdown_event
 from todo_tools.events import todos_event
 from todo_tools.rendering import (
-    View,
     _terminal,
     follow_in_terminal,
     show_call,
+    show_messages,
     show_result,
     show_status,
     show_todos,
 )
-from todo_tools.testing import turn
+from todo_tools.rendering.lowlevel import View
+from todo_tools.testing import call, turn
 
 HOSTILE = [
     "\x1b[2J\x1b]0;title\x07gone",
@@ -92,6 +93,23 @@ class TestWidths:
         letters = re.sub(r"\s", "", shown)
         if width > 1:  # half of a wide character cannot be shown
             assert letters == re.sub(r"\s", "", format_todos(todos))
+
+    @pytest.mark.parametrize("width", [20, 80, 120])
+    def test_no_view_cuts_a_long_word(self, width: int) -> None:
+        """The end of an address, a path or a hash is as much a part of it as its beginning."""
+        word = ",".join(f"{number:04}" for number in range(30))
+        for view in (
+            show_todos(items(word)),
+            show_status(items(word, status="in_progress")),
+            show_call("execute", {"command": f"curl {word}"}),
+            show_call("notes", {"action": "add", "text": "one", "id": word[:80]}),
+            show_call("edit_todos", {"action": "start", "indices": word}),
+            show_result(ToolMessage(word, name="shell", tool_call_id="1")),
+            show_messages([HumanMessage(word), turn(word, call("execute", command=word))]),
+        ):
+            shown = re.sub(r"[^0-9,]", "", drawn(view, width=width, color_system=None))
+            assert word[:80] in shown
+            assert shown.count(word) == f"{view}".count(word)
 
     def test_a_broken_text_is_indented_by_its_icon_and_index(self) -> None:
         """Only items begin at the left edge."""

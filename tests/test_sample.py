@@ -1,0 +1,67 @@
+"""`make sample` finds the texts of the repository, and draws the same ones for a seed."""
+
+import sample
+
+from tests.support import ROOT
+
+MODULE = '''"""A module."""
+
+# One comment
+# on two lines.
+import os  # noqa: F401
+
+
+def check(name: str) -> None:
+    """Check a name."""
+    if not name:  # beside code
+        raise ValueError(f"a name must not be empty, got {name!r}; "
+                         "give one")
+    raise KeyError
+'''
+
+PAGE = """# Heading
+
+A paragraph
+on two lines.
+
+- One item.
+- Another item.
+
+```python
+x = 1  # no paragraph
+```
+
+| a | row |
+| --- | --- |
+| 10 | 2.6 MB |
+"""
+
+
+def test_docstrings_have_the_lines_where_they_begin() -> None:
+    assert list(sample.docstrings(MODULE)) == [(1, "A module."), (9, "Check a name.")]
+
+
+def test_errors_show_what_is_put_into_them() -> None:
+    """An error without a text is left out."""
+    assert list(sample.errors(MODULE)) == [(11, "a name must not be empty, got {name}; give one")]
+
+
+def test_comments_on_lines_below_each_other_are_one() -> None:
+    assert list(sample.comments(MODULE)) == [(3, "One comment\non two lines."), (10, "beside code")]
+
+
+def test_paragraphs_items_and_rows_are_found() -> None:
+    """Code, headings and figures are not."""
+    assert list(sample.paragraphs(PAGE)) == [
+        (3, "A paragraph\non two lines."),
+        (6, "- One item."),
+        (7, "- Another item."),
+        (13, "| a | row |"),
+    ]
+
+
+def test_a_seed_draws_the_same_texts_of_all_kinds() -> None:
+    """Ten of each; another seed draws others."""
+    drawn = sample.sample(ROOT, seed=1)
+    assert [len(texts) for texts in drawn.values()] == [10, 10, 10, 10]
+    assert drawn == sample.sample(ROOT, seed=1) != sample.sample(ROOT, seed=2)
