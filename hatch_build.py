@@ -6,7 +6,6 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-_PAGES = "../../"  # from `blob/main/README.md` up to the pages of the repository
 _LINK = re.compile(r"(!\[[^\]]*)?\]\((?!https?://|#)([^)\s]+)\)")
 
 
@@ -35,8 +34,6 @@ def with_absolute_links(markdown: str, repository: str, revision: str) -> str:
     def absolute(link: re.Match[str]) -> str:
         image, target = link[1] or "", link[2]
         kind = "raw" if image else "blob"
-        if target.startswith(_PAGES):
-            return f"{image}]({repository}/{target.removeprefix(_PAGES)})"
         return f"{image}]({repository}/{kind}/{revision}/{target})"
 
     return _LINK.sub(absolute, markdown)

@@ -1,4 +1,4 @@
-"""What must be put right before a release: `make release-check`."""
+"""What must be put right before a release, and what only a person can do: `make release-check`."""
 
 import re
 import sys
@@ -8,13 +8,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
+BY_HAND = """\
+Only a person can do this, and no program can check it:
+- Own the name on the package index: an account, or a trusted publisher for the repository.
+- Fill in who you are: `authors` in pyproject.toml and CITATION.cff, the holder in LICENSE.
+- On the code host, switch on private vulnerability reports, which SECURITY.md names.
+- Choose where `site/` is published."""
+
 
 def problems(root: Path) -> Iterator[str]:
     """Each placeholder that is left, and each version that is not that of `pyproject.toml`."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     address = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
     if "/OWNER/" in address:
-        yield f"pyproject.toml: the address of the repository is a placeholder, {address}"
+        yield (
+            f"pyproject.toml: the address of the repository is a placeholder, {address}; set "
+            "`repository` under [tool.hatch.metadata.hooks.custom]"
+        )
     version = project["project"]["version"]
     named = {
         "CITATION.cff": f"version: {version}",
@@ -23,6 +33,9 @@ def problems(root: Path) -> Iterator[str]:
     for name, text in named.items():
         if text not in (root / name).read_text(encoding="utf-8"):
             yield f"{name}: has no line {text!r}, the version in pyproject.toml"
+    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    if re.search(r"^## Unreleased$\s+^(?!## )\S", changes, re.MULTILINE):
+        yield f"CHANGELOG.md: move what is under 'Unreleased' to a heading '## {version}'"
     for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
         for mark in re.findall(r"^@[A-Z]+@$", page.read_text(encoding="utf-8"), re.MULTILINE):
             yield f"{page.relative_to(root)}: {mark} is still to be filled in"
@@ -30,4 +43,5 @@ def problems(root: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     found = list(problems(ROOT))
+    print(BY_HAND, end="\n\n")
     sys.exit("\n".join(found) if found else 0)
