@@ -21,6 +21,7 @@ from langchain_core.messages import (
 )
 from pydantic import SecretStr
 
+from benchmarks import plots
 from benchmarks.blocks import message_blocks, read_prompts
 from benchmarks.compare import PLANNING, SMALL, UNUSED, WORK, Comparison, compare_work
 from benchmarks.goals import goals
@@ -460,9 +461,9 @@ class TestJourneys:
         assert [f"{journey.graph}, {journey.name}" for journey in over] == []
 
 
+@pytest.mark.slow  # matplotlib lists the fonts of a new machine in a process
 class TestPlots:
     def test_the_same_numbers_make_the_same_small_file(self, tmp_path: Path) -> None:
-        plots = pytest.importorskip("benchmarks.plots", exc_type=ImportError)
         percents = {name: [float(n) for n in plots.ITEMS] for name in plots.COLORS}
         for name in ("first.svg", "second.svg"):
             plots.draw(percents, "marked", tmp_path / name)

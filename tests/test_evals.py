@@ -384,6 +384,7 @@ class TestProgram:
         assert main(["report", str(tmp_path)]) == 0
         assert "| led by the graph | 1 |" in capsys.readouterr().out
 
+    @pytest.mark.slow  # matplotlib lists the fonts of a new machine in a process
     def test_it_draws_the_steps_done(self, run: Callable[..., Result], tmp_path: Path) -> None:
         """With a row for each arm and number of steps."""
         task = make_task("copy", 2, 1)
