@@ -380,9 +380,16 @@ class TestWhatPays:
         assert "= a1" in self.shown_beside(100, left=10)
 
     def test_a_result_is_cut_only_if_enough_items_are_left(self) -> None:
-        """At least one call follows for each of them, and one for the answer."""
+        """Each of them takes as many calls as the finished one, and the answer takes one."""
         assert "= cut" in self.shown_beside(2_000, left=10)
         assert "= a1" in self.shown_beside(2_000, left=0)
+
+    def test_items_that_take_many_calls_pay_sooner(self) -> None:
+        """The first item took one call, or five."""
+        first = turn("", plan("a", "b"), start(0), works("a1", size=2_500))
+        more = [turn("", works("a2", size=10))] * 4
+        assert "= a1" in last_prompt(first, turn("", complete(0)))
+        assert "= cut" in last_prompt(first, *more, turn("", complete(0)))
 
     def test_a_picture_counts_as_a_long_result(self) -> None:
         todos = plan("a", *"0123456789")

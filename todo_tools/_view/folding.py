@@ -64,7 +64,7 @@ def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[An
     for turn in range(len(turns)):
         for part in prompt.parts(turn):
             finished = [each for at in part for each in items.take(entries[at])]
-            prompt.grow(turn, part, finished, later_calls=items.open + 1)
+            prompt.grow(turn, part, finished, items.later_calls())
         items.work(turn)
     return prompt.folds
 
@@ -73,8 +73,9 @@ class _Items:
     """The items of the list, and the turns that belong to them."""
 
     def __init__(self) -> None:
-        self.open = 0
-        """The number of items that are not finished."""
+        self._open = 0
+        self._ever_finished = 0
+        self._worked = 0  # the number of turns that belong to an item
         self._todos: list[TodoItem] = []
         self._keys: list[int] = []
         self._new_keys = count()
@@ -85,10 +86,15 @@ class _Items:
 
     def work(self, turn: int) -> None:
         """Note which items a turn belongs to; if all are finished, it belongs to none."""
-        items = self._in_progress or ([_NEXT] if self.open else [])
+        items = self._in_progress or ([_NEXT] if self._open else [])
         self._unfinished[turn] = len(items)
+        self._worked += bool(items)
         for item in items:
             self._turns[item].append(turn)
+
+    def later_calls(self) -> int:
+        """Return how many model calls follow if open items take as many as the finished ones."""
+        return 1 + self._open * max(1, self._worked // max(1, self._ever_finished))
 
     def take(self, entry: Entry) -> Iterator[int]:
         """Take in the list that an entry shows, and yield the turns whose last item it finishes."""
@@ -98,8 +104,9 @@ class _Items:
         self._todos = entry.shows
         finished = {k for k, todo in self._keyed(entry) if STATUSES[todo["status"]].finished}
         newly, self._finished = finished - self._finished, finished
+        self._ever_finished += len(newly)
         self._in_progress = [k for k, todo in self._keyed(entry) if todo["status"] == "in_progress"]
-        self.open = len(self._keys) - len(finished)
+        self._open = len(self._keys) - len(finished)
         for item in [*sorted(newly), _NEXT] if newly else []:
             for turn in self._turns.pop(item, ()):
                 self._unfinished[turn] -= 1
@@ -187,7 +194,7 @@ class _Prompt:
             turn: The number of the turn.
             part: The entries of the part.
             finished: The numbers of these earlier turns.
-            later_calls: The least number of model calls that follow.
+            later_calls: The estimated number of model calls that follow.
         """
         if part.start == self.spans[turn].start:
             self._cached.append(turn)
