@@ -1,9 +1,9 @@
 """A notes tool besides the todo tools: how to write a checkpointed tool.
 
-It has five parts. An operation says what changes. A reducer folds operations into the channel. A
+It has six parts. An operation says what changes. A reducer folds operations into the channel. A
 pure function computes the result of a call from the channel's value. A thin tool returns the result
-and the operation to LangGraph as a `Command`. A state declares the channel. Forks and time travel
-then need no code.
+and the operation to LangGraph as a `Command`. A state declares the channel. A view draws calls and
+results for people. Forks and time travel then need no code.
 
 This file needs only the library, so it can be copied alone.
 """
@@ -33,6 +33,8 @@ from todo_tools import (
     create_todo_tools,
     model_view,
 )
+from todo_tools.rendering import ToolView
+from todo_tools.rendering.lowlevel import Line, Span
 from todo_tools.schemas import (
     CallError,
     LenientArgs,
@@ -265,6 +267,37 @@ def notes_tool() -> StructuredTool:
         handle_tool_error=True,
         metadata={"label": "Notes"},
     )
+
+
+def _call_line(args: Mapping[str, Any]) -> list[Line]:
+    spans = [Span("notes", "toolTitle", bold=True)]
+    if args.get("action") is not None:
+        spans.append(Span(f" {args['action']}", "muted"))
+    if args.get("text"):
+        spans.append(Span(f' "{args["text"]}"', "dim"))
+    if args.get("id") is not None:
+        spans.append(Span(f" #{args['id']}", "accent"))
+    return [Line(tuple(spans))]
+
+
+def _result_line(message: ToolMessage) -> list[Line] | None:
+    match message.artifact:
+        case {"error": error}:
+            return [Line((Span(f"Error: {error}", "error"),))]
+        case {"action": "add"}:
+            return [Line((Span(message.text, "muted"),), (Span("+ ", "success"),))]
+        case {"action": "list", "notes": notes}:
+            return [Line((Span(f"{len(notes)} note{'' if len(notes) == 1 else 's'}", "accent"),))]
+        case {"action": "get"}:
+            return [Line((Span(message.text, "muted"),))]
+        case {"action": "remove"}:
+            return [Line((Span(message.text, "dim"),), (Span("- ", "warning"),))]
+        case _:
+            return None
+
+
+NOTES_VIEW = ToolView(call=_call_line, result=_result_line)
+"""How people see the calls and results, as in `show_messages(..., views={"notes": NOTES_VIEW})`."""
 
 
 def build_graph(

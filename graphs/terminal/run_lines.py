@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
 from graphs.terminal.spoken import spoken
-from graphs.terminal.tool_views import call_view, result_view
+from graphs.terminal.tool_views import VIEWS, call_view, result_view
 from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import (
     Followed,
@@ -65,7 +65,7 @@ class RunLines:
         answers = [message for message in messages if isinstance(message, AIMessage)]
         calls = tuple(call["id"] for call in answers[-1].tool_calls) if answers else ()
         answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
-        self.followed = self._printed = Followed(todos_in(state), turn=calls)
+        self.followed = self._printed = Followed(todos_in(state), turn=calls, views=VIEWS)
         self._calls = [call for call in calls if call not in answered]
         self._held = [call for call in self._held if call["id"] in self._calls]
         self._results.clear()
