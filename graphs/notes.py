@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
 from langgraph.checkpoint.base.id import UUID
 from langgraph.graph import START, StateGraph
@@ -81,6 +81,8 @@ Operation = dict[str, Any]
 
 _NONE_YET: Notes = {"notes": [], "nextId": 1}
 _CHECKED = TypeAdapter(Notes)
+_HIDDEN: RunnableConfig = {"tags": ["langsmith:hidden"]}
+"""For helpers that a reader of a trace need not see."""
 
 
 def fold_notes(notes: Notes, update: Mapping[str, Any] | None) -> Notes:
@@ -330,8 +332,9 @@ def build_graph(
         return {"messages": [answer]}
 
     builder = StateGraph(state_schema, context_schema)
-    agent = RunnableLambda(prompt) | model.bind_tools(tools) | RunnableLambda(update)
-    builder.add_node("agent", agent)
+    before = RunnableLambda(prompt).with_config(_HIDDEN)
+    after = RunnableLambda(update).with_config(_HIDDEN)
+    builder.add_node("agent", before | model.bind_tools(tools) | after)
     builder.add_node("tools", ToolNode(tools))
     builder.add_edge(START, "agent")
     builder.add_edge("tools", "agent")
