@@ -164,17 +164,19 @@ class Conversation:
                 raise CommandError("the agent is working; stop it with Ctrl-C first")
             case Shell(command) if self.session:
                 self.session.run(command)
-            case Model() | Plain("clear") if self.waiting:
-                raise CommandError("a message is kept; Ctrl-C takes it back first")
-            case Model(name):
-                chat_model(name)  # an error leaves the conversation as it is
-                self.change = asked
-            case Plain("clear"):
-                self.change = asked
+            case Model() | Plain("clear"):
+                self._end_for(asked)
             case Plain():
                 await self._go()
             case _:
                 await self._move(asked)
+
+    def _end_for(self, change: Model | Plain) -> None:
+        if self.waiting:
+            raise CommandError("a message is kept; Ctrl-C takes it back first")
+        if isinstance(change, Model):
+            chat_model(change.name)  # an error leaves the conversation as it is
+        self.change = change
 
     async def _answer(self, asked: Asked) -> Iterable[Line]:
         """What a command shows that changes nothing."""

@@ -285,7 +285,7 @@ class TestBranches:
         ]
         assert str(history_view(way)).splitlines() == [
             "   1  the beginning",
-            "   2  › Go␊now",  # noqa: RUF001
+            "   2  › Go…",  # noqa: RUF001
             "   3  → list_todos",
             "      – [0] x",  # noqa: RUF001
             "      📋 0/1",
@@ -295,7 +295,7 @@ class TestBranches:
 
     def test_threads_are_shown_with_the_first_message(self) -> None:
         shown = threads_view([checkpoint("a", None, messages=[HumanMessage("Go\nnow")])])
-        assert str(shown).endswith("  t  No todos Go␊now")
+        assert str(shown).endswith("  t  No todos Go…")
 
     def test_a_thread_is_shown_with_its_time(self) -> None:
         """It is the local time of the newest checkpoint."""
@@ -1001,7 +1001,7 @@ class TestTerminal:
         terminal.see("On branch 2.", "📋 0/1 · your turn")
         terminal.leave()
         again = begin(terminals, "--thread", "first")
-        again.see("  first  📋 0/1 - [ ] Measure␊- [ ] Cut", "● [0] Measure")
+        again.see("  first  📋 0/1 - [ ] Measure…", "● [0] Measure")
         again.see("› - [ ] Measure")  # noqa: RUF001  what was said last
         again.press("/fork 2 Only this.\r")
         again.see("On branch 3.", "I am a stand-in")
