@@ -1258,7 +1258,7 @@ class TestTypedBefore:
         terminal.say(checklist(f"One: {HELD}", "Two: `touch two`"))
         terminal.see("command: until test -e go", "· yes, no, always, or why not")
         terminal.press("yes\r")
-        terminal.see("the agent is working")
+        terminal.see("· working, Ctrl-C stops it")
         terminal.press("yes")
         terminal.see("> yes")
         (tmp_path / "work" / "go").touch()
