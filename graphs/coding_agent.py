@@ -124,6 +124,11 @@ def build_coding_agent(
         ```
     """
     workspace = Workspace(workdir, timeout=timeout, env=env)
+    background = tasks or BackgroundTasks(workspace)
+
+    def not_done(item: TodoItem, state: Any) -> str | None:
+        return background.running_for(item) or (check(item, state) if check else None)
+
     files = FilesystemMiddleware(
         backend=workspace,
         tools=_FILE_TOOLS,
@@ -135,10 +140,11 @@ def build_coding_agent(
         limits=limits,
         policy=policy,
         todos_format=todos_format,
-        check=check,
+        check=not_done,
     )
     middleware: list[AgentMiddleware[Any, Any, Any]] = [
         *([TodoGateMiddleware()] if ask_plan else []),
+        background,
         todos,
         files,
         *_approval(ask, workspace, ask_plan=ask_plan),
@@ -146,7 +152,6 @@ def build_coding_agent(
     ]
     return agents.create_agent(
         model,
-        (tasks or BackgroundTasks(workspace)).tools,
         system_prompt=CODING_PROMPT,
         middleware=middleware,
         context_schema=context_schema,

@@ -9,7 +9,7 @@ STAND_IN = "stand-in"
 """The name of the model that needs no key and no network."""
 
 
-class ModelError(Exception):
+class ModelError(ValueError):
     """The chat model cannot be created or does not answer; the message is one line."""
 
     def __init__(self, name: str, error: BaseException) -> None:

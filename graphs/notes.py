@@ -1,9 +1,9 @@
 """A notes tool besides the todo tools: how to write a checkpointed tool.
 
-It has five parts. An operation says what changes. A reducer folds operations into the channel. A
+It has six parts. An operation says what changes. A reducer folds operations into the channel. A
 pure function computes the result of a call from the channel's value. A thin tool returns the result
-and the operation to LangGraph as a `Command`. A state declares the channel. Forks and time travel
-then need no code.
+and the operation to LangGraph as a `Command`. A state declares the channel. A view draws calls and
+results for people. Forks and time travel then need no code.
 
 This file needs only the library, so it can be copied alone.
 """
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
 from langgraph.checkpoint.base.id import UUID
 from langgraph.graph import START, StateGraph
@@ -33,6 +33,8 @@ from todo_tools import (
     create_todo_tools,
     model_view,
 )
+from todo_tools.rendering import ToolView
+from todo_tools.rendering.lowlevel import Line, Span
 from todo_tools.schemas import (
     CallError,
     LenientArgs,
@@ -79,6 +81,8 @@ Operation = dict[str, Any]
 
 _NONE_YET: Notes = {"notes": [], "nextId": 1}
 _CHECKED = TypeAdapter(Notes)
+_HIDDEN: RunnableConfig = {"tags": ["langsmith:hidden"]}
+"""For helpers that a reader of a trace need not see."""
 
 
 def fold_notes(notes: Notes, update: Mapping[str, Any] | None) -> Notes:
@@ -267,6 +271,37 @@ def notes_tool() -> StructuredTool:
     )
 
 
+def _call_line(args: Mapping[str, Any]) -> list[Line]:
+    spans = [Span("notes", "toolTitle", bold=True)]
+    if args.get("action") is not None:
+        spans.append(Span(f" {args['action']}", "muted"))
+    if args.get("text"):
+        spans.append(Span(f' "{args["text"]}"', "dim"))
+    if args.get("id") is not None:
+        spans.append(Span(f" #{args['id']}", "accent"))
+    return [Line(tuple(spans))]
+
+
+def _result_line(message: ToolMessage) -> list[Line] | None:
+    match message.artifact:
+        case {"error": error}:
+            return [Line((Span(f"Error: {error}", "error"),))]
+        case {"action": "add"}:
+            return [Line((Span(message.text, "muted"),), (Span("+ ", "success"),))]
+        case {"action": "list", "notes": notes}:
+            return [Line((Span(f"{len(notes)} note{'' if len(notes) == 1 else 's'}", "accent"),))]
+        case {"action": "get"}:
+            return [Line((Span(message.text, "muted"),))]
+        case {"action": "remove"}:
+            return [Line((Span(message.text, "dim"),), (Span("- ", "warning"),))]
+        case _:
+            return None
+
+
+NOTES_VIEW = ToolView(call=_call_line, result=_result_line)
+"""How people see the calls and results, as in `show_messages(..., views={"notes": NOTES_VIEW})`."""
+
+
 def build_graph(
     model: BaseChatModel,
     *,
@@ -297,8 +332,9 @@ def build_graph(
         return {"messages": [answer]}
 
     builder = StateGraph(state_schema, context_schema)
-    agent = RunnableLambda(prompt) | model.bind_tools(tools) | RunnableLambda(update)
-    builder.add_node("agent", agent)
+    before = RunnableLambda(prompt).with_config(_HIDDEN)
+    after = RunnableLambda(update).with_config(_HIDDEN)
+    builder.add_node("agent", before | model.bind_tools(tools) | after)
     builder.add_node("tools", ToolNode(tools))
     builder.add_edge(START, "agent")
     builder.add_edge("tools", "agent")

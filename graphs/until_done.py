@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, BaseMessage, SystemMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -31,6 +31,9 @@ CHECKLIST_PROMPT = (
     "as written. Complete a step if its command ends with exit code 0. Abandon a step that fails "
     "or that you have no tool for, say why or name the exit code, and go on to the next one."
 )
+
+_HIDDEN: RunnableConfig = {"tags": ["langsmith:hidden"]}
+"""For helpers that a reader of a trace need not see."""
 
 
 def build_graph(
@@ -69,9 +72,10 @@ def build_graph(
     def update(answer: BaseMessage) -> dict[str, list[BaseMessage]]:
         return {"messages": [answer]}
 
-    agent = RunnableLambda(prompt) | model.bind_tools(all_tools) | RunnableLambda(update)
+    before = RunnableLambda(prompt).with_config(_HIDDEN)
+    after = RunnableLambda(update).with_config(_HIDDEN)
     builder = StateGraph(state_schema, context_schema)
-    builder.add_node("agent", agent)
+    builder.add_node("agent", before | model.bind_tools(all_tools) | after)
     builder.add_node("tools", ToolNode(all_tools))
     builder.add_edge(START, "agent")
     builder.add_edge("tools", "agent")

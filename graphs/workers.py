@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.errors import NodeError
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -112,10 +112,10 @@ def build_graph(
     def prompt(state: WorkersState) -> list[AnyMessage]:
         return [system, *model_view(state)]
 
-    planning = RunnableLambda(prompt) | planner.bind_tools(write_todos) | RunnableLambda(_add)
+    before = RunnableLambda(prompt).with_config(_HIDDEN)
     hand = _build_worker(worker or planner, tools, worker_prompt).compile()
     builder = StateGraph(state_schema)
-    builder.add_node("planner", planning)
+    builder.add_node("planner", before | planner.bind_tools(write_todos) | _ADDED)
     builder.add_node("tools", ToolNode(write_todos))
     # As runnables, because LangGraph would add the channels of `WorkersState` to `state_schema`.
     dispatch, gather = RunnableLambda(_dispatch), RunnableLambda(_gather)
@@ -144,7 +144,8 @@ def _build_worker(
 
     bound = model.bind_tools(tools) if tools else model
     builder = StateGraph(WorkerState, input_schema=Task, output_schema=Result)
-    builder.add_node("agent", RunnableLambda(prompt) | bound | RunnableLambda(_add))
+    before = RunnableLambda(prompt).with_config(_HIDDEN)
+    builder.add_node("agent", before | bound | _ADDED)
     builder.add_node("tools", ToolNode(tools))
     builder.add_node("report", _report)
     builder.add_edge(START, "agent")
@@ -155,6 +156,11 @@ def _build_worker(
 
 def _add(answer: BaseMessage) -> dict[str, list[BaseMessage]]:
     return {"messages": [answer]}
+
+
+_HIDDEN: RunnableConfig = {"tags": ["langsmith:hidden"]}
+"""For helpers that a reader of a trace need not see."""
+_ADDED = RunnableLambda(_add).with_config(_HIDDEN)
 
 
 def _open_items(state: object) -> list[tuple[int, str]]:

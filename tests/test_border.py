@@ -86,6 +86,7 @@ PUBLIC = {
         "start_items",
     ],
     "todo_tools.rendering": [
+        "ToolView",
         "follow_in_notebook",
         "follow_in_terminal",
         "show_branches",

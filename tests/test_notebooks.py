@@ -409,7 +409,8 @@ class TestOwnTool:
 
     def test_two_calls_of_a_turn_get_two_numbers(self, book: Callable[[str], Book]) -> None:
         shown = book("6_your_own_tool").shown["run"]
-        assert "   │ Note #1 is saved.\n   │ Note #2 is saved.\n" in shown
+        assert "→  notes add The door sticks\n" in shown
+        assert "   │ + Note #1 is saved.\n   │ + Note #2 is saved.\n" in shown
 
     def test_its_notes_follow_the_branches(self, book: Callable[[str], Book]) -> None:
         """Both branches have the notes from before the fork."""

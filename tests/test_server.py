@@ -84,6 +84,18 @@ class TestThisRepository:
             assert repository.status_of(thread) == "idle"
             assert len(repository.values_of(thread)["messages"]) > 1
 
+    def test_mcp_clients_read_what_each_graph_does(self, repository: Server) -> None:
+        """Each graph is a tool with its name, a description and the messages it takes."""
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        accepted = {"accept": "application/json, text/event-stream"}
+        answer = httpx.post(f"{repository.url}/mcp", json=asked, headers=accepted).json()
+        tools = {tool["title"]: tool for tool in answer["result"]["tools"]}
+        config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
+        assert {name: tool["description"] for name, tool in tools.items()} == {
+            name: graph["description"] for name, graph in config["graphs"].items()
+        }
+        assert all("messages" in tool["inputSchema"]["properties"] for tool in tools.values())
+
     def test_a_run_is_continued_to_the_end(self, repository: Server) -> None:
         """Each change of the list and each decision is streamed."""
         thread = repository.new_thread()

@@ -9,6 +9,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_core.tracers import LangChainTracer
 
+from graphs import notes, workers
 from graphs.until_done import build_graph
 from tests.support import Graph, items
 from todo_tools import AutoContinue
@@ -29,7 +30,7 @@ def idle() -> ScriptedChatModel:
 
 
 def hand_built() -> Graph:
-    return build_graph(idle(), policy=POLICY).compile()
+    return build_graph(idle(), policy=POLICY).compile(name="until_done")
 
 
 def agent() -> Graph:
@@ -60,3 +61,31 @@ def test_the_hooks_of_the_middleware_do_not_repeat_the_history() -> None:
     """Its spans have only the number of messages; the model's span has the messages."""
     spans = [span for span in traced(agent()) if span["name"].endswith("after_agent")]
     assert [span["inputs"]["messages"] for span in spans] == [2, 4, 6, 8]
+
+
+def test_a_hand_built_graph_has_one_span_for_each_model_call_and_decision() -> None:
+    """Helpers are hidden, edges have no spans, and a decision is the span of its node."""
+    spans = [span for span in traced(hand_built()) if "langsmith:hidden" not in span["tags"]]
+    assert [span["name"] for span in spans] == [
+        *["ScriptedChatModel", "agent", "auto_continue"] * 4,
+        "until_done",
+    ]
+
+
+@pytest.mark.parametrize("module", [notes, workers])
+def test_the_helpers_of_other_graphs_are_hidden(module: Any) -> None:
+    spans = traced(module.build_graph(idle()).compile())
+    helpers = [span for span in spans if span["name"] in {"prompt", "update", "_add"}]
+    assert len(helpers) > 1
+    assert all("langsmith:hidden" in span["tags"] for span in helpers)
+
+
+async def test_an_async_decision_is_one_span_too() -> None:
+    """It has the outcome, which the loop adds to the span that is current."""
+    client = MagicMock()
+    request: Any = {"messages": [HumanMessage("Go.")], "todos": items("a")}
+    await hand_built().ainvoke(request, {"callbacks": [LangChainTracer(client=client)]})
+    spans = [made.kwargs for made in client.update_run.call_args_list]
+    decisions = [span for span in spans if span["name"] == "auto_continue"]
+    assert len(decisions) == 4
+    assert decisions[-1]["extra"]["metadata"]["todo_outcome"] == "stalled"

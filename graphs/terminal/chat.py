@@ -4,11 +4,13 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.model import ModelError
 from graphs.terminal.claim import claimed
+from graphs.terminal.commands import Model, Plain
 from graphs.terminal.conversation import Conversation
 from graphs.terminal.lines import open_console, print_error, said, show, show_costs, show_whole
 from graphs.terminal.options import (
@@ -50,15 +52,32 @@ def main(argv: Sequence[str]) -> int:
 
 async def _converse(options: argparse.Namespace) -> int:
     async with open_saver(options.db) as saver:
-        options.thread = await choose_thread(options, saver)
-        with claimed(options.db, options.thread):
-            session = await choose_session(options, saver)
-            try:
-                await _talk(options, session, saver)
-                session.forget_endings()
-            finally:
-                show(open_console(), *said(session.workdir.leave()))
-    return EXIT_DONE
+        console = open_console()
+        others = await newest_of_threads(saver, _RECENT_THREADS)
+        if others and not options.newest:
+            show(console, *said("Threads, newest first; --thread ID resumes one:"))
+            show(console, *threads_view(others).lines)
+        while True:
+            options.thread = await choose_thread(options, saver)
+            with claimed(options.db, options.thread):
+                session, change = await choose_session(options, saver), None
+                try:
+                    change = await _talk(options, session, saver)
+                    session.forget_endings()
+                finally:
+                    if not change:
+                        show(console, *said(session.workdir.leave()))
+            if not change:
+                return EXIT_DONE
+            options = argparse.Namespace(**{**vars(options), **changed(session, change)})
+
+
+def changed(session: Session, change: Model | Plain) -> dict[str, Any]:
+    """The options that change if the chat goes on with another model, or in a new thread."""
+    if isinstance(change, Model):
+        return {"thread": session.thread, "model": change.name}
+    kept = {name: getattr(session, name) for name in ("agent", "model", "ask_plan", "checked")}
+    return {**kept, "thread": None, "newest": False, "workdir": session.workdir.path}
 
 
 def chat_policy(grace: int, waiting: Sequence[str]) -> AutoContinue:
@@ -79,25 +98,26 @@ def chat_policy(grace: int, waiting: Sequence[str]) -> AutoContinue:
     )
 
 
-async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqliteSaver) -> None:
+async def _talk(
+    options: argparse.Namespace, session: Session, saver: AsyncSqliteSaver
+) -> Model | Plain | None:
     waiting: list[str] = []
     policy = chat_policy(options.grace, waiting)
     with session.open_agent(policy, saver) as graph:
         console = open_console()
-        others = await newest_of_threads(saver, _RECENT_THREADS)
-        if others:
-            show(console, *said("Threads, newest first; --thread ID resumes one:"))
-            show(console, *threads_view(others).lines)
         for text in session.opening(options.db):
             show_whole(console, text)
         show(console, *said("/help lists the commands."))
-        await Conversation(
+        conversation = Conversation(
             Thread(graph, session.config),
             waiting,
             console,
             session,
             f"{options.db}-history",
-        ).talk()
+        )
+        await conversation.talk()
         if options.costs:
             show_costs(console, (await graph.aget_state(session.config)).values)
-    show_whole(console, f"resume with: {session.resume_command}")
+    if not conversation.change:
+        show_whole(console, f"resume with: {session.resume_command}")
+    return conversation.change

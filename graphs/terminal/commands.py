@@ -19,21 +19,21 @@ HELP = """\
 /show [N]              print the newest result in full, or the Nth newest
 /go                    continue where the agent was stopped
 /ask                   ask again about tools that you approved with always
-!COMMAND               run a command yourself, as in !git diff
+/model NAME, /clear    go on with another model; begin an empty thread
+!COMMAND, /diff        run a command yourself; show what has changed, with git
 /help or ?             show this; /quit or /exit leaves, and the thread is kept
 Other lines are messages; put a space before one that begins with / or !.
 Tab completes a command. Alt-Enter, or \\ at the end of a line, starts a line.
 While the agent works, Enter keeps a message until it stops; Ctrl-C stops it.
 Type during the countdown to stop it. Ctrl-C twice leaves, and so does Ctrl-D."""
 
-_Name = Literal["todos", "history", "branches", "go", "ask", "help", "quit"]
+_Name = Literal["todos", "history", "branches", "go", "ask", "clear", "help", "quit"]
 COMMANDS = (
-    *("/ask", "/branches", "/edit add ", "/edit drop ", "/exit", "/fork ", "/go", "/help"),
-    *("/history", "/quit", "/redo ", "/show", "/switch ", "/todos"),
+    *("/ask", "/branches", "/clear", "/diff", "/edit add ", "/edit drop ", "/exit", "/fork "),
+    *("/go", "/help", "/history", "/model ", "/quit", "/redo ", "/show", "/switch ", "/todos"),
 )
 """The beginnings of commands, for Tab completion."""
 
-_MEANT: dict[str, _Name] = {"quit": "quit", "exit": "quit", "?": "help", "/?": "help"}
 _STATUS_WORDS: dict[str, TodoStatus] = {
     **{status: status for status in get_args(TodoStatus)},
     "complete": "completed",
@@ -68,6 +68,13 @@ class Shell:
     """Run a command of the person's own."""
 
     command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Go on with another chat model."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +138,12 @@ class Show:
 
 
 Edit = Add | Rewrite | Mark | Drop
-Asked = Say | Shell | Plain | Show | Fork | Redo | Switch | Edit
+_MEANT: dict[str, Plain | Shell] = {
+    **dict.fromkeys(("quit", "exit", "/exit"), Plain("quit")),
+    **dict.fromkeys(("?", "/?"), Plain("help")),
+    "/diff": Shell("git status --short && git diff"),
+}
+Asked = Say | Shell | Plain | Model | Show | Fork | Redo | Switch | Edit
 
 
 def read_line(line: str) -> Asked:
@@ -152,7 +164,7 @@ def read_line(line: str) -> Asked:
         ```
     """
     if meant := _MEANT.get(line.strip().lower()):
-        return Plain(meant)
+        return meant
     if line.startswith("!") and line.strip("! "):
         return Shell(line[1:].strip())
     if not line.startswith("/"):
@@ -168,9 +180,9 @@ def read_line(line: str) -> Asked:
         case "show" | "switch":
             number = _number(argument or "1" * (name == "show"), f"/{name} N")
             return Show(number) if name == "show" else Switch(number)
-        case "exit" if not argument:
-            return Plain("quit")
-        case "todos" | "history" | "branches" | "go" | "ask" | "help" | "quit":
+        case "model":
+            return Model(_needed(argument, "/model NAME"))
+        case "todos" | "history" | "branches" | "go" | "ask" | "clear" | "help" | "quit":
             if argument:
                 raise CommandError(f"/{name} takes no argument, got {_brief(argument)}")
             return Plain(name)
@@ -213,6 +225,12 @@ def _read_edit(argument: str) -> Edit:
 def _first_word(text: str) -> tuple[str, str]:
     words = text.split(maxsplit=1)
     return (words[0] if words else ""), (words[1].rstrip() if len(words) > 1 else "")
+
+
+def _needed(text: str, form: str) -> str:
+    if not text:
+        raise CommandError(f"NAME is missing in {form}")
+    return text
 
 
 def _number(text: str, form: str) -> int:

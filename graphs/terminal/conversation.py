@@ -14,6 +14,7 @@ from langgraph.types import Command
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 
+from graphs.model import chat_model
 from graphs.terminal.approval import (
     Approval,
     Approved,
@@ -27,6 +28,7 @@ from graphs.terminal.commands import (
     Asked,
     CommandError,
     Fork,
+    Model,
     Plain,
     Redo,
     Say,
@@ -87,6 +89,8 @@ class Conversation:
         self.asked = False  # whether a question is on the screen
         self.is_answer = False  # whether one was when the last line was sent
         self.leaving = False
+        self.change: Model | Plain | None = None
+        """Why the conversation ended, if it goes on with another model or in a new thread."""
         self.foot = Foot()
         self.screen = ChatScreen(
             console,
@@ -136,7 +140,7 @@ class Conversation:
             return False
         if asked:
             await self._guarded(self._carry_out(asked))
-        return True
+        return self.change is None
 
     async def _guarded(self, doing: Coroutine[Any, Any, None]) -> None:
         """Show an error, for example a locked database, and keep the chat running."""
@@ -160,10 +164,19 @@ class Conversation:
                 raise CommandError("the agent is working; stop it with Ctrl-C first")
             case Shell(command) if self.session:
                 self.session.run(command)
+            case Model() | Plain("clear"):
+                self._end_for(asked)
             case Plain():
                 await self._go()
             case _:
                 await self._move(asked)
+
+    def _end_for(self, change: Model | Plain) -> None:
+        if self.waiting:
+            raise CommandError("a message is kept; Ctrl-C takes it back first")
+        if isinstance(change, Model):
+            chat_model(change.name)  # an error leaves the conversation as it is
+        self.change = change
 
     async def _answer(self, asked: Asked) -> Iterable[Line]:
         """What a command shows that changes nothing."""
@@ -341,7 +354,7 @@ class Conversation:
         height = self.console.height // (4 if self.approval.calls else 2)
         return self.foot.lines(
             self.run.followed,
-            self._doing(),
+            self._doing() + (f" · {self.run.tokens:,} tokens" if self.run.tokens else ""),
             self.waiting,
             height,
             working=self.working,
@@ -350,7 +363,7 @@ class Conversation:
 
     def _doing(self) -> str:
         if self.working:
-            return "the agent is working, Ctrl-C stops it"
+            return "working, Ctrl-C stops it"
         if self.leaving:
             return "Ctrl-C again leaves"
         return answers_about(self.approval.next_call) if self.asked else "your turn"

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.theme import Theme
 from typing_extensions import override
 
 from todo_tools.ledger import ledger
@@ -46,7 +47,10 @@ def open_console() -> Console:
     In a terminal, lines are broken at its width. In a pipe or a file they stay whole, so that they
     can be searched.
     """
-    console = _Output(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    # rich's own colours of these have a black background, or cannot be read on one.
+    links = {"markdown.link": "cyan", "markdown.link_url": "cyan underline"}
+    theme = Theme({"markdown.code": "bold cyan", **links})
+    console = _Output(file=sys.stdout, highlight=False, markup=False, emoji=False, theme=theme)
     if not console.is_terminal:
         console.width = _WHOLE
     return console

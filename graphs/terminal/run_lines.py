@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
 from graphs.terminal.spoken import spoken
-from graphs.terminal.tool_views import call_view, result_view
+from graphs.terminal.tool_views import VIEWS, call_view, result_view
 from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import (
     Followed,
@@ -65,11 +65,13 @@ class RunLines:
         answers = [message for message in messages if isinstance(message, AIMessage)]
         calls = tuple(call["id"] for call in answers[-1].tool_calls) if answers else ()
         answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
-        self.followed = self._printed = Followed(todos_in(state), turn=calls)
+        self.followed = self._printed = Followed(todos_in(state), turn=calls, views=VIEWS)
         self._calls = [call for call in calls if call not in answered]
         self._held = [call for call in self._held if call["id"] in self._calls]
         self._results.clear()
         self._shown |= {message.id for message in answers}
+        self.tokens = sum(map(_tokens, answers))
+        """What all answers of the model have cost, as far as its provider says it."""
 
     def after(self, mode: str, chunk: Any) -> tuple[Line | View, ...]:
         """Process a chunk.
@@ -131,6 +133,7 @@ class RunLines:
         if isinstance(message, AIMessage):
             # Middleware repeats the model's answer, for example when its calls need approval.
             if message.id is None or message.id not in self._shown:
+                self.tokens += _tokens(message)
                 yield from text_lines(message)
                 self._held = [call for call in message.tool_calls if self._asks(call["name"])]
                 for call in message.tool_calls:
@@ -158,6 +161,10 @@ class RunLines:
         yield from self._release([c for c in self._held if c["id"] == message.tool_call_id])
         if message.tool_call_id not in self._decided and not is_list:
             yield from self._output.result(message.tool_call_id, result_view(message).lines)
+
+
+def _tokens(message: AIMessage) -> int:
+    return message.usage_metadata["total_tokens"] if message.usage_metadata else 0
 
 
 def messages_of(updates: Mapping[str, Any]) -> Iterator[BaseMessage]:

@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from pygments.token import Comment, Keyword, Number, String  # type: ignore[import-untyped]
 from rich.console import Console, ConsoleOptions
-from rich.markdown import Markdown, MarkdownElement, TableElement
+from rich.markdown import Heading, Markdown, MarkdownElement, TableElement
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme
 from rich.table import Table
 from rich.text import Text
 from typing_extensions import override
@@ -30,6 +33,15 @@ _PARSER = (
 # Below this rich would leave no room for the text of lists and quotes in each other.
 _FEWEST_COLUMNS, _COLUMNS_A_LEVEL = 10, 4
 _COLUMNS_A_CELL = 8
+# The colours of code, which can be read on a dark and on a light background.
+_CODE = ANSISyntaxTheme(
+    {
+        Comment: Style(dim=True),
+        Keyword: Style(color="magenta"),
+        Number: Style(color="cyan"),
+        String: Style(color="green"),
+    }
+)
 _CELL_BREAK = re.compile(r"(?<!\\)\|")
 
 
@@ -96,14 +108,24 @@ class _WholeTable(TableElement):
             yield table
 
 
+class _LeftHeading(Heading):
+    """A heading at the left; rich centres the first level."""
+
+    LEVEL_ALIGN: ClassVar = {}
+
+
 class _Harmless(Markdown):
     """Markdown without active content that keeps each line of the text as a line."""
 
-    elements: ClassVar = {**Markdown.elements, "table_open": _WholeTable}
+    elements: ClassVar = {
+        **Markdown.elements,
+        "heading_open": _LeftHeading,
+        "table_open": _WholeTable,
+    }
 
     def __init__(self, text: str) -> None:
         shown = "\n".join(one_line(line) for line in text.splitlines())
-        super().__init__("", code_theme="ansi_dark", hyperlinks=False)
+        super().__init__("", code_theme=cast("str", _CODE), hyperlinks=False)
         self.markup = shown
         self.parsed = _PARSER.parse(shown)
         inside = (t.nesting for t in self.parsed if t.type.startswith(("blockquote", "list_item")))

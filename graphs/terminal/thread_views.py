@@ -161,5 +161,7 @@ def _said(message: BaseMessage) -> str:
 
 
 def _brief(text: str) -> str:
-    shown = one_line(text)
-    return shown if len(shown) <= _BRIEF_CHARACTERS else f"{shown[:_BRIEF_CHARACTERS]}…"
+    first, _, further = text.partition("\n")
+    shown = one_line(first)
+    cut = further or len(shown) > _BRIEF_CHARACTERS
+    return f"{shown[:_BRIEF_CHARACTERS]}…" if cut else shown

@@ -11,18 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.tools import ToolException
+from langchain_core.messages import BaseMessage
+from langchain_core.messages.tool import ToolCall
+from langchain_core.tools import BaseTool, ToolException
 
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal.tools.background import BackgroundTasks
 from graphs.terminal.tools.shell import LocalShell, shell_tool
 from tests.lifeline import BEGIN, Lifeline
+from tests.support import items
 from tests.waiting import LONG, await_for
+from todo_tools import AutoContinue
 from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.transcript import is_from_user
 
 pytestmark = pytest.mark.slow  # every test runs commands
 
 ROOT = Path(__file__).parent.parent.parent
+STOPS = AutoContinue(max_in_turn=0)
 
 
 @pytest.fixture
@@ -160,16 +166,106 @@ class TestTheirEnd:
                 process.kill()
 
 
+def tool_parameters(tool: BaseTool) -> dict[str, Any]:
+    schema: Any = tool.tool_call_schema
+    parameters: dict[str, Any] = schema.model_json_schema().get("properties", {})
+    return parameters
+
+
+class TestTheEnd:
+    """The agent is told when a task has ended."""
+
+    def ran(self, tasks: BackgroundTasks, tmp_path: Path, script: Any) -> ScriptedChatModel:
+        """Run the agent, with a list of two items; it stops when it only talks."""
+        model = ScriptedChatModel(script=script)
+        agent = build_coding_agent(model, tmp_path, ask=False, tasks=tasks, policy=STOPS)
+        agent.invoke({"messages": [("user", "Begin.")], "todos": items("a", "b")})
+        return model
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_the_next_prompt_says_it_once(
+        self, form: str, tasks: BackgroundTasks, tmp_path: Path
+    ) -> None:
+        """Each prompt begins with the one before."""
+        task_id = id_in(tasks.start("exit 3"))
+        assert tasks._tasks[task_id].run.wait(LONG)
+        model = ScriptedChatModel(script=[turn("", call("list_todos")), "Done."])
+        agent = build_coding_agent(model, tmp_path, ask=False, tasks=tasks)
+        begin: Any = {"messages": [("user", "Begin.")]}
+        final = agent.invoke(begin) if form == "sync" else await agent.ainvoke(begin)
+        first, second = ([message.text for message in each] for each in model.prompts)
+        said = f"Background task {task_id} has ended with exit code 3: exit 3"
+        assert [text.partition("\n")[0] for text in first].count(said) == 1
+        assert second[: len(first)] == first
+        assert [text.partition("\n")[0] for text in second].count(said) == 1
+        assert [message.type for message in final["messages"]] == [
+            *("human", "human", "ai", "tool", "ai"),
+        ]
+        assert not is_from_user(final["messages"][1])
+
+    def test_what_the_agent_has_fetched_is_not_said(
+        self, tasks: BackgroundTasks, tmp_path: Path
+    ) -> None:
+        """A branch from before is told again what its history lacks."""
+        task_id = id_in(tasks.start("true"))
+        assert tasks._tasks[task_id].run.wait(LONG)
+        assert "has ended" in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
+        assert "has ended" in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
+        assert tasks.fetch(task_id).endswith("exit code 0")
+        assert "has ended" not in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
+
+    def test_an_item_that_waits_for_a_task_cannot_be_completed_before(
+        self, tasks: BackgroundTasks, tmp_path: Path
+    ) -> None:
+        """Its index may change; other items can be completed."""
+        release = tmp_path / "release"
+        command = f"until [ -e {release} ]; do sleep 0.01; done"
+
+        def complete(*indices: int) -> ToolCall:
+            return call("edit_todos", action="complete", indices=list(indices))
+
+        calls = iter(
+            [
+                call("run_in_background", command=command, item=7),
+                call("run_in_background", command=command, item=1),
+                call("write_todos", mode="insert", index=0, todos=["new"]),
+                complete(2),
+                complete(0, 1),
+            ]
+        )
+
+        def rule(prompt: list[BaseMessage]) -> Any:
+            if made := next(calls, None):
+                return turn("", made)
+            release.touch()
+            (task_id,) = tasks._tasks
+            fetch = call("get_background_task", task_id=task_id, wait=60)
+            last = prompt[-1].text
+            made = None if "Completed [2]" in last else complete(2) if "exit" in last else fetch
+            return turn("", made) if made else "Done."
+
+        prompts = self.ran(tasks, tmp_path, rule).prompts
+        results = [message.text for message in prompts[-1] if message.type == "tool"]
+        assert results[0] == "Error: there is no todo [7]; write the list first"
+        (task_id,) = tasks._tasks
+        assert f"item 2 is not done: background task {task_id} is still running" in results[3]
+        assert results[4].startswith("Completed [0, 1]")
+        assert results[5].endswith("exit code 0")
+        assert results[6].startswith("Completed [2]")
+
+
 def test_every_parameter_of_every_tool_is_described(tasks: BackgroundTasks, tmp_path: Path) -> None:
     """The model reads what to pass, and sees no parameter that it cannot pass."""
     tools = [*tasks.tools, shell_tool(tmp_path)]
     described = {
         (tool.name, name): "description" in schema
         for tool in tools
-        for name, schema in tool.get_input_jsonschema().get("properties", {}).items()
+        for name, schema in tool_parameters(tool).items()
     }
     assert described == {
         ("run_in_background", "command"): True,
+        ("run_in_background", "item"): True,
         ("get_background_task", "task_id"): True,
+        ("get_background_task", "wait"): True,
         ("shell", "command"): True,
     }

@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import given
@@ -35,6 +36,7 @@ from graphs.terminal.commands import (
     Drop,
     Fork,
     Mark,
+    Model,
     Plain,
     Redo,
     Rewrite,
@@ -98,6 +100,9 @@ class TestLines:
             ("!git diff ", Shell("git diff")),
             (" !important", Say("!important")),
             ("!", Say("!")),
+            ("/diff", Shell("git status --short && git diff")),
+            ("/clear", Plain("clear")),
+            ("/model openai:gpt-5", Model("openai:gpt-5")),
             ("/show", Show(1)),
             ("/show 3", Show(3)),
             ("/redo 0", Redo(0)),
@@ -119,6 +124,7 @@ class TestLines:
             ("/edit 2", "/edit takes one of"),
             ("/edit two done", "N must be a whole number in /edit add TEXT"),
             ("/edit drop -1", "N must be a whole number in /edit drop N, got '-1'"),
+            ("/model", "NAME is missing in /model NAME"),
             ("/fork", "N must be a whole number in /fork N [MESSAGE], got ''"),
             ("/redo", "N must be a whole number in /redo N [MESSAGE], got ''"),
             ("/redo two", "N must be a whole number in /redo N [MESSAGE], got 'two'"),
@@ -279,7 +285,7 @@ class TestBranches:
         ]
         assert str(history_view(way)).splitlines() == [
             "   1  the beginning",
-            "   2  › Go␊now",  # noqa: RUF001
+            "   2  › Go…",  # noqa: RUF001
             "   3  → list_todos",
             "      – [0] x",  # noqa: RUF001
             "      📋 0/1",
@@ -289,7 +295,7 @@ class TestBranches:
 
     def test_threads_are_shown_with_the_first_message(self) -> None:
         shown = threads_view([checkpoint("a", None, messages=[HumanMessage("Go\nnow")])])
-        assert str(shown).endswith("  t  No todos Go␊now")
+        assert str(shown).endswith("  t  No todos Go…")
 
     def test_a_thread_is_shown_with_its_time(self) -> None:
         """It is the local time of the newest checkpoint."""
@@ -622,6 +628,28 @@ class TestAnswering:
         typed.send_text("/quit\r")
         await talk
 
+    @pytest.mark.usefixtures("typed")
+    async def test_a_model_that_cannot_be_created_changes_nothing(
+        self, thread: SlowThread, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Neither does any model while a message is kept, because it would be lost."""
+        waiting = list[str]()
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        show = AsyncMock()
+        monkeypatch.setattr(chat.screen, "show", show)
+
+        async def said(line: str) -> str:
+            assert await chat._take(line)
+            return str(show.await_args_list[-1].args[0])
+
+        assert (await said("/model nonsense:x")).startswith("error: model 'nonsense:x'")
+        waiting.append("Faster, please.")
+        for line in ("/model stand-in", "/clear"):
+            assert (await said(line)).startswith("error: a message is kept")
+        waiting.clear()
+        assert not await chat._take("/model stand-in")
+        assert chat.change == Model("stand-in")
+
     async def test_ctrl_c_at_a_question_returns_the_kept_messages_to_the_input(
         self, thread: SlowThread, typed: PipeInput
     ) -> None:
@@ -772,7 +800,7 @@ class TestTerminal:
         terminal = begin(terminals, "--thread", "t", "--grace", "2")
         terminal.say(checklist("One: `echo 1 >> log`", f"Two: {HELD}", "Three", "Four", "Five"))
         terminal.see("→ Shell echo 1 >> log", "✓ [0] One", "● [1] Two", "– [2] Three")  # noqa: RUF001
-        terminal.see("📋 1/5 · the agent is working, Ctrl-C stops it")
+        terminal.see("📋 1/5 · working, Ctrl-C stops it")
         (tmp_path / "work" / "go").touch()
         terminal.see(
             "⏳ Auto-continuing in 2s... (type anything to interrupt)",
@@ -783,6 +811,24 @@ class TestTerminal:
         assert terminal.leave() == 0
         assert (tmp_path / "work" / "log").read_text() == "1\n"
         assert sum(map(is_injected, messages("t"))) == 1
+
+    def test_an_empty_thread_and_another_model_keep_the_rest(
+        self, terminals: list[Terminal]
+    ) -> None:
+        """The program goes on; its last command resumes the last thread."""
+        terminal = begin(terminals, "--thread", "t", "--agent", "notes")
+        terminal.say("note: buy wood")
+        terminal.see("+ Note #1 saved")
+        terminal.press("/clear\r")
+        terminal.see("agent notes, model stand-in", "No todos · your turn")
+        terminal.say("What is there?")
+        terminal.see("No notes saved yet.")
+        terminal.press("/model stand-in\r")
+        terminal.see("› What is there?", "your turn")  # noqa: RUF001
+        assert terminal.leave() == 0
+        (other,) = re.findall(r"resume with: .* --thread (\w+)", terminal.text)
+        assert other != "t"
+        assert [len(messages(name)) for name in ("t", other)] == [4, 4]
 
     def test_typing_stops_the_countdown(self, terminals: list[Terminal]) -> None:
         """No continuation is sent; the typed text becomes the next message."""
@@ -955,7 +1001,7 @@ class TestTerminal:
         terminal.see("On branch 2.", "📋 0/1 · your turn")
         terminal.leave()
         again = begin(terminals, "--thread", "first")
-        again.see("  first  📋 0/1 - [ ] Measure␊- [ ] Cut", "● [0] Measure")
+        again.see("  first  📋 0/1 - [ ] Measure…", "● [0] Measure")
         again.see("› - [ ] Measure")  # noqa: RUF001  what was said last
         again.press("/fork 2 Only this.\r")
         again.see("On branch 3.", "I am a stand-in")
@@ -1212,7 +1258,7 @@ class TestTypedBefore:
         terminal.say(checklist(f"One: {HELD}", "Two: `touch two`"))
         terminal.see("command: until test -e go", "· yes, no, always, or why not")
         terminal.press("yes\r")
-        terminal.see("the agent is working")
+        terminal.see("· working, Ctrl-C stops it")
         terminal.press("yes")
         terminal.see("> yes")
         (tmp_path / "work" / "go").touch()

@@ -8,6 +8,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -66,6 +67,21 @@ class TestMessages:
         event = {"type": "todo_loop", "outcome": "stalled", "in_turn": 1, "text": "⚠ It stalled."}
         assert shown(run, ("custom", event)) == ["⚠ It stalled."]
         assert not run.followed.notice
+
+
+def test_tokens_are_counted_once_for_each_answer() -> None:
+    """Those of the thread before the run count too; some providers say nothing."""
+
+    def spent(tokens: int, name: str) -> AIMessage:
+        usage = UsageMetadata(input_tokens=tokens - 1, output_tokens=1, total_tokens=tokens)
+        return AIMessage("Well.", id=name, usage_metadata=usage)
+
+    run = RunLines({"messages": [spent(100, "1"), AIMessage("Free.", id="2")]})
+    shown(run, ("updates", {"agent": {"messages": [spent(20, "3")]}}))
+    shown(run, ("updates", {"approval": {"messages": [spent(20, "3")]}}))
+    assert run.tokens == 120
+    run.resume_at({"messages": [spent(100, "1")]})
+    assert run.tokens == 100
 
 
 class TestAsked:

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import psutil  # type: ignore[import-untyped]
 import pytest
@@ -22,7 +25,7 @@ from graphs.coding_agent import build_coding_agent
 from graphs.terminal.run_lines import messages_of
 from graphs.terminal.tools.background import BackgroundTasks
 from graphs.terminal.tools.guard import GUARD, Guard
-from graphs.terminal.tools.output import Excerpt, Output, both
+from graphs.terminal.tools.output import Excerpt, Output, WholeOutput, both, saved_outputs
 from graphs.terminal.tools.shell import LocalShell, _interrupt, shell_tool
 from graphs.terminal.tools.workspace import Workspace
 from graphs.until_done import build_graph
@@ -110,6 +113,14 @@ class TestWhichShell:
         assert LocalShell(tmp_path).execute("echo $0").output == "/bin/sh"
 
 
+_PLACE = re.compile(r"\n\[the whole output is in (.+) until the program ends\]")
+
+
+def without_place(output: str) -> str:
+    """An output that was cut, without the line that says where all of it is."""
+    return _PLACE.sub("", output)
+
+
 class TestLongOutput:
     """Both ends are kept, and a line between them says how much is missing."""
 
@@ -117,7 +128,7 @@ class TestLongOutput:
 
     def test_the_beginning_and_the_end_are_shown(self, tmp_path: Path) -> None:
         response = LocalShell(tmp_path, max_output_bytes=1_000).execute(self.COMMAND)
-        first, note, last = response.output.split("\n", 1)[1].split("\n", 2)
+        first, note, last = without_place(response.output).split("\n", 1)[1].split("\n", 2)
         assert response.output.startswith("begun\nxxx")
         assert last.endswith("xxx\nfailed")
         missing = 300_000 - first.count("x") - last.count("x")
@@ -126,7 +137,7 @@ class TestLongOutput:
         assert response.truncated
 
     def test_shell_execute_and_background_tasks_show_the_same_output(self, tmp_path: Path) -> None:
-        shown = shell_tool(tmp_path).invoke({"command": self.COMMAND})
+        shown = without_place(shell_tool(tmp_path).invoke({"command": self.COMMAND}))
         assert shown.endswith("\nfailed\nexit code 3")
         output = shown.removesuffix("\nexit code 3")
         with BackgroundTasks(LocalShell(tmp_path)) as tasks:
@@ -134,11 +145,12 @@ class TestLongOutput:
             task_id = started.split()[3].rstrip(".")
             while (fetched := tasks.fetch(task_id)).endswith("still running"):
                 time.sleep(0.01)
-        assert fetched == shown
+        assert without_place(fetched) == shown
         script: list[Any] = [turn("", call("execute", command=self.COMMAND)), "Done."]
         agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
         final = agent.invoke({"messages": [("user", "Begin.")]})
-        assert final["messages"][-2].text.startswith(f"{output}\n[Command failed with exit code 3]")
+        executed = without_place(final["messages"][-2].text)
+        assert executed.startswith(f"{output}\n[Command failed with exit code 3]")
 
     def test_neither_stream_displaces_the_other(self, tmp_path: Path) -> None:
         """The last lines of both are shown."""
@@ -150,7 +162,7 @@ class TestLongOutput:
         assert out.startswith("line 1\nline 2\n")
         assert out.endswith("\nline 3000")
         assert err.startswith("line 1\n[stderr] line 2\n")
-        assert err.endswith("\n[stderr] line 3000")
+        assert without_place(err).endswith("\n[stderr] line 3000")
         assert len(response.output) <= 2_000
         assert response.output.count("bytes are missing here") == 2
 
@@ -165,7 +177,57 @@ class TestLongOutput:
         for limit in range(200, 208):
             shell = LocalShell(tmp_path, max_output_bytes=limit)
             output = shell.execute("for n in $(seq 300); do printf '€'; done").output
-            assert set(output) <= set("€\n[0123456789, bytes are missing here]")
+            assert set(without_place(output)) <= set("€\n[0123456789, bytes are missing here]")
+
+    def test_all_of_it_is_in_a_file_that_the_agent_can_read(self, tmp_path: Path) -> None:
+        """Both streams are in it, in order; the folder can be read by the user alone."""
+        command = "seq 3000; sleep 0.1; echo failed >&2; sleep 0.1; seq 3001 6000"
+        response = LocalShell(tmp_path, max_output_bytes=1_000).execute(command)
+        place = Path(_PLACE.findall(response.output)[0])
+        lines = [*map(str, range(1, 3001)), "failed", *map(str, range(3001, 6001))]
+        assert place.read_text(encoding="utf-8").splitlines() == lines
+        assert place.parent.stat().st_mode & 0o077 == 0
+        read = Workspace(tmp_path).read(str(place), offset=2999, limit=3)
+        assert read.file_data
+        assert read.file_data["content"] == "3000\nfailed\n3001\n"
+
+    def test_a_link_in_the_folder_of_outputs_leads_nowhere(self, tmp_path: Path) -> None:
+        """Otherwise a command could make other files readable to the file tools."""
+        secret, link = tmp_path / "secret", saved_outputs() / "output-link.txt"
+        secret.write_text("secret", encoding="utf-8")
+        link.symlink_to(secret)
+        read = Workspace(tmp_path / "work").read(str(link))
+        assert read.error
+        assert "secret" not in (read.file_data or {}).values()
+
+    def test_a_running_command_has_a_file_too(self, tmp_path: Path) -> None:
+        """It has all that was put out so far."""
+        with LocalShell(tmp_path, max_output_bytes=200).run("seq 99; sleep 60") as run:
+            run.start()
+            wait_for(lambda: run.response().truncated, "a long output")
+            place = Path(_PLACE.findall(run.response().output)[0])
+            assert place.read_text(encoding="utf-8").endswith("99\n")
+
+    def test_a_short_output_has_no_file(self, tmp_path: Path) -> None:
+        files = set(saved_outputs().iterdir())
+        assert LocalShell(tmp_path).execute("seq 99").output.endswith("99")
+        assert set(saved_outputs().iterdir()) == files
+
+    def test_the_file_has_a_limit_and_the_note_says_so(self) -> None:
+        whole = WholeOutput(4, max_saved=10)
+        for _ in range(4):
+            whole.add(b"abc")
+        (place,) = re.findall(r"\[the beginning of the output is in (.+) until", whole.note())
+        assert Path(place).read_bytes() == b"abcabcabca"
+
+    def test_without_room_on_the_disk_there_is_no_file(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The result is cut as before."""
+        monkeypatch.setattr(tempfile, "mkstemp", MagicMock(side_effect=OSError("disk full")))
+        response = LocalShell(tmp_path, max_output_bytes=1_000).execute(self.COMMAND)
+        assert response.truncated
+        assert "until the program ends" not in response.output
 
     @given(st.binary(max_size=400), st.binary(max_size=400), st.integers(60, 900))
     def test_the_limit_holds_for_any_output(self, out: bytes, err: bytes, limit: int) -> None:

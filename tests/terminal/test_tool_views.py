@@ -26,14 +26,15 @@ class TestNotes:
     @pytest.mark.parametrize(
         ("args", "shown"),
         [
-            ({"action": "add", "text": "wood"}, [(' "wood"', "dim")]),
-            ({"action": "get", "id": 3}, [(" #3", "accent")]),
-            ({"action": "list"}, []),
+            ({"action": "add", "text": "wood"}, [(" add", "muted"), (' "wood"', "dim")]),
+            ({"action": "get", "id": 3}, [(" get", "muted"), (" #3", "accent")]),
+            ({"action": "list"}, [(" list", "muted")]),
+            ({}, []),
         ],
     )
     def test_a_call_has_the_colours_of_its_parts(self, args: Any, shown: Any) -> None:
-        title = [("notes ", "toolTitle"), (args["action"], "muted")]
-        assert tokens(call_view("notes", args)) == [*title, *shown]
+        """What the model left out is not shown."""
+        assert tokens(call_view("notes", args)) == [("notes", "toolTitle"), *shown]
 
     @pytest.mark.parametrize(
         ("details", "shown"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from graphs.terminal.commands import HELP
-from graphs.terminal.lines import show
+from graphs.terminal.lines import open_console, show
 from graphs.terminal.spoken import spoken
 from tests.consoles import RecordingConsole
 from tests.screens import Emulator
@@ -41,6 +41,25 @@ class TestAnswers:
             "    • one",
             "    • two",
         ]
+
+    def test_its_colours_can_be_read_on_light_and_dark_backgrounds(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """None of them is bright or blue, and the background is that of the terminal."""
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        console = open_console()
+        shown = console.render(
+            spoken(
+                "# One `two`\n\n[a](http://e.org)\n\n```python\ndef f(): return 'x' + 1  # y\n```"
+            )
+        )
+        styles = [segment.style for segment in shown if segment.style]
+        colours = {style.color.name for style in styles if style.color}
+        assert colours - {"default"} == {"cyan", "green", "magenta"}
+        assert not [style for style in styles if style.bgcolor and style.bgcolor.name != "default"]
+
+    def test_a_heading_is_at_the_left(self) -> None:
+        assert self.printed("# One") == ["💬 One"]
 
     @pytest.mark.parametrize("settings", [{"terminal": False}, {"encoding": "cp1252"}])
     def test_elsewhere_it_is_shown_unchanged(self, settings: Any) -> None:

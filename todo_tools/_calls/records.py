@@ -169,7 +169,8 @@ def _check_room(doing: str, added: int, present: int, limits: TodoLimits) -> Non
 def _show_write(args: Mapping[str, Any]) -> Shown | None:
     if not is_list(args.get("todos")):
         return None
-    at = f" @{args['index']}" if args.get("mode") == "insert" and "index" in args else ""
+    index = args.get("index") if args.get("mode") == "insert" else None
+    at = "" if index is None else f" @{index}"
     return [(args.get("mode"), "warning"), (f"({len(args['todos'])} items{at})", "muted")]
 
 

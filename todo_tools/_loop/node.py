@@ -12,13 +12,14 @@ from typing import Any, NamedTuple, TypeVar, cast
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.channels import LastValue
 from langgraph.errors import GraphDrained
 from langgraph.graph import END, StateGraph
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.types import interrupt
 from langsmith import get_current_run_tree
+from typing_extensions import override
 
 from todo_tools._list.todos import TodoItem, incomplete
 from todo_tools._loop.decision import Decision, Ended, decide, heard, reset
@@ -253,27 +254,52 @@ def add_auto_continue(
             f"the state of this graph has no reducer for {' and '.join(plain)}, so it cannot apply "
             "the updates of the todo tools; derive the state from TodoState"
         )
-    builder.add_node(node, RunnableLambda(_node(policy), _async_node(policy), name=node))
-    builder.add_conditional_edges(agent, _route, {_CALLS: tools, _STOPS: node})
+    builder.add_node(node, _node(node, policy))
+    builder.add_conditional_edges(agent, _edge(_route), {_CALLS: tools, _STOPS: node})
     # An edge and not a Command, so that routing also works after update_state(as_node=node).
-    builder.add_conditional_edges(node, _route_on, {_CONTINUES: agent, _ENDS: end})
+    builder.add_conditional_edges(node, _edge(_route_on), {_CONTINUES: agent, _ENDS: end})
     return builder
 
 
-def _node(policy: Policy) -> Callable[[Any], dict[str, Any]]:
+class _Untraced(Runnable[Any, Any]):
+    """A function that has no span of its own in traces, inside that of its node.
+
+    LangGraph gives this to a plain function, which cannot have an async form.
+    """
+
+    def __init__(
+        self, name: str, run: Callable[[Any], Any], arun: Callable[[Any], Awaitable[Any]]
+    ) -> None:
+        self.name = name
+        self._run = run
+        self._arun = arun
+
+    @override
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        return self._run(input)
+
+    @override
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        return await self._arun(input)
+
+
+def _node(name: str, policy: Policy) -> _Untraced:
     def node(state: Any) -> dict[str, Any]:
         answered = _answered(state)
         return _update(answered, end_answer(answered, policy))
 
-    return node
-
-
-def _async_node(policy: Policy) -> Callable[[Any], Awaitable[dict[str, Any]]]:
-    async def node(state: Any) -> dict[str, Any]:
+    async def anode(state: Any) -> dict[str, Any]:
         answered = _answered(state)
         return _update(answered, await aend_answer(answered, policy))
 
-    return node
+    return _Untraced(name, node, anode)
+
+
+def _edge(route: Callable[[Any], str]) -> _Untraced:
+    async def aroute(state: Any) -> str:
+        return route(state)
+
+    return _Untraced(route.__name__, route, aroute)
 
 
 def _answered(state: Any) -> Answered:

@@ -4,6 +4,7 @@ from todo_tools.rendering._branches import show_branches
 from todo_tools.rendering._ledger import show_ledger
 from todo_tools.rendering._notebook import follow_in_notebook
 from todo_tools.rendering._terminal import follow_in_terminal
+from todo_tools.rendering._tool_view import ToolView
 from todo_tools.rendering._views import (
     show_call,
     show_messages,
@@ -13,6 +14,7 @@ from todo_tools.rendering._views import (
 )
 
 __all__ = [
+    "ToolView",
     "follow_in_notebook",
     "follow_in_terminal",
     "show_branches",

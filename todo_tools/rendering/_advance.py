@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
-from todo_tools._calls.answers import format_call
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import one_line
 from todo_tools._list.todos import TodoItem, is_list, is_mapping
@@ -20,6 +19,7 @@ from todo_tools._thread.state import todos_in
 from todo_tools._thread.transcript import list_after
 from todo_tools.rendering._chunks import parts_of
 from todo_tools.rendering._followed import KEPT_CHARACTERS, Followed, Output, changed_at
+from todo_tools.rendering._tool_view import short_call
 
 
 def advance(followed: Followed, chunk: object) -> Followed:
@@ -153,7 +153,8 @@ def _after_messages(followed: Followed, messages: object) -> Followed:
                 settled=followed.settled if again else -1,
                 saying=(None, ""),
                 open=tuple(
-                    (c["id"], format_call(c["name"], c["args"])) for c in message.tool_calls
+                    (c["id"], short_call(c["name"], c["args"], followed.views))
+                    for c in message.tool_calls
                 ),
                 commands=tuple(
                     (c["id"], c["args"].get("command"))

@@ -21,6 +21,7 @@ from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes, list_part, status_part
 from todo_tools.rendering._lines import Line, encodable
 from todo_tools.rendering._output import OutputLines
+from todo_tools.rendering._tool_view import ToolViews
 
 Chunk = TypeVar("Chunk")
 
@@ -84,16 +85,23 @@ def print_plain(line: Line) -> None:
 
 @overload
 def follow(
-    stream: Iterator[Chunk], screen: Screen, todos: Sequence[TodoItem] | None
+    stream: Iterator[Chunk],
+    screen: Screen,
+    todos: Sequence[TodoItem] | None,
+    views: ToolViews | None = None,
 ) -> Generator[Chunk, None, None]: ...
 @overload
 def follow(
-    stream: AsyncIterator[Chunk], screen: Screen, todos: Sequence[TodoItem] | None
+    stream: AsyncIterator[Chunk],
+    screen: Screen,
+    todos: Sequence[TodoItem] | None,
+    views: ToolViews | None = None,
 ) -> AsyncGenerator[Chunk, None]: ...
 def follow(
     stream: Iterator[Chunk] | AsyncIterator[Chunk],
     screen: Screen,
     todos: Sequence[TodoItem] | None,
+    views: ToolViews | None = None,
 ) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
     """Show a stream on a screen.
 
@@ -101,7 +109,8 @@ def follow(
         TypeError: `stream` is neither an iterator nor an async iterator.
         ValueError: `todos` is not a list of todos.
     """
-    known = Followed(todos_in({"todos": list(todos)}) if todos is not None else None)
+    before = todos_in({"todos": list(todos)}) if todos is not None else None
+    known = Followed(before, views=views or {})
     if isinstance(stream, AsyncIterator):
         return _afollow(stream, _Viewer(screen, known))
     if isinstance(stream, Iterator):

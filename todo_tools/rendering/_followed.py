@@ -1,11 +1,12 @@
 """Hold the state of a running graph and its subgraphs, as far as the stream shows it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from todo_tools._list.todos import TodoItem
 from todo_tools.rendering._chunks import Path
+from todo_tools.rendering._tool_view import ToolView, ToolViews
 
 KEPT_CHARACTERS = 4_000
 """How many characters of an answer or an output are kept; only its end is."""
@@ -53,6 +54,8 @@ class Followed:
     """The name of its agent or, as long as that is not known, of its node."""
     number: int = 1
     """Its number among the subgraphs with that name."""
+    views: ToolViews = field(default_factory=dict[str, ToolView], compare=False)
+    """The forms of the application's own tools, by tool name."""
 
     @property
     def lists(self) -> tuple[tuple[Path, list[TodoItem]], ...]:
@@ -76,7 +79,7 @@ def changed_at(followed: Followed, path: Path, change: Callable[[Followed], Foll
     if not path:
         return change(followed)
     below = dict(followed.below)
-    before = below.get(path) or Followed()
+    before = below.get(path) or Followed(views=followed.views)
     after = change(before)
     # A graph without an agent's name inherits the metadata of the agent above it.
     above = {

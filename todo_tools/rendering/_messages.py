@@ -7,8 +7,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from todo_tools._list.formatting import one_line
 from todo_tools._thread.transcript import is_from_user, is_injected, list_after
-from todo_tools.rendering._calls import call_lines
-from todo_tools.rendering._lines import Line, Span, result_lines
+from todo_tools.rendering._lines import Line, Span
+from todo_tools.rendering._tool_view import ToolViews, shown_call, shown_result
 
 _ANSWER = Span("   ", plain="  ")
 _MARKS = {
@@ -38,11 +38,13 @@ def superseded(messages: Sequence[BaseMessage]) -> set[int]:
     return found
 
 
-def message_lines(message: BaseMessage, labels: Mapping[str, str]) -> Iterator[Line]:
+def message_lines(
+    message: BaseMessage, labels: Mapping[str, str], views: ToolViews | None
+) -> Iterator[Line]:
     """Draw a message: its text and its tool calls, or a tool result."""
     if isinstance(message, ToolMessage):
         bar = Span("   │ ", "dim", plain="   | ")
-        yield from (replace(line, lead=(bar, *line.lead)) for line in result_lines(message))
+        yield from (replace(line, lead=(bar, *line.lead)) for line in shown_result(message, views))
         return
     if is_injected(message):
         yield Line(
@@ -54,6 +56,7 @@ def message_lines(message: BaseMessage, labels: Mapping[str, str]) -> Iterator[L
     for number, line in enumerate(message.text.splitlines()):
         yield Line((Span(one_line(line)),), (_ANSWER if number else _MARKS[kind],))
     for call in message.tool_calls if isinstance(message, AIMessage) else ():
-        first, *further = call_lines(call["name"], call["args"], labels.get(call["name"], ""))
+        label = labels.get(call["name"], "")
+        first, *further = shown_call(call["name"], call["args"], label, views)
         yield replace(first, lead=(Span("→  ", "accent", plain="-> "),))
         yield from (replace(line, lead=(Span("   "), *line.lead)) for line in further)

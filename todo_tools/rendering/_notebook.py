@@ -1,7 +1,7 @@
 """Show a run in a notebook: one display below the cell, which is updated in place."""
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from importlib import import_module
 from threading import Event, Thread
 from typing import Any, TypeVar, overload
@@ -12,6 +12,7 @@ from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import list_part, status_part
 from todo_tools.rendering._lines import progress_of
 from todo_tools.rendering._live import LiveLines
+from todo_tools.rendering._tool_view import ToolView
 from todo_tools.rendering._views import View
 
 Chunk = TypeVar("Chunk")
@@ -22,14 +23,23 @@ _ROWS = 100_000  # a page scrolls, so all lines have room
 
 @overload
 def follow_in_notebook(
-    stream: Iterator[Chunk], *, todos: Sequence[TodoItem] | None = None
+    stream: Iterator[Chunk],
+    *,
+    todos: Sequence[TodoItem] | None = None,
+    views: Mapping[str, ToolView] | None = None,
 ) -> Generator[Chunk, None, None]: ...
 @overload
 def follow_in_notebook(
-    stream: AsyncIterator[Chunk], *, todos: Sequence[TodoItem] | None = None
+    stream: AsyncIterator[Chunk],
+    *,
+    todos: Sequence[TodoItem] | None = None,
+    views: Mapping[str, ToolView] | None = None,
 ) -> AsyncGenerator[Chunk, None]: ...
 def follow_in_notebook(
-    stream: Iterator[Chunk] | AsyncIterator[Chunk], *, todos: Sequence[TodoItem] | None = None
+    stream: Iterator[Chunk] | AsyncIterator[Chunk],
+    *,
+    todos: Sequence[TodoItem] | None = None,
+    views: Mapping[str, ToolView] | None = None,
 ) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
     """Show the list of a running graph below a notebook cell, and pass its stream through.
 
@@ -43,6 +53,7 @@ def follow_in_notebook(
             answer is shown while the model writes it, once there is a list. With
             `subgraphs=True`, the lists of subgraphs are shown as a tree.
         todos: The list before the first change, for example that of a resumed thread.
+        views: The forms of your own tools, by tool name, for the call that runs.
 
     Returns:
         A generator of the unchanged chunks; an async generator for `astream`. If you close it
@@ -59,7 +70,7 @@ def follow_in_notebook(
             pass
         ```
     """
-    return follow(stream, _screen(), todos)
+    return follow(stream, _screen(), todos, views)
 
 
 class _NotebookScreen:

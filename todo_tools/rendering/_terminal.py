@@ -1,7 +1,15 @@
 """Draw in a terminal with rich, which is imported only when something is drawn."""
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar, overload
 
@@ -11,6 +19,7 @@ from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import list_part, status_part
 from todo_tools.rendering._lines import Line, Span, encodable
 from todo_tools.rendering._live import LiveLines
+from todo_tools.rendering._tool_view import ToolView
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -37,6 +46,7 @@ def follow_in_terminal(
     *,
     console: "Console | None" = None,
     todos: Sequence[TodoItem] | None = None,
+    views: Mapping[str, ToolView] | None = None,
 ) -> Generator[Chunk, None, None]: ...
 @overload
 def follow_in_terminal(
@@ -44,12 +54,14 @@ def follow_in_terminal(
     *,
     console: "Console | None" = None,
     todos: Sequence[TodoItem] | None = None,
+    views: Mapping[str, ToolView] | None = None,
 ) -> AsyncGenerator[Chunk, None]: ...
 def follow_in_terminal(
     stream: Iterator[Chunk] | AsyncIterator[Chunk],
     *,
     console: "Console | None" = None,
     todos: Sequence[TodoItem] | None = None,
+    views: Mapping[str, ToolView] | None = None,
 ) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
     """Show the list of a running graph in the terminal, and pass its stream through.
 
@@ -69,6 +81,7 @@ def follow_in_terminal(
             are shown as a tree.
         console: The console to draw on; standard output by default.
         todos: The list before the first change, for example that of a resumed thread.
+        views: The forms of your own tools, by tool name, for the call that runs.
 
     Returns:
         A generator of the unchanged chunks; an async generator for `astream`. If you close it
@@ -86,7 +99,7 @@ def follow_in_terminal(
             pass
         ```
     """
-    return follow(stream, _screen(console), todos)
+    return follow(stream, _screen(console), todos, views)
 
 
 def texts(lines: Iterable[Line], console: "Console", options: "ConsoleOptions") -> "Iterator[Text]":

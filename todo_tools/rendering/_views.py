@@ -9,8 +9,8 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from todo_tools._list.todos import TodoItem
 from todo_tools._thread.state import todos_in
 from todo_tools.rendering import _html, _lines, _terminal
-from todo_tools.rendering._calls import call_lines
 from todo_tools.rendering._messages import message_lines, superseded
+from todo_tools.rendering._tool_view import ToolView, shown_call, shown_result
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -91,13 +91,20 @@ def show_status(todos: Sequence[TodoItem]) -> View:
     return View((*_lines.status_lines(checked), *_lines.in_progress_lines(checked)))
 
 
-def show_call(name: str, args: Mapping[str, Any], *, label: str = "") -> View:
+def show_call(
+    name: str,
+    args: Mapping[str, Any],
+    *,
+    label: str = "",
+    views: Mapping[str, ToolView] | None = None,
+) -> View:
     """Show a tool call.
 
     Args:
         name: The name of any tool. The todo tools have a special form.
         args: The arguments as the model wrote them; they may have any shape.
         label: A label for the tool, such as its `metadata["label"]`; the name by default.
+        views: The forms of your own tools, by tool name.
 
     Returns:
         A view of one line: the tool, the action, the main argument, and the others as `name=value`.
@@ -109,14 +116,15 @@ def show_call(name: str, args: Mapping[str, Any], *, label: str = "") -> View:
         assert str(view) == "edit_todos start [0, 1]"
         ```
     """
-    return View(call_lines(name, args, label))
+    return View(shown_call(name, args, label, views))
 
 
-def show_result(message: ToolMessage) -> View:
+def show_result(message: ToolMessage, *, views: Mapping[str, ToolView] | None = None) -> View:
     """Show the result of a tool.
 
     Args:
         message: The result. For tools other than the todo tools, its text is shown unchanged.
+        views: The forms of your own tools, by tool name.
 
     Returns:
         A view of the list after a change, the output of `list_todos`, or the short error.
@@ -132,17 +140,21 @@ def show_result(message: ToolMessage) -> View:
     """
     if not isinstance(message, ToolMessage):
         raise TypeError(f"message must be a ToolMessage, got {type(message).__name__}")
-    return View(_lines.result_lines(message))
+    return View(shown_result(message, views))
 
 
 def show_messages(
-    messages: Iterable[BaseMessage], *, labels: Mapping[str, str] | None = None
+    messages: Iterable[BaseMessage],
+    *,
+    labels: Mapping[str, str] | None = None,
+    views: Mapping[str, ToolView] | None = None,
 ) -> View:
     """Show a conversation.
 
     Args:
         messages: The messages in order, such as `state["messages"]`.
         labels: Labels for tools, by tool name.
+        views: The forms of your own tools, by tool name.
 
     Returns:
         A view of the texts, the tool calls and their results. If several calls of one turn change
@@ -164,7 +176,7 @@ def show_messages(
     hidden = superseded(history)
     for position, message in enumerate(history):
         if position not in hidden:
-            lines += message_lines(message, labels or {})
+            lines += message_lines(message, labels or {}, views)
     return View(tuple(lines))
 
 

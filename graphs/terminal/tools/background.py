@@ -1,23 +1,33 @@
-"""Commands that run in the background while an agent works; it fetches their results later."""
+"""Commands that run in the background while an agent works; it is told when they end."""
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 from uuid import uuid4
 
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langgraph.config import get_config
+from langgraph.prebuilt import ToolRuntime
 from pydantic import Field
+from typing_extensions import override
 
 from graphs.terminal.tools.run import ShellRun
 from graphs.terminal.tools.shell import SECONDS_TO_DIE, Command, LocalShell, shell_answer
+from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import one_line
+from todo_tools.state import todos_in
 
 
-class BackgroundTasks:
-    """Commands in the background, and the three tools to start, list and fetch them.
+class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Commands in the background: a middleware with the three tools to start, list and fetch them.
+
+    When a task ends, the history gets a message that says so before the next call of the model,
+    unless the agent has already fetched the result.
 
     All tasks end, with every process they started, when this object is closed or no longer used, or
     when the program ends. A thread sees only its own tasks; all threads share one limit.
@@ -28,10 +38,11 @@ class BackgroundTasks:
 
     Example:
         >>> with BackgroundTasks(LocalShell(workdir)) as tasks:
-        ...     agent = create_agent(model, tasks.tools)
+        ...     agent = create_agent(model, middleware=[tasks])
     """
 
     def __init__(self, shell: LocalShell, *, max_running: int = 10) -> None:
+        super().__init__()
         self._shell = shell
         self._max_running = max_running
         self._tasks: dict[str, _Task] = {}
@@ -39,12 +50,13 @@ class BackgroundTasks:
         self._end_all = weakref.finalize(self, _end, self._tasks, self._lock)
         self.tools = _tools(self)
 
-    def start(self, command: str, thread: str | None = None) -> str:
+    def start(self, command: str, thread: str | None = None, item: str = "") -> str:
         """Start a command.
 
         Args:
             command: A shell command.
             thread: The thread that it belongs to.
+            item: The text of the todo that waits for it.
 
         Returns:
             A sentence with the id of the task.
@@ -52,7 +64,7 @@ class BackgroundTasks:
         Raises:
             ToolException: Too many tasks are running, or the command cannot be started.
         """
-        task = _Task(uuid4().hex[:8], self._shell.run(command), thread)
+        task = _Task(uuid4().hex[:8], self._shell.run(command), thread, item)
         with self._lock:  # tools of one turn run in parallel threads
             self._check_that_one_may_start()
             try:
@@ -64,17 +76,17 @@ class BackgroundTasks:
 
     def show(self, thread: str | None = None) -> str:
         """List the tasks of a thread, oldest first, a line `id status: command` each."""
-        with self._lock:
-            tasks = [task for task in self._tasks.values() if task.thread == thread]
+        tasks = self._of(thread)
         lines = (f"{task.id} {task.status}: {one_line(task.run.command)}" for task in tasks)
         return "\n".join(lines) or "No background tasks"
 
-    def fetch(self, task_id: str, thread: str | None = None) -> str:
+    def fetch(self, task_id: str, thread: str | None = None, wait: int = 0) -> str:
         """Return the output of a task, and how it ended.
 
         Args:
             task_id: The id that `start` returned.
             thread: The thread that it belongs to.
+            wait: Seconds to wait for its end.
 
         Returns:
             The output and `exit code N`; while it runs, the output so far and `still running`.
@@ -88,9 +100,47 @@ class BackgroundTasks:
                 f"Error: there is no background task {task_id!r:.40}; tasks end with the program "
                 "that runs them, and list_background_tasks lists those that exist"
             )
-        if not task.run.finished:
+        if not task.run.wait(min(max(wait, 0), _LONGEST_WAIT)):
             return f"{task.run.response().output}\nstill running"
+        task.is_known = True
         return shell_answer(task.run.response())
+
+    def running_for(self, item: TodoItem) -> str | None:
+        """Say why an item is not done: a task of this thread that it waits for is running."""
+        for task in self._of(_thread(get_config())):
+            if task.item == item["text"] and not task.run.finished:
+                return f"background task {task.id} is still running"
+        return None
+
+    @override
+    def wrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+    ) -> ModelResponse[Any]:
+        ends = self._ends(request.messages)
+        response = handler(request.override(messages=[*request.messages, *ends]))
+        return replace(response, result=[*ends, *response.result])
+
+    @override
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        ends = self._ends(request.messages)
+        response = await handler(request.override(messages=[*request.messages, *ends]))
+        return replace(response, result=[*ends, *response.result])
+
+    def _ends(self, history: Sequence[AnyMessage]) -> list[HumanMessage]:
+        """The messages about ended tasks that the history lacks; a branch may lack them again."""
+        said = {message.id for message in history}
+        tasks = (task for task in self._of(_thread(get_config())) if not task.is_known)
+        return [task.end for task in tasks if task.run.finished and task.end.id not in said]
+
+    def _of(self, thread: str | None) -> list["_Task"]:
+        with self._lock:
+            return [task for task in self._tasks.values() if task.thread == thread]
 
     def close(self) -> None:
         """End all tasks, with every process they started; no more tasks can be started."""
@@ -114,23 +164,42 @@ class BackgroundTasks:
 
 _RUN_DESCRIPTION = (
     "Start a shell command in the working directory and return a task id at once, without waiting "
-    "until it ends. Use it for a server or a long build. The program ends it when it ends itself."
+    "until it ends. Use it for a server or a long build. You are told when it has ended. The "
+    "program ends it when it ends itself."
 )
 _LIST_DESCRIPTION = "List the background tasks: the id, status and command of each."
 _GET_DESCRIPTION = (
     "Fetch the output of a background task by its id: the output so far if it is still running, "
     "otherwise all of it with the exit code on the last line."
 )
-
+_LONGEST_WAIT = 600
 
 TaskId = Annotated[str, Field(description="The id that run_in_background returned.")]
+Wait = Annotated[int, Field(description=f"Seconds to wait for its end, at most {_LONGEST_WAIT}.")]
+Item = Annotated[
+    int | None, Field(description="The index of a todo that cannot be completed before it ends.")
+]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Task:
     id: str
     run: ShellRun
     thread: str | None
+    item: str
+    is_known: bool = False
+    """Whether the agent has fetched the result."""
+
+    @property
+    def end(self) -> HumanMessage:
+        """What the agent is told when it has ended; clients do not show it as the user's words."""
+        code = self.run.response().exit_code
+        return HumanMessage(
+            f"Background task {self.id} has ended with exit code {code}: "
+            f"{one_line(self.run.command)}\nget_background_task returns its output.",
+            id=f"do-not-render-task-{self.id}",
+            additional_kwargs={"lc_source": "background_tasks"},
+        )
 
     @property
     def status(self) -> str:
@@ -140,14 +209,20 @@ class _Task:
 def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
     """The tools. LangChain passes `config`; the model neither sees nor sets it."""
 
-    def run_in_background(command: Command, config: RunnableConfig) -> str:
-        return tasks.start(command, _thread(config))
+    def run_in_background(
+        command: Command, runtime: ToolRuntime[Any, Any], item: Item = None
+    ) -> str:
+        todos = todos_in(runtime.state)
+        if item is not None and not 0 <= item < len(todos):
+            raise ToolException(f"Error: there is no todo [{item}]; write the list first")
+        text = "" if item is None else todos[item]["text"]
+        return tasks.start(command, _thread(runtime.config), text)
 
     def list_background_tasks(config: RunnableConfig) -> str:
         return tasks.show(_thread(config))
 
-    def get_background_task(task_id: TaskId, config: RunnableConfig) -> str:
-        return tasks.fetch(task_id, _thread(config))
+    def get_background_task(task_id: TaskId, config: RunnableConfig, wait: Wait = 0) -> str:
+        return tasks.fetch(task_id, _thread(config), wait)
 
     described: list[tuple[Callable[..., str], str, str]] = [
         (run_in_background, "Run in background", _RUN_DESCRIPTION),

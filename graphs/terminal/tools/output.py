@@ -1,10 +1,15 @@
-"""The output of a command: its beginning and its end, within a limit."""
+"""The output of a command: its beginning and its end, within a limit, and all of it in a file."""
 
+import atexit
 import codecs
 import os
 import re
+import shutil
+import tempfile
 import threading
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import IO
 
 _STDERR = "[stderr] "
@@ -62,8 +67,8 @@ class Output:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._lock = threading.Lock()
 
-    def read(self, stream: IO[bytes]) -> bool:
-        """Read what is available; return false at the end of the stream."""
+    def read(self, stream: IO[bytes]) -> bytes:
+        """Read what is available; nothing at the end of the stream."""
         chunk = os.read(stream.fileno(), 1 << 16)
         with self._lock:
             self._size += len(chunk)
@@ -72,7 +77,7 @@ class Output:
             self._first += chunk[:room]
             self._last += chunk[room:]
             del self._last[: -self._max_last]
-        return bool(chunk)
+        return chunk
 
     def take_new(self) -> str:
         """The output since the last call; if there is much, only its end."""
@@ -88,6 +93,59 @@ class Output:
         if len(first) + len(last) == size:
             return Excerpt(first + last)
         return _excerpt(first, last, size)
+
+
+@cache
+def saved_outputs() -> Path:
+    """The folder of the long outputs, which only the user can read; the program removes it."""
+    folder = tempfile.mkdtemp(prefix="outputs-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder).resolve()
+
+
+class WholeOutput:
+    """All output of a command, both streams as they came; if it is long, in a file.
+
+    Args:
+        max_bytes: How many bytes need no file.
+        max_saved: How many bytes the file may have.
+    """
+
+    def __init__(self, max_bytes: int, max_saved: int = 100_000_000) -> None:
+        self._max_bytes = max_bytes
+        self._room = max_saved
+        self._unsaved = bytearray()
+        self._path: Path | None = None
+        self._lock = threading.Lock()
+
+    def add(self, chunk: bytes) -> None:
+        """Add what was read."""
+        with self._lock:
+            self._unsaved += chunk[: self._room]
+            self._room -= len(chunk[: self._room])
+            if len(self._unsaved) > self._max_bytes:
+                self._save()
+
+    def note(self) -> str:
+        """Save it, and say where it is; empty if it cannot be saved."""
+        with self._lock:
+            self._save()
+            which = "whole output is" if self._room else "beginning of the output is"
+            return f"[the {which} in {self._path} until the program ends]" if self._path else ""
+
+    def _save(self) -> None:
+        if not self._unsaved:
+            return
+        try:
+            if not self._path:
+                handle, path = tempfile.mkstemp(".txt", "output-", saved_outputs())
+                os.close(handle)
+                self._path = Path(path)
+            with self._path.open("ab") as file:
+                file.write(self._unsaved)
+        except OSError:  # for example, the disk is full; it is not tried again
+            self._path, self._room = None, 0
+        self._unsaved.clear()
 
 
 def both(out: Excerpt, err: Excerpt, limit: int) -> tuple[str, bool]:

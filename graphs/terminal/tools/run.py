@@ -11,7 +11,7 @@ from pathlib import Path
 from deepagents.backends.protocol import ExecuteResponse
 
 from graphs.terminal.tools.guard import GUARD, end_group
-from graphs.terminal.tools.output import Output, both
+from graphs.terminal.tools.output import Output, WholeOutput, both
 
 # The command starts once the guard knows its group, and never if the program ends before that.
 _WHEN_GUARDED = 'read -r _ && exec "$0" -c "$1" </dev/null'
@@ -41,6 +41,7 @@ class ShellRun:
         self._env = env
         self._max_output_bytes = max_output_bytes
         self._outputs = Output(max_output_bytes), Output(max_output_bytes)
+        self._whole = WholeOutput(max_output_bytes)
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.RLock()  # garbage collection may end a run at any moment
         self._ended = threading.Event()
@@ -119,6 +120,9 @@ class ShellRun:
         code = self._process.returncode if self._process else None
         out, err = (output.excerpt for output in self._outputs)
         text, truncated = both(out, err, self._max_output_bytes)
+        if truncated and (where := self._whole.note()):
+            text, _ = both(out, err, self._max_output_bytes - len(where) - 1)
+            text = f"{text}\n{where}"
         return ExecuteResponse(
             output="\n".join(filter(None, [text, note])) or "<no output>",
             exit_code=code if exit_code is None else exit_code,
@@ -137,7 +141,9 @@ class ShellRun:
             while selector.get_map():
                 for key, _ in selector.select():
                     stream, output = key.data
-                    if not output.read(stream):
+                    chunk = output.read(stream)
+                    self._whole.add(chunk)
+                    if not chunk:
                         selector.unregister(stream)
                         stream.close()
         process.wait()

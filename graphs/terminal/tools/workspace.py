@@ -27,6 +27,7 @@ from deepagents.backends.utils import compile_grep_include_glob
 
 from graphs.terminal.tools.directory import Directory, Found
 from graphs.terminal.tools.matches import matches_in
+from graphs.terminal.tools.output import saved_outputs
 from graphs.terminal.tools.shell import LocalShell
 
 EXCLUDED = frozenset({".git", "node_modules"})
@@ -64,8 +65,11 @@ class Workspace(LocalShell):
         self._directory = Directory(self.cwd)
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """Read a window of lines."""
+        """Read a window of lines, also of a saved output, which is outside."""
         try:
+            if Path(file_path).parent == saved_outputs():
+                outputs = FilesystemBackend(saved_outputs(), virtual_mode=True)
+                return outputs.read(f"/{Path(file_path).name}", offset, limit)
             with self._copied(file_path) as (copies, _):
                 return copies.read(self._inside(file_path), offset, limit)
         except _ERRORS as error:
