@@ -77,9 +77,14 @@ def _wait_until_answering(address: str, process: subprocess.Popen[bytes]) -> Non
 def server(origins: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """What this repository serves, with the interfaces' origins and further graphs."""
     directory = tmp_path_factory.mktemp("served")
-    config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
+    plain, config = (
+        json.loads((ROOT / name).read_text(encoding="utf-8"))
+        for name in ("langgraph.json", "langgraph-ui.json")
+    )
     config["http"]["cors"]["allow_origins"] = list(origins.values())
-    config["graphs"] |= {name: f"./tests/clients/served.py:{name}" for name in served.GRAPHS}
+    tested = {name: f"./tests/clients/served.py:{name}" for name in served.GRAPHS}
+    config["graphs"] |= plain["graphs"] | tested
+    config["ui"] |= dict.fromkeys(tested, config["ui"]["with_list"])
     (directory / "langgraph.json").write_text(json.dumps(config), encoding="utf-8")
     with serving(directory) as running:
         yield running

@@ -19,6 +19,7 @@ from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
 from graphs.coding_agent import build_coding_agent
+from graphs.shown import ShowList
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
@@ -79,6 +80,29 @@ def _deep_agent(model: PacedModel, policy: AutoContinue) -> Graph:
     return create_deep_agent(model, [shell], middleware=[todos], interrupt_on={"shell": True})
 
 
+def _shown() -> Graph:
+    """It gives items all statuses, stops, and finishes the rest after the next message."""
+    todos = [{"text": text} for text in ("Measure", "Ask the owner", "Saw", "Report")]
+
+    def rule(prompt: list[BaseMessage]) -> AIMessage:
+        script = [
+            turn("", call("write_todos", mode="replace", todos=todos)),
+            turn(
+                "",
+                call("edit_todos", action="complete", indices=[0]),
+                call("edit_todos", action="abandon", indices=[1]),
+                call("edit_todos", action="start", indices=[2]),
+            ),
+            turn("The owner is away."),
+            turn("", call("edit_todos", action="complete", indices=[2, 3])),
+            turn("It is done."),
+        ]
+        return script[sum(isinstance(message, AIMessage) for message in prompt)]
+
+    middleware = TodoMiddleware(policy=None, todos_format="langchain")
+    return create_agent(PacedModel(script=rule), middleware=[middleware, ShowList()])
+
+
 def _coding_agent(policy: AutoContinue) -> Graph:
     workdir = Path(tempfile.mkdtemp())
     (workdir / "README.md").touch()
@@ -95,6 +119,7 @@ agent_asking = _agent(_works(), ASK)
 agent_limited = _agent(_talks(), LIMITED)
 coding = _coding_agent(AutoContinue())
 coding_unstored = _coding_agent(UNSTORED)
+shown = _shown()
 deepagents = _deep_agent(_works(), AutoContinue())
 deepagents_unstored = _deep_agent(_works(), UNSTORED)
 deepagents_asking = _deep_agent(_works(), ASK)

@@ -165,6 +165,36 @@ class TestQuestion:
         assert asked.bubbles == [TWO_STEPS, "Go on."]
 
 
+def test_agent_chat_ui_shows_the_list_as_a_component(chat: ChatPage) -> None:
+    """Live, with all statuses, in one place: below the newest answer."""
+    if not chat.shows_components:
+        pytest.skip(f"{chat.name} shows no components")
+    todos = chat.page.get_by_role("region", name="Todos")
+    chat.open("shown")
+    with chat.running():
+        chat.send("Go.")
+        expect(todos).to_contain_text("0 of 4 finished")
+    half = ["✓ Measure", "× Ask the owner (abandoned)", "● Saw", "– Report"]  # noqa: RUF001  the icons
+    expect(todos.get_by_role("listitem")).to_have_text(half)
+    chat.reload()
+    expect(todos.get_by_role("listitem")).to_have_text(half)
+    chat.page.get_by_label("Hide Tool Calls").click()
+    chat.picture("component")
+    chat.run("Go on.")
+    done = ["✓ Measure", "× Ask the owner (abandoned)", "✓ Saw", "✓ Report"]  # noqa: RUF001  the icons
+    expect(todos.get_by_role("listitem")).to_have_text(done)
+    expect(todos).to_contain_text("4 of 4 finished")
+
+
+def test_the_served_example_shows_its_list_while_it_works(chat: ChatPage) -> None:
+    """`langgraph-ui.json` serves it."""
+    if not chat.shows_components:
+        pytest.skip(f"{chat.name} shows no components")
+    chat.open("with_list")
+    chat.run(CHECKLIST)
+    expect(chat.page.get_by_role("region", name="Todos")).to_contain_text("3 of 3 finished")
+
+
 @AGENTS
 def test_a_reached_limit_is_seen(chat: ChatPage, agent: str) -> None:
     """The page says that the agent has stopped and what is left, also after a reload."""
