@@ -8,7 +8,7 @@ type State = { messages: Message[]; todos?: Todo[]; todo_loop?: { outcome?: stri
 type Event = { type: string; outcome?: string | null };
 type Question = { action_requests: { name: string }[] };
 
-const MARKS = { pending: "–", in_progress: "●", completed: "✓", abandoned: "×" };
+const MARKS = { pending: "–", in_progress: "●", completed: "✓", abandoned: "✗" };
 const page = new URLSearchParams(location.search);
 
 function Todos() {

@@ -4,7 +4,7 @@ const LOOKS = {
   pending: ["–", {}],
   in_progress: ["●", { color: "#b45309", fontWeight: 600 }],
   completed: ["✓", { color: "#15803d" }],
-  abandoned: ["×", { color: "#71717a", textDecoration: "line-through" }],
+  abandoned: ["✗", { color: "#71717a", textDecoration: "line-through" }],
 } as const;
 
 function Todos({ todos }: { todos: Todo[] }) {

@@ -10,7 +10,7 @@ from typing import Any
 
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
@@ -35,6 +35,8 @@ TALK = "I am still thinking about it."
 class PacedModel(ScriptedChatModel):
     """A scripted model that takes as long as a fast real one."""
 
+    pace: float = PACE
+
     @override
     async def _agenerate(
         self,
@@ -43,7 +45,7 @@ class PacedModel(ScriptedChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        await asyncio.sleep(PACE)
+        await asyncio.sleep(self.pace)
         return await super()._agenerate(messages, stop, run_manager, **kwargs)
 
 
@@ -80,7 +82,7 @@ def _deep_agent(model: PacedModel, policy: AutoContinue) -> Graph:
     return create_deep_agent(model, [shell], middleware=[todos], interrupt_on={"shell": True})
 
 
-def _shown() -> Graph:
+def _half_done(*middleware: AgentMiddleware[Any, Any, Any], pace: float = PACE) -> Graph:
     """It gives items all statuses, stops, and finishes the rest after the next message."""
     todos = [{"text": text} for text in ("Measure", "Ask the owner", "Saw", "Report")]
 
@@ -99,8 +101,8 @@ def _shown() -> Graph:
         ]
         return script[sum(isinstance(message, AIMessage) for message in prompt)]
 
-    middleware = TodoMiddleware(policy=None, todos_format="langchain")
-    return create_agent(PacedModel(script=rule), middleware=[middleware, ShowList()])
+    plans = TodoMiddleware(policy=None, todos_format="langchain")
+    return create_agent(PacedModel(script=rule, pace=pace), middleware=[plans, *middleware])
 
 
 def _coding_agent(policy: AutoContinue) -> Graph:
@@ -119,7 +121,8 @@ agent_asking = _agent(_works(), ASK)
 agent_limited = _agent(_talks(), LIMITED)
 coding = _coding_agent(AutoContinue())
 coding_unstored = _coding_agent(UNSTORED)
-shown = _shown()
+half_done = _half_done()
+half_done_shown = _half_done(ShowList(), pace=2)  # a page loads the component first
 deepagents = _deep_agent(_works(), AutoContinue())
 deepagents_unstored = _deep_agent(_works(), UNSTORED)
 deepagents_asking = _deep_agent(_works(), ASK)

@@ -51,7 +51,6 @@ def test_the_list_is_right_during_a_run_after_it_and_after_a_reload(
 
     chat.reload()
     chat.wait_for_list(final)
-    chat.picture("list")
 
 
 @AGENTS
@@ -165,23 +164,32 @@ class TestQuestion:
         assert asked.bubbles == [TWO_STEPS, "Go on."]
 
 
+def test_a_half_done_list_is_shown_with_all_statuses(chat: ChatPage) -> None:
+    """An abandoned item is a completed one, and its text says so."""
+    chat.open("half_done")
+    chat.run("Go.")
+    chat.wait_for_list(stored_items(chat.values))
+    assert statuses(chat) == ["completed", "completed", "in_progress", "pending"]
+    chat.picture("list")
+
+
 def test_agent_chat_ui_shows_the_list_as_a_component(chat: ChatPage) -> None:
     """Live, with all statuses, in one place: below the newest answer."""
     if not chat.shows_components:
         pytest.skip(f"{chat.name} shows no components")
     todos = chat.page.get_by_role("region", name="Todos")
-    chat.open("shown")
+    chat.open("half_done_shown")
     with chat.running():
         chat.send("Go.")
         expect(todos).to_contain_text("0 of 4 finished")
-    half = ["✓ Measure", "× Ask the owner (abandoned)", "● Saw", "– Report"]  # noqa: RUF001  the icons
+    half = ["✓ Measure", "✗ Ask the owner (abandoned)", "● Saw", "– Report"]  # noqa: RUF001  the icons
     expect(todos.get_by_role("listitem")).to_have_text(half)
     chat.reload()
     expect(todos.get_by_role("listitem")).to_have_text(half)
     chat.page.get_by_label("Hide Tool Calls").click()
     chat.picture("component")
     chat.run("Go on.")
-    done = ["✓ Measure", "× Ask the owner (abandoned)", "✓ Saw", "✓ Report"]  # noqa: RUF001  the icons
+    done = ["✓ Measure", "✗ Ask the owner (abandoned)", "✓ Saw", "✓ Report"]  # noqa: RUF001  the icons
     expect(todos.get_by_role("listitem")).to_have_text(done)
     expect(todos).to_contain_text("4 of 4 finished")
 
