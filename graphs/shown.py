@@ -75,5 +75,5 @@ with_list = agents.create_agent(
     chat_model(os.environ.get("TODO_MODEL")),
     middleware=[TodoMiddleware(policy=policy_of, todos_format="langchain"), ShowList()],
     context_schema=RunContext,
-    name="with_list",
 )
+with_list.name = "with_list"  # `create_agent(name=...)` would also set the name of every message

@@ -189,7 +189,7 @@ def test_agent_chat_ui_shows_the_list_as_a_component(chat: ChatPage) -> None:
     chat.page.get_by_label("Hide Tool Calls").click()
     chat.picture("component")
     chat.run("Go on.")
-    done = ["✓ Measure", "✗ Ask the owner (abandoned)", "✓ Saw", "✓ Report"]  # noqa: RUF001  the icons
+    done = ["✓ Measure", "✗ Ask the owner (abandoned)", "✓ Saw", "✓ Report"]
     expect(todos.get_by_role("listitem")).to_have_text(done)
     expect(todos).to_contain_text("4 of 4 finished")
 
