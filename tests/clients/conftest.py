@@ -84,7 +84,7 @@ def server(origins: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
     config["http"]["cors"]["allow_origins"] = list(origins.values())
     tested = {name: f"./tests/clients/served.py:{name}" for name in served.GRAPHS}
     config["graphs"] |= plain["graphs"] | tested
-    config["ui"] |= dict.fromkeys(tested, config["ui"]["with_list"])
+    config["ui"]["half_done_shown"] = config["ui"]["with_list"]
     (directory / "langgraph.json").write_text(json.dumps(config), encoding="utf-8")
     with serving(directory) as running:
         yield running
