@@ -54,8 +54,8 @@ mutants: .venv/.ready-mutants
 	$(BIN)/mutmut results
 	$(BIN)/mutmut results --all true | sed 's/\.x[^ ]*//' | sort | uniq -c
 
-# Builds the public interfaces into .clients and tests with them. If the machine lacks something, it
-# says so and skips.
+# Builds the public interfaces and the React page into .clients and tests with them. If the machine
+# lacks something, it says so and skips.
 clients: .venv/.ready
 	-$(BIN)/python -m pip install --quiet --group clients
 	$(BIN)/python -m tests.clients

@@ -79,7 +79,7 @@ def serving(
         environment: Environment variables of the server.
     """
     for name in ("graphs", "tests", "todo_tools"):
-        ignored = shutil.ignore_patterns("__pycache__")
+        ignored = shutil.ignore_patterns("__pycache__", "node_modules")
         shutil.copytree(ROOT / name, directory / name, ignore=ignored)
     with (directory / "log").open("wb") as log, reserved_port() as port:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Build the two interfaces from their public source, once: `python -m tests.clients.build`."""
+"""Build the interfaces from public source, and the React page: `python -m tests.clients.build`."""
 
 import os
 import shutil
@@ -12,7 +12,10 @@ It needs Chromium, git, Node.js 20 or newer, and a network: GitHub for the sourc
 the npm registry for what they require, PyPI for playwright. UI_MIRROR names a directory of clones
 to use instead of GitHub, each in <owner>+<name>/repo."""
 
-CACHE = Path(__file__).parent.parent.parent / ".clients"
+ROOT = Path(__file__).parent.parent.parent
+CACHE = ROOT / ".clients"
+REACT = CACHE / "react"
+"""Where `graphs/react` is built."""
 
 # The build of the pages loads a font from Google. Replacing it makes the build independent of that
 # site and changes only the shapes of the letters.
@@ -77,6 +80,18 @@ def build(interface: Interface) -> None:
     (directory / ".built").touch()
 
 
+def build_react() -> None:
+    """Build the React page of this repository, and check its types.
+
+    Raises:
+        subprocess.CalledProcessError: A package is unavailable, or the page is wrong.
+    """
+    shutil.rmtree(REACT, ignore_errors=True)
+    shutil.copytree(ROOT / "graphs" / "react", REACT, ignore=shutil.ignore_patterns("node_modules"))
+    for command in ("ci", "run check", "run build"):
+        _run("npm", *command.split(), cwd=REACT)
+
+
 def _source(interface: Interface) -> str:
     mirror = os.environ.get("UI_MIRROR")
     if mirror:
@@ -90,12 +105,13 @@ def _run(*command: str, cwd: Path) -> None:
 
 
 def build_all() -> str:
-    """Build both; returns the reason if that fails."""
-    if absent := [name for name in ("git", "node", "npx") if shutil.which(name) is None]:
+    """Build all; returns the reason if that fails."""
+    if absent := [name for name in ("git", "node", "npm", "npx") if shutil.which(name) is None]:
         return f"{', '.join(absent)} not on the PATH"
     try:
         for interface in INTERFACES:
             build(interface)
+        build_react()
     except subprocess.CalledProcessError as error:
         return f"{' '.join(error.cmd)} ended with {error.returncode}"
     return ""

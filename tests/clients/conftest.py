@@ -5,9 +5,11 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,7 +17,7 @@ from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from tests.clients import served
 from tests.clients.__main__ import BROWSERS
-from tests.clients.build import INTERFACES, Interface
+from tests.clients.build import INTERFACES, REACT, Interface
 from tests.clients.pages import PAGES, ChatPage
 from tests.server import ROOT, Server, reserved_port, serving
 
@@ -24,17 +26,28 @@ SIZE = ViewportSize(width=1100, height=1000)
 
 @pytest.fixture(scope="session")
 def origins() -> Iterator[dict[str, str]]:
-    """The address of each interface, by its name."""
-    with _started(INTERFACES[0]) as first, _started(INTERFACES[1]) as second:
-        yield {INTERFACES[0].name: first, INTERFACES[1].name: second}
+    """The address of each interface and of the React page, by its name."""
+    with ExitStack() as stack:
+        found = {each.name: stack.enter_context(_started(each)) for each in INTERFACES}
+        yield found | {"react": stack.enter_context(_started_page())}
+
+
+def _started(interface: Interface) -> AbstractContextManager[str]:
+    command = ["node_modules/.bin/next", "start", "--hostname", "127.0.0.1", "--port"]
+    return _serving(command, interface.directory)
+
+
+def _started_page() -> AbstractContextManager[str]:
+    return _serving([sys.executable, "-m", "http.server", "--bind", "127.0.0.1"], REACT)
 
 
 @contextmanager
-def _started(interface: Interface) -> Iterator[str]:
+def _serving(command: list[str], directory: Path) -> Iterator[str]:
+    """Run a command that serves pages; the port is its last argument."""
     with reserved_port() as port:
         process = subprocess.Popen(
-            ["node_modules/.bin/next", "start", "--hostname", "127.0.0.1", "--port", str(port)],
-            cwd=interface.directory,
+            [*command, str(port)],
+            cwd=directory,
             env={**os.environ, "NEXT_TELEMETRY_DISABLED": "1"},
             stdout=subprocess.DEVNULL,
             start_new_session=True,
@@ -62,11 +75,16 @@ def _wait_until_answering(address: str, process: subprocess.Popen[bytes]) -> Non
 
 @pytest.fixture(scope="session")
 def server(origins: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """This repository's own `langgraph.json`, with the interfaces' origins and further graphs."""
+    """What this repository serves, with the interfaces' origins and further graphs."""
     directory = tmp_path_factory.mktemp("served")
-    config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
+    plain, config = (
+        json.loads((ROOT / name).read_text(encoding="utf-8"))
+        for name in ("langgraph.json", "langgraph-ui.json")
+    )
     config["http"]["cors"]["allow_origins"] = list(origins.values())
-    config["graphs"] |= {name: f"./tests/clients/served.py:{name}" for name in served.GRAPHS}
+    tested = {name: f"./tests/clients/served.py:{name}" for name in served.GRAPHS}
+    config["graphs"] |= plain["graphs"] | tested
+    config["ui"]["half_done_shown"] = config["ui"]["with_list"]
     (directory / "langgraph.json").write_text(json.dumps(config), encoding="utf-8")
     with serving(directory) as running:
         yield running

@@ -76,6 +76,8 @@ class ChatPage(ABC):
     """Whether runs are sent with `recursion_limit: 100`."""
     asks_without_a_call: bool
     """Whether it shows a question that belongs to no tool call of the agent's last answer."""
+    shows_components: bool
+    """Whether it shows React components from the channel `ui`."""
 
     def __init__(self, page: Page, origin: str, server: Server) -> None:
         self.page = page
@@ -205,6 +207,7 @@ class AgentChat(ChatPage):
     stop = "Cancel"
     hides_notes = True
     asks_without_a_call = True
+    shows_components = True
     bounds_steps = False
     question_height = 1100
 
@@ -255,6 +258,7 @@ class DeepAgents(ChatPage):
     stop = "Stop"
     hides_notes = False
     asks_without_a_call = False
+    shows_components = False
     bounds_steps = True
     question_height = 760
 

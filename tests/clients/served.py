@@ -10,7 +10,7 @@ from typing import Any
 
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
@@ -19,6 +19,7 @@ from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import override
 
 from graphs.coding_agent import build_coding_agent
+from graphs.shown import ShowList
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
@@ -34,6 +35,8 @@ TALK = "I am still thinking about it."
 class PacedModel(ScriptedChatModel):
     """A scripted model that takes as long as a fast real one."""
 
+    pace: float = PACE
+
     @override
     async def _agenerate(
         self,
@@ -42,7 +45,7 @@ class PacedModel(ScriptedChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        await asyncio.sleep(PACE)
+        await asyncio.sleep(self.pace)
         return await super()._agenerate(messages, stop, run_manager, **kwargs)
 
 
@@ -79,6 +82,29 @@ def _deep_agent(model: PacedModel, policy: AutoContinue) -> Graph:
     return create_deep_agent(model, [shell], middleware=[todos], interrupt_on={"shell": True})
 
 
+def _half_done(*middleware: AgentMiddleware[Any, Any, Any], pace: float = PACE) -> Graph:
+    """It gives items all statuses, stops, and finishes the rest after the next message."""
+    todos = [{"text": text} for text in ("Measure", "Ask the owner", "Saw", "Report")]
+
+    def rule(prompt: list[BaseMessage]) -> AIMessage:
+        script = [
+            turn("", call("write_todos", mode="replace", todos=todos)),
+            turn(
+                "",
+                call("edit_todos", action="complete", indices=[0]),
+                call("edit_todos", action="abandon", indices=[1]),
+                call("edit_todos", action="start", indices=[2]),
+            ),
+            turn("The owner is away."),
+            turn("", call("edit_todos", action="complete", indices=[2, 3])),
+            turn("It is done."),
+        ]
+        return script[sum(isinstance(message, AIMessage) for message in prompt)]
+
+    plans = TodoMiddleware(policy=None, todos_format="langchain")
+    return create_agent(PacedModel(script=rule, pace=pace), middleware=[plans, *middleware])
+
+
 def _coding_agent(policy: AutoContinue) -> Graph:
     workdir = Path(tempfile.mkdtemp())
     (workdir / "README.md").touch()
@@ -95,6 +121,8 @@ agent_asking = _agent(_works(), ASK)
 agent_limited = _agent(_talks(), LIMITED)
 coding = _coding_agent(AutoContinue())
 coding_unstored = _coding_agent(UNSTORED)
+half_done = _half_done()
+half_done_shown = _half_done(ShowList(), pace=2)  # a page loads the component first
 deepagents = _deep_agent(_works(), AutoContinue())
 deepagents_unstored = _deep_agent(_works(), UNSTORED)
 deepagents_asking = _deep_agent(_works(), ASK)

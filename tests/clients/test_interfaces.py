@@ -51,7 +51,6 @@ def test_the_list_is_right_during_a_run_after_it_and_after_a_reload(
 
     chat.reload()
     chat.wait_for_list(final)
-    chat.picture("list")
 
 
 @AGENTS
@@ -165,6 +164,45 @@ class TestQuestion:
         assert asked.bubbles == [TWO_STEPS, "Go on."]
 
 
+def test_a_half_done_list_is_shown_with_all_statuses(chat: ChatPage) -> None:
+    """An abandoned item is a completed one, and its text says so."""
+    chat.open("half_done")
+    chat.run("Go.")
+    chat.wait_for_list(stored_items(chat.values))
+    assert statuses(chat) == ["completed", "completed", "in_progress", "pending"]
+    chat.picture("list")
+
+
+def test_agent_chat_ui_shows_the_list_as_a_component(chat: ChatPage) -> None:
+    """Live, with all statuses, in one place: below the newest answer."""
+    if not chat.shows_components:
+        pytest.skip(f"{chat.name} shows no components")
+    todos = chat.page.get_by_role("region", name="Todos")
+    chat.open("half_done_shown")
+    with chat.running():
+        chat.send("Go.")
+        expect(todos).to_contain_text("0 of 4 finished")
+    half = ["✓ Measure", "✗ Ask the owner (abandoned)", "● Saw", "– Report"]  # noqa: RUF001  the icons
+    expect(todos.get_by_role("listitem")).to_have_text(half)
+    chat.reload()
+    expect(todos.get_by_role("listitem")).to_have_text(half)
+    chat.page.get_by_label("Hide Tool Calls").click()
+    chat.picture("component")
+    chat.run("Go on.")
+    done = ["✓ Measure", "✗ Ask the owner (abandoned)", "✓ Saw", "✓ Report"]
+    expect(todos.get_by_role("listitem")).to_have_text(done)
+    expect(todos).to_contain_text("4 of 4 finished")
+
+
+def test_the_served_example_shows_its_list_while_it_works(chat: ChatPage) -> None:
+    """`langgraph-ui.json` serves it."""
+    if not chat.shows_components:
+        pytest.skip(f"{chat.name} shows no components")
+    chat.open("with_list")
+    chat.run(CHECKLIST)
+    expect(chat.page.get_by_role("region", name="Todos")).to_contain_text("3 of 3 finished")
+
+
 @AGENTS
 def test_a_reached_limit_is_seen(chat: ChatPage, agent: str) -> None:
     """The page says that the agent has stopped and what is left, also after a reload."""
@@ -185,22 +223,22 @@ def test_a_list_too_long_for_one_run_ends_with_a_notice(chat: ChatPage, agent: s
     """The page sends the limit; the next message continues with the list."""
     if not chat.bounds_steps:
         pytest.skip(f"{chat.name} sends no recursion limit")
-    checklist = "\n".join(f"- [ ] Step {number}" for number in range(30))
+    checklist = "\n".join(f"- [ ] Step {number}" for number in range(20))
     chat.open(f"{agent}_unstored")
     chat.run(checklist)
     assert chat.values["todo_loop"]["outcome"] == "out_of_steps"
     expect(chat.page.get_by_text("todo(s) remain")).to_be_visible()
     chat.wait_for_list(stored_items(chat.values))
     chat.run("Go on.")
-    assert statuses(chat) == ["completed"] * 30
+    assert statuses(chat) == ["completed"] * 20
     chat.wait_for_list(stored_items(chat.values))
     assert chat.bubbles == [checklist, "Go on."]
 
 
 @pytest.mark.parametrize("graph", ["coding", "until_done"])
 def test_the_graphs_of_this_repository_show_their_lists(chat: ChatPage, graph: str) -> None:
-    """So few items need no continuation, so there is nothing to hide."""
-    chat.open(graph)
+    """None of them shows a continuation."""
+    chat.open(graph_for(chat, graph) if graph == "coding" else graph)
     chat.run(TWO_STEPS)
     chat.wait_for_list(stored_items(chat.values))
     assert statuses(chat) == ["completed", "completed"]

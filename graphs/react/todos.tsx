@@ -1,0 +1,51 @@
+import type { Message } from "@langchain/langgraph-sdk";
+import { useStream } from "@langchain/langgraph-sdk/react";
+import { useState } from "react";
+import { createRoot } from "react-dom/client";
+
+type Todo = { content: string; status: "pending" | "in_progress" | "completed"; abandoned?: boolean };
+type State = { messages: Message[]; todos?: Todo[]; todo_loop?: { outcome?: string | null } };
+type Event = { type: string; outcome?: string | null };
+type Question = { action_requests: { name: string }[] };
+
+const MARKS = { pending: "–", in_progress: "●", completed: "✓", abandoned: "✗" };
+const page = new URLSearchParams(location.search);
+
+function Todos() {
+  const [text, setText] = useState("");
+  const [outcome, setOutcome] = useState<string | null>();
+  const [threadId, setThreadId] = useState(page.get("thread"));
+  const keep = (id: string) => (setThreadId(id), page.set("thread", id), history.replaceState(null, "", `?${page}`));
+  const { values, messages, interrupt, isLoading, error, submit } = useStream<
+    State, { InterruptType: Question; CustomEventType: Event }
+  >({
+    apiUrl: page.get("server") ?? "http://127.0.0.1:2024", assistantId: page.get("graph") ?? "until_done",
+    threadId, onThreadId: keep, reconnectOnMount: true,
+    onCustomEvent: (event) => { if (event.type === "todo_loop") setOutcome(event.outcome); },
+  });
+  const todos = values.todos ?? [];
+  const finished = todos.filter((todo) => todo.status === "completed").length;
+  const answer = messages.findLast((message) => message.type === "ai" && message.content);
+  const ended = outcome ?? values.todo_loop?.outcome; // after a reload it is in the state
+  const state = error ? String(error) : isLoading ? "working" : interrupt ? "waiting" : ended;
+  const resume = (reply: boolean) => submit(undefined, { command: { resume: reply } });
+  return <>
+    <h1>Todos</h1>
+    <ul>{todos.map(({ content, status, abandoned }, index) => {
+      const shown = abandoned ? "abandoned" : status;
+      return <li key={index} className={shown}>{MARKS[shown]} {content}</li>;
+    })}</ul>
+    <p role="status">{finished} of {todos.length} finished{state && `, ${state}`}</p>
+    <p>{String(answer?.content ?? "")}</p>
+    {interrupt?.value && <p role="alert">{interrupt.value.action_requests[0].name}{" "}
+      <button onClick={() => resume(true)}>Yes</button> <button onClick={() => resume(false)}>No</button></p>}
+    <form onSubmit={(event) => {
+      event.preventDefault();
+      setText("");
+      submit({ messages: [{ type: "human", content: text }] });
+    }}><textarea value={text} onChange={(event) => setText(event.target.value)} rows={2} placeholder="message..." />
+      <button disabled={!text || isLoading}>Send</button></form>
+  </>;
+}
+
+createRoot(document.getElementById("root")!).render(<Todos />);

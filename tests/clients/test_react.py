@@ -1,0 +1,92 @@
+"""The React page of `graphs/react`, in Chromium against the served graphs."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.clients.pages import PICTURES
+from tests.server import Server
+
+pytestmark = pytest.mark.slow
+
+STEPS = ["Measure", "Decide", "Saw", "Report"]
+CHECKLIST = "\n".join(f"- [ ] {step}" for step in STEPS)
+
+
+class ReactPage:
+    """The page in a window of the browser."""
+
+    def __init__(self, page: Page, origin: str, server: Server) -> None:
+        self.page = page
+        self.origin = origin
+        self.server = server
+
+    def open(self, graph: str) -> None:
+        self.page.goto(f"{self.origin}/?server={self.server.url}&graph={graph}")
+
+    def send(self, text: str) -> None:
+        self.page.get_by_placeholder("message...").fill(text)
+        self.page.get_by_role("button", name="Send").click()
+
+    def shows(self, status: str, *lines: str) -> None:
+        """Wait until the page shows these items, and this status line."""
+        expect(self.page.get_by_role("listitem")).to_have_text(lines)
+        expect(self.page.get_by_role("status")).to_have_text(status)
+
+
+@pytest.fixture
+def react(browser: Browser, origins: dict[str, str], server: Server) -> Iterator[ReactPage]:
+    context = browser.new_context(viewport={"width": 640, "height": 480})
+    context.set_default_timeout(20_000)
+    yield ReactPage(context.new_page(), origins["react"], server)
+    context.close()
+
+
+AGENTS = pytest.mark.parametrize("graph", ["until_done", "agent_unstored", "deepagents_unstored"])
+
+
+@AGENTS
+def test_it_shows_the_list_and_the_outcome(react: ReactPage, graph: str) -> None:
+    """After a reload too."""
+    react.open(graph)
+    react.send(CHECKLIST)
+    final = ["4 of 4 finished, finished", *(f"✓ {step}" for step in STEPS)]
+    react.shows(*final)
+    react.page.reload()
+    react.shows(*final)
+
+
+@pytest.mark.parametrize("graph", ["agent_asking", "deepagents_asking"])
+class TestQuestion:
+    """The loop asks whether to continue, while the list is half done."""
+
+    @pytest.fixture
+    def asked(self, react: ReactPage, graph: str) -> ReactPage:
+        react.open(graph)
+        react.send(CHECKLIST)
+        half = ["✓ Measure", "● Decide", "– Saw", "– Report"]  # noqa: RUF001  the icon
+        react.shows("1 of 4 finished, waiting", *half)
+        expect(react.page.get_by_role("alert")).to_contain_text("Items remain. Continue?")
+        return react
+
+    def test_a_yes_continues(self, asked: ReactPage) -> None:
+        """The page asks again after the next item."""
+        asked.page.get_by_role("button", name="Yes").click()
+        half = ["✓ Measure", "✓ Decide", "● Saw", "– Report"]  # noqa: RUF001  the icon
+        asked.shows("2 of 4 finished, waiting", *half)
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        asked.page.screenshot(path=PICTURES / "react.png")
+
+    def test_a_no_ends_the_run(self, asked: ReactPage) -> None:
+        """The page says why it ended."""
+        asked.page.get_by_role("button", name="No").click()
+        expect(asked.page.get_by_role("status")).to_have_text("1 of 4 finished, declined")
+
+
+def test_it_shows_the_list_while_the_agent_works(react: ReactPage) -> None:
+    """Each step is seen before the next one is finished."""
+    react.open("agent_unstored")
+    react.send(CHECKLIST)
+    for number in range(4):
+        expect(react.page.get_by_role("status")).to_have_text(f"{number} of 4 finished, working")
