@@ -116,10 +116,8 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
         approval, info = _approval_at(request), request.runtime.execution_info
         task = info.task_id if info else ""
         given = self._approved.pop(approval, None)
-        if given and given.task in (None, task):
-            allowed = given.edits
-        else:
-            allowed = self._ask(request, approval)
+        may_use = given and given.task in (None, task)
+        allowed = given.edits if given and may_use else self._ask(request, approval)
         try:
             yield allowed
         except BaseException:
