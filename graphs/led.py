@@ -66,10 +66,11 @@ class LedMiddleware(TodoMiddleware):
             return None
         told = next(each for each in reversed(messages) if isinstance(each, HumanMessage))
         results = _results(messages)
-        # The user's first message hands the work over. Later ones may be "stop", so what answers
-        # them without any call ends the run, and so does a question.
-        spoken = sum(map(is_from_user, messages))
-        if not results and is_from_user(told) and (spoken > 1 or asks_user(state)):
+        # The user's first message hands the work over. Later ones, also the first after a summary,
+        # may be "stop", so what answers them without any call ends the run. So does a question.
+        first = next(each for each in messages if each.type != "system")
+        is_later = is_from_user(told) and told is not first
+        if not results and (is_later or asks_user(state)):
             return None
         fault = self._fault(todos[at], state, results)
         if fault and not _is_again(told):

@@ -34,7 +34,7 @@ ITEMS, CLAIMS, DONE = ("shelf", "items"), ("shelf", "claims"), ("shelf", "done")
 def put_up(store: BaseStore, texts: list[str]) -> None:
     """Put up items. Their texts identify them: one that is up stays, one that is done returns."""
     for text in append_items(*texts)["texts"]:  # this checks them
-        store.put(ITEMS, sha256(text.encode()).hexdigest()[:12], {"text": text}, index=False)
+        store.put(ITEMS, _key(text), {"text": text}, index=False)
 
 
 def free_items(store: BaseStore) -> dict[str, str]:
@@ -44,9 +44,14 @@ def free_items(store: BaseStore) -> dict[str, str]:
     return {item.key: item.value["text"] for item in items if item.key not in taken}
 
 
-def take(store: BaseStore, key: str, thread: str) -> str | None:
-    """Claim an item for a thread; returns its text, or `None` if the thread cannot have it."""
-    store.put((*CLAIMS, key), thread, {}, index=False)
+def take(store: BaseStore, key: str, thread: str, older: int = 0) -> str | None:
+    """Claim an item for a thread; returns its text, or `None` if the thread cannot have it.
+
+    An item that is done or abandoned may return. So the claim stores how many `older` items with
+    this text the list of the thread has.
+    """
+    if not store.get((*CLAIMS, key), thread):
+        store.put((*CLAIMS, key), thread, {"older": older}, index=False)
     claims = store.search((*CLAIMS, key), limit=2)
     # The item is read after the claims, because a done item is deleted before its claim.
     if [claim.key for claim in claims] == [thread] and (item := store.get(ITEMS, key)):
@@ -59,13 +64,22 @@ def hand_back(store: BaseStore, thread: str, state: Any) -> None:
     """Record the completed items of a thread as done, leave it the open ones, free the others."""
     for claim in [each for each in store.search(CLAIMS, limit=10**6) if each.key == thread]:
         item = store.get(ITEMS, key := claim.namespace[-1])
-        text = item and item.value["text"]
-        statuses = {todo["status"] for todo in todos_in(state) if todo["text"] == text}
-        if item and "completed" in statuses:
+        statuses = _statuses(state, key)
+        if {"not_started", "in_progress"} & {*statuses}:
+            continue
+        if item and "completed" in statuses[claim.value.get("older", 0) :]:
             store.put(DONE, key, {**item.value, "thread": thread}, index=False)
             store.delete(ITEMS, key)
-        if "completed" in statuses or not statuses & {"not_started", "in_progress"}:
-            store.delete(claim.namespace, thread)
+        store.delete(claim.namespace, thread)
+
+
+def _key(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:12]
+
+
+def _statuses(state: Any, key: str) -> list[str]:
+    """The statuses of the items of a list that have the text of a shared item."""
+    return [todo["status"] for todo in todos_in(state) if _key(todo["text"]) == key]
 
 
 @tool
@@ -78,12 +92,18 @@ def see_shelf() -> str:
 def take_items(keys: list[str], runtime: ToolRuntime[Any, Any]) -> Command[Any]:
     """Take shared items, by key, into your todo list; complete or abandon them there."""
     thread = get_config().get("configurable", {})["thread_id"]
-    texts = {key: take(get_store(), key, thread) if key.isalnum() else None for key in keys}
-    mine = {todo["text"] for todo in todos_in(runtime.state)}
-    new = append_items(*(text for text in texts.values() if text and text not in mine))
+    store, texts, new = get_store(), dict[str, str | None](), list[str]()
+    for key in dict.fromkeys(keys):
+        listed = len(_statuses(runtime.state, key))
+        texts[key] = text = take(store, key, thread, listed) if key.isalnum() else None
+        claim = store.get((*CLAIMS, key), thread) if text else None
+        if (
+            text and claim and claim.value.get("older", 0) == listed
+        ):  # otherwise it is in the list already
+            new.append(text)
     said = "\n".join(f"{key}: {'taken' if text else 'not free'}" for key, text in texts.items())
     result = ToolMessage(said, tool_call_id=runtime.tool_call_id)
-    return Command(update={"messages": [result], "todos": new})
+    return Command(update={"messages": [result], "todos": append_items(*new)})
 
 
 class ShelfMiddleware(AgentMiddleware[Any, Any, Any]):

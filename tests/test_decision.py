@@ -194,6 +194,24 @@ class TestWork:
         assert after(USER, called, failed) is None
         assert after(USER, called, failed, TALK, told(), called, failed) == "stalled"
 
+    def test_a_person_who_rejects_a_call_speaks_to_the_agent(self) -> None:
+        """What ran beside the call is no work since then; what ran later is."""
+        made, rejected = call("look"), call("shell", command="rm")
+        both: list[AnyMessage] = [
+            turn("", rejected, made),
+            ToolMessage(
+                "User rejected the tool call for `shell` with reason: Stop.",
+                name="shell",
+                tool_call_id=rejected["id"],
+                status="error",
+            ),
+            ToolMessage("A garden.", name="look", tool_call_id=made["id"]),
+        ]
+        assert after(USER, *both) == "answered"
+        assert after(USER, *did(), TALK, told(), *both) == "answered"
+        assert after(USER, *both, *did()) is None
+        assert after(USER, *both, *did(), TALK, told()) == "stalled"
+
     def test_the_todo_tools_count_like_any_others(self) -> None:
         listed = did(name="list_todos", text="No todos")
         assert after(USER, *listed) is None

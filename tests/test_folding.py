@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -312,6 +313,22 @@ class TestWhatStays:
         assert "= a2" not in shown
         assert "= a3" not in shown
         assert shown[5:7] == ["Shall I go on?", "Yes."]
+
+    def test_the_reason_of_a_rejection_stays(self) -> None:
+        """LangChain stores it as an error of the call; the results beside it are cut."""
+        human = HumanInTheLoopMiddleware({"draw": {"allowed_decisions": ["reject"]}})
+        thread = Thread(
+            turn("", plan("a", "b"), start(0)),
+            turn("", works("a1"), call("draw", part="a2")),
+            turn("", complete(0)),
+            "Over.",
+            before=[human],
+        ).say()
+        no = {"type": "reject", "message": "Never_draw a gas pipe."}
+        thread.agent.invoke(Command(resume={"decisions": [no]}), thread.config)
+        shown = thread.model.prompts[-1]
+        assert any("Never_draw a gas pipe." in message.text for message in shown)
+        assert "= a1" not in outline(shown)
 
     def test_a_turn_right_before_a_message_of_a_person_stays(self) -> None:
         """Otherwise two messages of people could follow each other, which some models refuse."""

@@ -130,6 +130,20 @@ class TestNoWork:
         assert statuses(final) == ["completed"]
 
 
+class TestThePersonHasTheLastWord:
+    def test_a_question_about_a_later_item_ends_the_run(self) -> None:
+        final, _ = run(did("a"), "Washed.", "Which towel?")
+        assert statuses(final) == ["completed", "in_progress"]
+
+    def test_a_stop_ends_the_run_also_when_the_first_message_was_summarized(self) -> None:
+        """It is then the only message of the user that is left."""
+        summary = HumanMessage("Earlier ...", additional_kwargs={"lc_source": "summarization"})
+        model = ScriptedChatModel(script=["I stop."])
+        start = {"messages": [summary, ("user", "Stop.")], "todos": TODOS}
+        final = led(model).invoke(start, {"configurable": {"thread_id": "1"}})
+        assert statuses(final) == ["in_progress", "not_started"]
+
+
 class TestCheck:
     def test_a_check_decides_after_work(self) -> None:
         """The model reads the reason."""

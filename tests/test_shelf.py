@@ -161,6 +161,23 @@ class TestAgent:
         assert "gone: not free" in final["messages"][-2].text
         assert free(store) == []
 
+    @pytest.mark.parametrize("finish", ["complete", "abandon"])
+    def test_an_item_that_returned_is_done_only_if_it_was_done_again(
+        self, finish: str, store: BaseStore
+    ) -> None:
+        """The thread that takes it again has it in its list from the first time."""
+        key = key_of(store, "Gate")
+        take_it = turn("", call("take_items", keys=[key]))
+        script = [take_it, edit(finish, 0), "Ready.", take_it, "Later.", edit("complete", 1)]
+        agent = agent_on(store, *script, "Ready.")
+        agent.invoke(BEGIN, thread("a"))
+        put_up(store, ["Gate"])
+        store.delete(DONE, key)
+        assert agent.invoke(BEGIN, thread("a"))["todos"][1:] == items("Gate")
+        assert (free(store), done(store)) == (["Fence"], [])
+        agent.invoke(BEGIN, thread("a"))
+        assert done(store) == [{"text": "Gate", "thread": "a"}]
+
     @pytest.mark.parametrize("key", ["", "no.such", "a\x00b", "0123456789ab"])
     def test_a_key_that_does_not_exist_leaves_no_claim(self, store: BaseStore, key: str) -> None:
         """A model can write any key."""

@@ -75,6 +75,8 @@ class TestChecklists:
             "- [ ] \n\nA paragraph.",
             "<!--\n- [ ] old: `rm -rf x`\n-->",
             "<!-- - [ ] never closed",
+            "- <!--\n  - [ ] old\n  -->",
+            "- [x] done <!-- - [ ] old -->",
             "```sh\n- [ ] an example\n```",
             "~~~\n```\n- [ ] an example\n~~~",
         ],
@@ -82,6 +84,19 @@ class TestChecklists:
     def test_text_that_is_not_a_step_is_ignored(self, markdown: str) -> None:
         """Text in comments and code, and steps without text, must not run."""
         assert read_checklist(markdown) == []
+
+    @pytest.mark.parametrize(
+        "before",
+        [
+            "- [x] Put `<!--` before the block",
+            "- [x] Replace <!-- by {{",
+            "```html\n<!-- the head\n```",
+            "<!-- `a` --> <!-- a\nb -->",
+        ],
+    )
+    def test_no_step_is_lost_behind_the_mark_of_a_comment(self, before: str) -> None:
+        """In code, or within a line where it is not closed, the mark begins no comment."""
+        assert read_checklist(f"{before}\n- [ ] One") == ["One"]
 
     def test_a_command_is_written_in_backticks(self) -> None:
         """The first one counts if there are several."""

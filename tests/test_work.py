@@ -266,6 +266,16 @@ class TestThePersonHasTheLastWord:
         row = "approves a plan, and the agent then only talks"
         thread.check(calls=3, notes=1, outcome="stalled", row=row)
 
+    @pytest.mark.parametrize("build", [agent, deep_agent])
+    async def test_a_rejected_call(self, start: Start) -> None:
+        """The rejection is the result of the call, but it is no work."""
+        thread = start(plan("b"), "I stop.", approval=True)
+        await thread.say("Begin.", "a")
+        no = {"type": "reject", "message": "Stop. Do nothing more."}
+        await thread.run(Command(resume={"decisions": [no]}))
+        row = "rejects a call, and the agent then only talks"
+        thread.check(calls=2, notes=0, outcome="answered", row=row)
+
     async def test_a_no_to_the_question_whether_to_go_on(self, start: Start) -> None:
         """It is no message, so the model is not called again."""
         thread = start(plan("a"), "I rest.", ask=True)

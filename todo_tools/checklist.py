@@ -9,8 +9,9 @@ __all__ = ["command_in", "read_checklist", "read_todos", "write_checklist"]
 
 _STEP = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_CODE_OR_COMMENT = re.compile(rf"{_CODE.pattern}|<!--.*?-->")
+_COMMENT_OF_LINES = re.compile(r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*<!--")
 _STRUCK = re.compile(r"~~(.*\S.*)~~")
 # `write_checklist` adds a backslash where a text would otherwise be read as something else.
 _COMMENT_MARK = re.compile(r"<(\\*)!--")
@@ -24,7 +25,7 @@ def read_checklist(markdown: str) -> list[str]:
 
     Args:
         markdown: Any Markdown. Lines such as `- [ ] Build the site` or `1. [ ] ...` are steps.
-            Code blocks and comments are ignored.
+            Code blocks and comments are ignored. A comment of several lines begins a line.
 
     Returns:
         The text of each step that is not checked off, in order.
@@ -54,8 +55,8 @@ def read_todos(markdown: str) -> list[TodoItem]:
         assert [todo["status"] for todo in todos] == ["completed", "not_started"]
         ```
     """
-    lines = _lines_outside_code(_COMMENT.sub("", markdown))
-    return [_todo(step[1], step[2].strip()) for step in map(_STEP.fullmatch, lines) if step]
+    lines = map(_STEP.fullmatch, _lines_outside_code(markdown))
+    return [_todo(step[1], step[2].strip()) for step in lines if step]
 
 
 def write_checklist(todos: Sequence[TodoItem]) -> str:
@@ -110,12 +111,23 @@ def _todo(mark: str, step: str) -> TodoItem:
 
 
 def _lines_outside_code(markdown: str) -> Iterator[str]:
-    fence = ""
-    for line in markdown.splitlines():
-        mark = _FENCE.match(line)
+    """Yield the lines that are in no code block, without their comments."""
+    fence, is_comment = "", False
+    for given in markdown.splitlines():
+        line = given
         if fence:
+            mark = _FENCE.match(line)
             fence = "" if mark and mark[1].startswith(fence) else fence
-        elif mark:
+            continue
+        if is_comment:
+            _, end, line = line.partition("-->")
+            is_comment = not end
+        if not is_comment:
+            line = _CODE_OR_COMMENT.sub(lambda found: found[0] if found[1] else "", line)
+            is_comment = bool(_COMMENT_OF_LINES.match(line))
+        if is_comment:
+            continue
+        if mark := _FENCE.match(line):
             fence = mark[1]
         else:
             yield line

@@ -190,6 +190,11 @@ def read_line(line: str) -> Asked:
             raise CommandError(f"no command {_brief(f'/{name}')}; /help lists them")
 
 
+def as_typed(message: str) -> str:
+    """Return the line that `read_line` reads as this message, and not as a command."""
+    return f" {message}" if message.startswith(("/", "!")) else message
+
+
 def edited(todos: list[TodoItem], edit: Edit) -> list[TodoItem]:
     """Return the list after a manual edit; the given list is not changed.
 

@@ -35,6 +35,7 @@ from graphs.terminal.commands import (
     Shell,
     Show,
     Switch,
+    as_typed,
     edited,
     read_line,
 )
@@ -333,7 +334,7 @@ class Conversation:
         """
         if self.waiting:  # meant for a later moment, so the user must press Enter again
             typed = self.screen.typed
-            typed.text = "\n".join([*self.waiting, typed.text]).strip()
+            typed.text = as_typed("\n".join([*self.waiting, typed.text]).strip())
             self.waiting.clear()
             if not self.working:
                 return

@@ -97,7 +97,11 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, argv: Sequence[str]) -> argparse.Namespace:
         """Read a command line; the options in `$TODO_OPTIONS` come before it."""
-        return self.parse_args([*shlex.split(os.environ.get("TODO_OPTIONS", "")), *argv])
+        try:
+            usual = shlex.split(os.environ.get("TODO_OPTIONS", ""))
+        except ValueError as error:
+            self.error(f"$TODO_OPTIONS cannot be read: {error}")
+        return self.parse_args([*usual, *argv])
 
     def error(self, message: str) -> NoReturn:
         """Raise an error of one line."""

@@ -253,19 +253,41 @@ class TestRestart:
         assert "a human reviewer replaced this tool call" in results_in(final)[0].text
 
 
-async def test_a_stopped_command_is_not_asked_about_again(work: Callable[..., Work]) -> None:
-    """The same program resumes it, so the approval is still there."""
-    waits = "touch begun; until test -e go; do sleep 0.02; done; echo one >> log"
-    done = work(turn("", call("execute", command=waits)))
-    await done.agent.ainvoke(BEGIN, done.config)
-    running = asyncio.create_task(done.agent.ainvoke(APPROVE, done.config))
-    await await_for((done.directory / "begun").exists, "the command to begin")
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    (done.directory / "go").touch()
-    assert "__interrupt__" not in await done.agent.ainvoke(None, done.config)
-    assert done.log == ["one"]
+class TestStopped:
+    """An approved command is stopped while it runs."""
+
+    @pytest.fixture
+    async def stopped(self, work: Callable[..., Work]) -> Work:
+        waits = "touch begun; until test -e go; do sleep 0.02; done; echo one >> log"
+        done = work(turn("", call("execute", command=waits)))
+        await done.agent.ainvoke(BEGIN, done.config)
+        running = asyncio.create_task(done.agent.ainvoke(APPROVE, done.config))
+        await await_for((done.directory / "begun").exists, "the command to begin")
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        (done.directory / "go").touch()
+        return done
+
+    async def test_it_is_not_asked_about_again(self, stopped: Work) -> None:
+        """The same program resumes it, so the approval is still there."""
+        assert "__interrupt__" not in await stopped.agent.ainvoke(None, stopped.config)
+        assert stopped.log == ["one"]
+
+    async def test_a_fork_asks_about_it_again(self, stopped: Work) -> None:
+        """The approval is only for the task that was stopped."""
+        fork = stopped.agent.update_state(stopped.past("tools"), None)
+        final = await stopped.agent.ainvoke(None, fork)
+        assert ("__interrupt__" in final, stopped.log) == (True, [])
+
+    async def test_a_later_rejection_takes_the_approval_back(self, stopped: Work) -> None:
+        """The person went back to the question, and then to the stopped command."""
+        tools = stopped.past("tools")
+        fork = stopped.agent.update_state(stopped.past(QUESTION), None)
+        await stopped.agent.ainvoke(None, fork)
+        await stopped.agent.ainvoke(REJECT, stopped.config)
+        final = await stopped.agent.ainvoke(None, tools)
+        assert ("__interrupt__" in final, stopped.log) == (True, [])
 
 
 def test_a_killed_program_asks_again_when_it_is_resumed(

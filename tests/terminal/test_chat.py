@@ -44,6 +44,7 @@ from graphs.terminal.commands import (
     Shell,
     Show,
     Switch,
+    as_typed,
     edited,
     read_line,
 )
@@ -113,6 +114,11 @@ class TestLines:
     def test_a_line_is_a_message_or_a_command(self, line: str, meaning: object) -> None:
         """Only a line that begins with a slash is a command."""
         assert read_line(line) == meaning
+
+    @pytest.mark.parametrize("message", ["go on", "!ls is slow", "/etc is empty"])
+    def test_a_message_that_returns_to_the_input_stays_a_message(self, message: str) -> None:
+        """Enter must not run it as a command."""
+        assert read_line(as_typed(message)) == Say(message)
 
     @pytest.mark.parametrize(
         ("line", "reason"),
@@ -654,13 +660,13 @@ class TestAnswering:
         self, thread: SlowThread, typed: PipeInput
     ) -> None:
         """The question stays; the second Ctrl-C clears the line."""
-        waiting = ["Faster, please."]
+        waiting = ["!make is slow."]
         chat = Conversation(thread, waiting, RecordingConsole(width=80))
         talk = asyncio.create_task(chat.talk())
         typed.send_text("Begin.\r")
         await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
         typed.send_text("\x03")
-        await await_for(lambda: chat.screen.typed.text == "Faster, please.", "the message")
+        await await_for(lambda: chat.screen.typed.text == " !make is slow.", "the message")
         assert not waiting
         assert chat.asked
         typed.send_text("\x03")

@@ -144,6 +144,15 @@ class TestOptions:
         assert main([write_checklist("One"), "--thread", "b"]) == 0
         assert "thread b in my threads" in capsys.readouterr().out
 
+    def test_options_that_cannot_be_read_are_an_error_of_one_line(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("TODO_OPTIONS", "--db 'my threads")
+        assert main([write_checklist("One")]) == 2
+        assert "error: $TODO_OPTIONS cannot be read: No closing quotation" in (
+            capsys.readouterr().err
+        )
+
 
 class TestEnvironment:
     @pytest.mark.slow

@@ -19,7 +19,7 @@ from todo_tools._loop.policy import AutoContinue
 from todo_tools._thread.channels import LoopState
 from todo_tools._thread.events import LoopEvent, Outcome
 from todo_tools._thread.reading import Entry, Reading
-from todo_tools._thread.transcript import is_from_user, is_injected
+from todo_tools._thread.transcript import is_from_user, is_injected, is_rejection
 
 # The loop needs a few rounds of a model call, its tools and the hooks of other middleware.
 _STEPS_NEEDED = 25
@@ -161,14 +161,25 @@ class _Told:
     """Where the agent was last told something, as indices of entries; -1 if that was removed."""
 
     by_user: int
+    """The user's message."""
     at: int
+    by_person: bool
+    """Whether a person was the last to tell it something, and not the loop."""
 
     @classmethod
     def find(cls, reading: Reading, loop: LoopState) -> "_Told":
         message_id = loop.get("user_message")
         by_user = next((at for at, e in enumerate(reading.entries) if e.place == message_id), -1)
         by_loop = reading.last(is_injected)
-        return cls(by_user, max(by_user, -1 if by_loop is None else by_loop))
+        by_loop = -1 if by_loop is None else by_loop
+        # A person who rejects a call speaks to the agent; other results of the turn come later.
+        rejected = (
+            turn.results[-1]
+            for turn in reading.turns
+            if any(is_rejection(reading.entries[at].message) for at in turn.results)
+        )
+        by_person = max([by_user, *rejected])
+        return cls(by_user, max(by_person, by_loop), by_person >= by_loop)
 
 
 def _has_worked(reading: Reading, told: _Told) -> bool:
@@ -213,7 +224,7 @@ def _limit(
     loop: LoopState, policy: AutoContinue, told: _Told, steps_left: int | None, *, worked: bool
 ) -> Literal["answered", "stalled", "out_of_steps", "limit_in_turn", "limit_in_a_row"] | None:
     if not worked and policy.max_idle is not None and loop.get("idle", 0) >= policy.max_idle:
-        return "answered" if told.at == told.by_user else "stalled"
+        return "answered" if told.by_person else "stalled"
     if steps_left is not None and steps_left < _STEPS_NEEDED:
         return "out_of_steps"
     if loop.get("in_turn", 0) >= policy.max_in_turn:

@@ -72,6 +72,18 @@ def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
     )
 
 
+def is_rejection(message: BaseMessage) -> bool:
+    """Whether a person rejected the call, and so spoke to the agent in the result.
+
+    LangChain's `HumanInTheLoopMiddleware` marks such a result only by its first words.
+    """
+    return (
+        isinstance(message, ToolMessage)
+        and message.status == "error"
+        and message.text.startswith(f"User rejected the tool call for `{message.name}`")
+    )
+
+
 def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
     """Return the index of the user's last message; `None` if there is none."""
     places = reversed(range(len(messages)))

@@ -19,7 +19,7 @@ from todo_tools._list.operations import origins
 from todo_tools._list.prompts import EMPTY_ANSWER, FOLDED
 from todo_tools._list.todos import STATUSES, TodoItem, is_mapping
 from todo_tools._thread.reading import Entry, Turn
-from todo_tools._thread.transcript import result_note
+from todo_tools._thread.transcript import is_rejection, result_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[An
 
     A turn belongs to the items in progress after it; if there are none, to the items that are
     finished next. When the last of its items is finished, it is folded for good if that pays. A
-    turn without a todo call is left out. In a turn with one, the other results are cut.
+    turn without a todo call is left out. In a turn with one, or with a call that a person rejected,
+    the other results are cut.
 
     Args:
         entries: The history.
@@ -245,16 +246,18 @@ class _Prompt:
         if turn < kept or not isinstance(answer, AIMessage) or not self._are_plain(results):
             return _Fold(turn, (), (), 0, 0)
         names = {call["name"] for call in [*answer.tool_calls, *answer.invalid_tool_calls]}
-        if turn > kept and names.isdisjoint(TOOLS):
+        staying = {at for at in results if self._stays(at)}
+        if turn > kept and names.isdisjoint(TOOLS) and not staying:
             size, blocks = self._turn_sizes[turn], self._turn_blocks[turn]
             return _Fold(turn, self.spans[turn], (), size, blocks)
         line = _MESSAGE + len(FOLDED)
-        cut = [
-            at
-            for at in results
-            if self._entries[at].message.name not in TOOLS and self._sizes[at] > line
-        ]
+        cut = [at for at in results if at not in staying and self._sizes[at] > line]
         return _Fold(turn, (), cut, sum(self._sizes[at] - line for at in cut), 0)
+
+    def _stays(self, at: int) -> bool:
+        """Whether a result is that of a todo call, or what a person said."""
+        message = self._entries[at].message
+        return message.name in TOOLS or is_rejection(message)
 
     def _kept_turn(self) -> int:
         """Return the first turn of the run if its answer has to keep its reasoning, else -1.

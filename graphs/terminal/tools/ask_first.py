@@ -34,11 +34,21 @@ class Approval(NamedTuple):
     args: str
 
 
+class _Allowed(NamedTuple):
+    """What an approval allows."""
+
+    edits: Edits
+    task: str | None = None
+    """The task in which the tool was stopped; no other may use the approval then."""
+
+
 class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
     """LangChain's middleware, with the same questions; but nothing runs without an approval.
 
     Approvals are kept in this object, so nothing that writes to a thread can make one. An approval
-    is used up when its tool has run. A call without one is asked about where it runs.
+    is used up when its tool has run. If the tool was stopped, only the same task may use it, not a
+    fork; and a later answer about the same call replaces it. A call without an approval is asked
+    about where it runs.
 
     Args:
         interrupt_on: The tools to ask about, as for LangChain's middleware.
@@ -46,7 +56,7 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
 
     def __init__(self, interrupt_on: dict[str, bool | InterruptOnConfig]) -> None:
         super().__init__(interrupt_on)
-        self._approved: dict[Approval, Edits] = {}
+        self._approved: dict[Approval, _Allowed] = {}
         self._asked: dict[str, Approval] = {}
 
     @property
@@ -62,9 +72,10 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
             message, *rejections = update["messages"]
             done = answered([*state["messages"], *rejections])
             for call in _distinct_calls(message):
+                approval = _approval_of(call, message, runtime.execution_info)
+                self._approved.pop(approval, None)  # a fork may have asked again
                 if call["name"] in self.interrupt_on and call["id"] not in done:
-                    approval = _approval_of(call, message, runtime.execution_info)
-                    self._approved[approval] = _edits_in(update)
+                    self._approved[approval] = _Allowed(_edits_in(update))
         return update
 
     @override
@@ -102,14 +113,16 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
         Yields:
             The person's changes to the call, or a result in its place.
         """
-        approval = _approval_at(request)
-        edits = self._approved.pop(approval, None)
-        allowed = self._ask(request, approval) if edits is None else edits
+        approval, info = _approval_at(request), request.runtime.execution_info
+        task = info.task_id if info else ""
+        given = self._approved.pop(approval, None)
+        may_use = given and given.task in (None, task)
+        allowed = given.edits if given and may_use else self._ask(request, approval)
         try:
             yield allowed
         except BaseException:
             if not isinstance(allowed, ToolMessage):
-                self._approved[approval] = allowed
+                self._approved[approval] = _Allowed(allowed, task)
             raise
 
     def _ask(self, request: ToolCallRequest, approval: Approval) -> Edits | ToolMessage:
