@@ -458,6 +458,7 @@ WALLS = {
         "has_channel",
         "is_from_user",
         "is_injected",
+        "is_rejection",
         "item_starts",
         "last_user_message",
         "list_after",
