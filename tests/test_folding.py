@@ -214,6 +214,10 @@ class TestFinishedItems:
             not in Thread("Over.", fold_finished=False).say().model.prompts[0][0].text
         )
 
+    def test_a_text_is_no_answer_to_whether_to_fold(self) -> None:
+        with pytest.raises(TypeError, match="fold_finished must be True or False, got 'no'"):
+            TodoMiddleware(fold_finished="no")  # type: ignore[arg-type]  # the mistake under test
+
     def test_a_view_of_ones_own_cannot_be_told_to_fold(self) -> None:
         with pytest.raises(ValueError, match="fold_finished=True needs the default view"):
             TodoMiddleware(fold_finished=True, view=None)

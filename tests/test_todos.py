@@ -48,6 +48,11 @@ class TestLimits:
         with pytest.raises(ValueError, match=r"keep_open\n.*valid boolean"):
             TodoLimits(keep_open="no")  # type: ignore[arg-type]  # the mistake under test
 
+    def test_an_unknown_limit_is_an_error(self) -> None:
+        """A misspelled limit would not hold."""
+        with pytest.raises(ValueError, match="max_items"):
+            TodoLimits(max_items=3)  # type: ignore[call-arg]  # the mistake under test
+
 
 class TestValidation:
     @given(todo_lists)

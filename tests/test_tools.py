@@ -319,6 +319,7 @@ class TestMisuse:
         for message in (tool.invoke(tool_call), await tool.ainvoke(tool_call)):
             assert message.status == "error"
             assert "only inside a LangGraph graph" in message.text
+            assert "Give create_agent the TodoMiddleware" in message.text
         assert "nothing was changed" in tool.invoke({})
 
     def test_a_state_without_the_channel_is_an_error(self) -> None:

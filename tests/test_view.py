@@ -359,6 +359,11 @@ class TestReminders:
         with pytest.raises(ValueError, match="remind_every must be 1 or more, got 0"):
             history.view(remind_every=0)
 
+    def test_the_messages_alone_are_no_state(self) -> None:
+        """The prompt would be empty."""
+        with pytest.raises(TypeError, match=r"the graph state with .* got a list"):
+            model_view([HumanMessage("Do it.")])
+
     def test_a_todo_call_starts_the_count_again(self) -> None:
         """Even a call that changes nothing does, because the model has read its list."""
         history = History().turn(plan("a"))

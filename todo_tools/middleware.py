@@ -13,7 +13,14 @@ from typing_extensions import TypedDict, override
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formats import ClientTodo, TodosFormat, require_format
 from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_SYSTEM_PROMPT
-from todo_tools._list.todos import DEFAULT_LIMITS, LIST, TodoItem, TodoLimits, is_mapping
+from todo_tools._list.todos import (
+    DEFAULT_LIMITS,
+    LIST,
+    TodoItem,
+    TodoLimits,
+    is_mapping,
+    require_flag,
+)
 from todo_tools._loop.decision import Ended, heard
 from todo_tools._loop.node import Answered, Ending, aend_answer, end_answer
 from todo_tools._loop.policy import AutoContinue, Policy, require_policy
@@ -177,6 +184,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise TypeError(f"view must be a function of the state or None, got {view!r}")
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
+        require_flag("fold_finished", fold_finished)
         if fold_finished and view is not model_view:
             raise ValueError(
                 "fold_finished=True needs the default view; pass "

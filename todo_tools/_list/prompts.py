@@ -72,7 +72,8 @@ EDIT_DESCRIPTION = (
 
 OUTSIDE_GRAPH = (
     "Error: the todo tools work only inside a LangGraph graph whose state has the 'todos' channel "
-    "of todo_tools.TodoState; nothing was changed. Run this tool in a ToolNode of such a graph."
+    "of todo_tools.TodoState; nothing was changed. Give create_agent the TodoMiddleware, or "
+    "run this tool in a ToolNode of such a graph."
 )
 """The answer of a tool that is called outside a graph with a todo list."""
 

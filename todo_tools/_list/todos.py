@@ -183,7 +183,7 @@ def require_flag(name: str, value: object) -> None:
 _Count = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
 
 
-@settings(frozen=True, kw_only=True, slots=True, config=ConfigDict(strict=True))
+@settings(frozen=True, kw_only=True, slots=True, config=ConfigDict(strict=True, extra="forbid"))
 class TodoLimits:
     """Limits for lists that a model writes. They do not apply to lists from the application.
 
@@ -195,7 +195,8 @@ class TodoLimits:
             list that a person gave: the model must abandon an item before it can drop it.
 
     Raises:
-        ValueError: A limit is not a whole number in its range, or `keep_open` is not a bool.
+        ValueError: A limit is not a whole number in its range, `keep_open` is not a bool, or there
+            is no limit of that name.
     """
 
     max_todos: _Count = 100
@@ -303,7 +304,8 @@ def _validate_item(index: int, item: object) -> TodoItem:
     if not is_mapping(item) or set(item) != {"text", "status"}:
         shown = sorted(map(str, item))[:5] if is_mapping(item) else type(item).__name__
         raise ValueError(
-            f"todos[{index}] must be a dict with exactly 'text' and 'status', got {shown}"
+            f"todos[{index}] must be a dict with exactly 'text' and 'status', got {shown}; "
+            "give for example {'text': 'Measure', 'status': 'not_started'}"
         )
     text, status = item["text"], item["status"]
     if not is_valid_text(text):

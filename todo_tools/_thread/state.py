@@ -91,7 +91,13 @@ class ClientTodoState(TypedDict):
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:
-    """Return the messages of a state."""
+    """Return the messages of a state.
+
+    Raises:
+        TypeError: `state` is a list, such as the messages themselves.
+    """
+    if isinstance(state, list):
+        raise TypeError("state must be the graph state with 'messages' and 'todos', got a list")
     return cast("Sequence[AnyMessage]", value_in(state, "messages") or [])
 
 

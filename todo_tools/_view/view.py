@@ -74,7 +74,7 @@ def model_view(
         or a run with a seeded list may end before a todo tool or the loop ran.
 
     Raises:
-        TypeError: `remind_every` is not a whole number.
+        TypeError: `remind_every` is not a whole number, or `state` is a list, such as the messages.
         ValueError: `remind_every` is smaller than 1, or `todos` holds something that is not a list
             of todos.
 
