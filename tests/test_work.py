@@ -234,6 +234,13 @@ class TestThePersonHasTheLastWord:
             row = 'says "stop", once or again and again'
             thread.check(calls=calls, notes=0, outcome="answered", row=row)
 
+    async def test_a_tool_call_before_the_answer_to_stop(self, start: Start) -> None:
+        """Any tool result after the message is work, so the agent is sent back once."""
+        thread = start(turn("", call("list_todos")), "I stop.")
+        await thread.say("Stop.", "a")
+        row = 'says "stop", and the model first calls a tool, even `list_todos`'
+        thread.check(calls=3, notes=1, outcome="stalled", row=row)
+
     async def test_a_new_subject(self, start: Start) -> None:
         """The open items stay in the list."""
         thread = start(plan("a", "b"), run_command("make"), "It fails.", "I stop.", "4.")

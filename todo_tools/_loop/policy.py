@@ -19,8 +19,8 @@ class AutoContinue:
 
     An agent is sent back only after work: it got a new tool result since the user or the loop last
     told it something. A result is new if its tool, its arguments or its text differ from those of
-    earlier results for the same user message. So the loop never talks over a person: "stop", a new
-    subject, or a question that the agent repeats ends the run.
+    earlier results for the same user message. So after "stop" or a new subject, the run ends if
+    the model answers without calling a tool. It also ends if the agent only repeats its question.
 
     The loop ends when the first of these is true:
 
