@@ -78,6 +78,32 @@ class TestDeepAgent:
         assert loop_of(graph, config)["in_turn"] == 0
 
 
+def test_subagents_in_parallel_have_a_list_each(config: RunnableConfig) -> None:
+    """Neither changes the list of the other or of the parent."""
+
+    def helper(name: str) -> Any:
+        model = ScriptedChatModel(script=[plan(name), edit("complete", 0), f"{name} is done."])
+        middleware = [TodoMiddleware()]
+        return {
+            "name": name,
+            "description": "Helps.",
+            "system_prompt": "Help.",
+            "model": model,
+            "middleware": middleware,
+        }
+
+    helpers = [helper("north"), helper("south")]
+    tasks = [call("task", description="Do it.", subagent_type=each["name"]) for each in helpers]
+    parent = ScriptedChatModel(
+        script=[plan("a", "b"), turn("", *tasks), edit("complete", 0, 1), "Done."]
+    )
+    final = deep_agent(parent, subagents=helpers).invoke(BEGIN, config)
+    for each in helpers:
+        assert read_list(each["model"].prompts[-1]) == [(each["name"], "completed")]
+    assert read_list(parent.prompts[2]) == [("a", "not_started"), ("b", "not_started")]
+    assert final["todos"] == items("a", "b", status="completed")
+
+
 def test_each_list_is_shown_under_the_name_of_its_subagent() -> None:
     """Several run at once; no frame shows a list under another name."""
 
