@@ -44,7 +44,7 @@ def _parts(model: str, results: list[Result]) -> Iterator[str]:
 
 
 def _grouped(results: Iterable[Result], key: Callable[[Job], str]) -> _Groups:
-    """Group results; the groups of arms have the order of `ARMS`, those of earlier versions last."""
+    """Group results; arms have the order of `ARMS`, and those of earlier versions come last."""
     groups: defaultdict[str, list[Result]] = defaultdict(list)
     for result in results:
         groups[key(job_of(result))].append(result)
