@@ -91,3 +91,5 @@ _ALL = (
     ),
 )
 ARMS: dict[str, Arm] = {arm.name: arm for arm in _ALL}
+EARLIER = {"pack-before": "this pack, version 0.2.0"}
+"""Titles of arms that this version cannot run, because its words or rules are others."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from statistics import fmean
 
-from evals.arms import ARMS, CONTROL
+from evals.arms import ARMS, CONTROL, EARLIER
 from evals.estimates import Estimate, estimate
 from evals.results import Job, Result, job_of
 
@@ -44,14 +44,16 @@ def _parts(model: str, results: list[Result]) -> Iterator[str]:
 
 
 def _grouped(results: Iterable[Result], key: Callable[[Job], str]) -> _Groups:
-    """Group results; the groups of arms have the order of `ARMS`."""
+    """Group results; arms have the order of `ARMS`, and those of earlier versions come last."""
     groups: defaultdict[str, list[Result]] = defaultdict(list)
     for result in results:
         groups[key(job_of(result))].append(result)
     order = list(ARMS)
     return {
         name: groups[name]
-        for name in sorted(groups, key=lambda name: order.index(name) if name in order else -1)
+        for name in sorted(
+            groups, key=lambda name: order.index(name) if name in order else len(order)
+        )
     }
 
 
@@ -179,7 +181,7 @@ def _outcomes(arms: _Groups) -> str:
 
 def title(arm: str) -> str:
     """Return the words for an arm."""
-    return ARMS[arm].title if arm in ARMS else arm
+    return ARMS[arm].title if arm in ARMS else EARLIER.get(arm, arm)
 
 
 def share(result: Result) -> float:

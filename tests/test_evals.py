@@ -359,6 +359,13 @@ class TestReport:
         assert "# scripted:one\n" in text
         assert "# scripted:two, temperature 0.7\n" in text
 
+    def test_an_arm_of_an_earlier_version_comes_last(self, results: list[Result]) -> None:
+        """It has a title, although this version cannot run it."""
+        before: Any = {**results[0], "job": {**results[0]["job"], "arm": "pack-before"}}
+        by_arm = report([before, *results]).split("## By arm")[1].split("## Calls")[0]
+        titles = [row.split(" | ")[0] for row in by_arm.splitlines() if row.startswith("| ")]
+        assert titles[-2:] == ["| this pack", "| this pack, version 0.2.0"]
+
     def test_without_runs(self) -> None:
         assert report([]) == "no runs yet\n"
 
