@@ -83,12 +83,6 @@ _ALL = (
     ),
     Arm("folded", "folded", lambda: [TodoMiddleware(fold_finished=True)]),
     Arm("led", "led by the graph", lambda: [LedMiddleware()], seeded=True),
-    Arm(
-        "led-folded",
-        "led by the graph, folded",
-        lambda: [LedMiddleware(fold_finished=True)],
-        seeded=True,
-    ),
 )
 ARMS: dict[str, Arm] = {arm.name: arm for arm in _ALL}
 EARLIER = {"pack-before": "this pack, version 0.2.0"}

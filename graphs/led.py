@@ -1,84 +1,66 @@
 """An agent that is led through its list: the graph keeps the list, and the model only works.
 
 This file needs only the library and `langchain`. The model gets no todo tools and spends no call
-on the list. It sees the list, with ● at the item that it has to do.
+on the list. It is handed one item at a time, and never sees the list before its end.
 
     agent = create_agent(model, tools, middleware=[LedMiddleware()])
     agent.invoke({"messages": [("user", "Do all of it.")], "todos": todos})
 """
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import Any
 
 from langchain.agents.middleware import hook_config
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from typing_extensions import override
 
-from todo_tools import TodoItem, TodoStatus, asks_user, format_todos
+from todo_tools import TodoItem, TodoStatus, asks_user, format_todos, model_view
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import is_from_user
 
-Check = Callable[[TodoItem, Any], str | None]
-"""Takes an item and the state; returns `None`, or the reason why the item is not done."""
-
-LED_PROMPT = (
-    "Your work has a todo list; ● marks the item to do now. Call the tools that do the work of "
-    "this item, and nothing else. When it is done, the next item is marked."
-)
-# A weak model repeats what a prompt says instead of working. So these texts neither speak of
-# failure nor ask the model to report what it did.
-_NEXT = "[Automatic note] Now do the work of the item marked ●: call your tools."
-_AGAIN = "[Automatic note] The item marked ● is still open. Call the tools that do its work now."
-_REFUSED = "[Automatic note] The item marked ● is not done: {}. Call your tools again."
+_STEP = "Step {} of {}: {}"
+_AGAIN = "This step is still open. Call the tools that do its work now."
+_REFUSED = "This step is not done: {}. Call your tools again."
 _END = "[Automatic note] The list ends here. Tell the user what was done and what was not, and why."
 
 
 class LedMiddleware(TodoMiddleware):
     """Lead the agent through the list of the state: one item at a time.
 
-    An item is completed when a tool has worked since it was handed out and the check agrees. If
-    not, the agent is told once more, and then the item is abandoned. A question to the user, or an
-    answer to a later message without any work, ends the run; the user's next message goes on.
+    The text of an item must say all that its work needs: until the list ends, the model reads the
+    items so far and their work, but not the request. It stops working when it answers without a
+    call, or gets the same results of the same calls again. The item is then completed if a tool has
+    worked and the check agrees. If not, the agent is told once more, and then the item is
+    abandoned. A question, or an answer to the user without any call, ends the run; the user's next
+    message goes on.
 
     Args:
-        check: A function of an item and the state that returns the reason why it is not done.
-        fold_finished: Whether prompts leave out the work of finished items.
+        check: A function of an item and the state that returns `None`, or why it is not done.
     """
 
-    def __init__(self, *, check: Check | None = None, fold_finished: bool = False) -> None:
-        super().__init__(policy=None, system_prompt=LED_PROMPT, fold_finished=fold_finished)
+    def __init__(self, *, check: Callable[[TodoItem, Any], str | None] | None = None) -> None:
+        super().__init__(policy=None, system_prompt=None, view=_view)
         self.tools = []
         self.check = check
 
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Start the first open item, unless one is in progress."""
-        return {"todos": _started(todos_in(state)), **(super().before_agent(state, runtime) or {})}
+        """Hand out the first open item, unless one is in progress."""
+        return {**(super().before_agent(state, runtime) or {}), **_hand_out([*todos_in(state)])}
+
+    @override
+    def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Go on with the list if the agent repeats itself."""
+        return self._next(state) if _repeats(messages_in(state)) else None
 
     @hook_config(can_jump_to=["model"])
     @override
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Complete, repeat or abandon the item in progress, and hand out the next one."""
-        todos, messages = list(todos_in(state)), messages_in(state)
-        if (at := _first(todos, "in_progress")) is None:
-            return None
-        told = next(each for each in reversed(messages) if isinstance(each, HumanMessage))
-        results = _results(messages)
-        # The user's first message hands the work over. Later ones, also the first after a summary,
-        # may be "stop", so what answers them without any call ends the run. So does a question.
-        first = next(each for each in messages if each.type != "system")
-        is_later = is_from_user(told) and told is not first
-        if not results and (is_later or asks_user(state)):
-            return None
-        fault = self._fault(todos[at], state, results)
-        if fault and not _is_again(told):
-            return _tell(fault, again=True)
-        todos[at] = {**todos[at], "status": "abandoned" if fault else "completed"}
-        is_last = _first(todos, "not_started") is None
-        text = f"{_END}\n\n{format_todos(todos)}" if is_last else _NEXT
-        return {"todos": _started(todos), **_tell(text)}
+        """Go on with the list if an item is in progress."""
+        update = self._next(state)
+        return update and {**update, "jump_to": "model"}
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -86,36 +68,74 @@ class LedMiddleware(TodoMiddleware):
         """Do the same as `after_agent`."""
         return self.after_agent(state, runtime)
 
-    def _fault(self, item: TodoItem, state: Any, results: list[ToolMessage]) -> str | None:
-        """Return what to tell the agent if an item is not done."""
-        if not any(result.status == "success" for result in results):
-            return _AGAIN
-        reason = self.check(item, state) if self.check else None
-        return _REFUSED.format(reason) if reason else None
+    def _next(self, state: Any) -> dict[str, Any] | None:
+        """Complete, repeat or abandon the item in progress, and hand out the next one."""
+        todos, messages = [*todos_in(state)], messages_in(state)
+        if (at := _first(todos, "in_progress")) is None:
+            return None
+        told = next((m for m in reversed(messages) if isinstance(m, HumanMessage)), None)
+        since = takewhile(lambda m: m.type != "human" or _data(m).get("again"), reversed(messages))
+        results = [m for m in since if isinstance(m, ToolMessage)]
+        # The user's message may be "stop", and who asks waits for an answer.
+        if not results and (told is None or is_from_user(told) or asks_user(state)):
+            return None
+        fault = None if any(m.status == "success" for m in results) else _AGAIN
+        if not fault and self.check and (reason := self.check(todos[at], state)):
+            fault = _REFUSED.format(reason)
+        if fault and not (told and _data(told).get("again")):
+            return {"messages": [_note(fault, again=True)]}
+        todos[at] = {**todos[at], "status": "abandoned" if fault else "completed"}
+        end = {"todos": todos, "messages": [_note(f"{_END}\n\n{format_todos(todos)}")]}
+        return _hand_out(todos) or end
 
 
-def _results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
-    """Return the results of tools since the item was handed out."""
-    since = takewhile(lambda m: not isinstance(m, HumanMessage) or _is_again(m), reversed(messages))
-    return [message for message in since if isinstance(message, ToolMessage)]
+def _hand_out(todos: list[TodoItem]) -> dict[str, Any]:
+    """Start the next item, unless one is in progress or none is left."""
+    at = _first(todos, "not_started")
+    if at is None or _first(todos, "in_progress") is not None:
+        return {}
+    text = todos[at]["text"]
+    todos[at] = {"text": text, "status": "in_progress"}
+    return {"todos": todos, "messages": [_note(_STEP.format(at + 1, len(todos), text), item=text)]}
 
 
-def _first(todos: list[TodoItem], status: TodoStatus) -> int | None:
+def _view(state: Any) -> Sequence[AnyMessage]:
+    """Return what the model is sent: until the list ends, what was handed out and its work.
+
+    A weak model repeats what it said. So abandoned items are left out, and what it said at its end.
+    """
+    todos, kept, keeps = todos_in(state), list[AnyMessage](), False
+    shown = {todo["text"]: todo["status"] in {"completed", "in_progress"} for todo in todos}
+    messages = messages_in(state)
+    for message, following in zip_longest(messages, messages[1:]):
+        keeps = shown.get(_data(message).get("item", ""), keeps)
+        is_end = following and _data(following) and not isinstance(message, ToolMessage)
+        if (keeps or is_from_user(message)) and not is_end:
+            kept.append(message)
+    is_led = keeps and _first(todos, "in_progress") is not None
+    return model_view({"messages": kept, "todos": []} if is_led else state)
+
+
+def _repeats(messages: Sequence[AnyMessage]) -> bool:
+    """Whether the last two turns made the same calls and got the same results."""
+    said = [
+        [(each["name"], each["args"]) for each in m.tool_calls]
+        if isinstance(m, AIMessage)
+        else m.content
+        for m in messages
+    ]
+    size = next((n for n, m in enumerate(reversed(messages), 1) if isinstance(m, AIMessage)), 0)
+    return size > 1 and said[-size:] == said[-2 * size : -size]
+
+
+def _first(todos: Sequence[TodoItem], status: TodoStatus) -> int | None:
     return next((at for at, todo in enumerate(todos) if todo["status"] == status), None)
 
 
-def _started(todos: list[TodoItem]) -> list[TodoItem]:
-    """Start the first open item, unless one is in progress."""
-    at = _first(todos, "not_started")
-    if at is None or _first(todos, "in_progress") is not None:
-        return todos
-    return [*todos[:at], {**todos[at], "status": "in_progress"}, *todos[at + 1 :]]
+def _note(text: str, **data: Any) -> HumanMessage:
+    return HumanMessage(text, additional_kwargs={"lc_source": "led", "lc_data": data or {"end": 1}})
 
 
-def _tell(text: str, *, again: bool = False) -> dict[str, Any]:
-    tags = {"lc_source": "led", "lc_data": {"again": again}}
-    return {"messages": [HumanMessage(text, additional_kwargs=tags)], "jump_to": "model"}
-
-
-def _is_again(message: HumanMessage) -> bool:
-    return bool(message.additional_kwargs.get("lc_data", {}).get("again"))
+def _data(message: AnyMessage) -> dict[str, Any]:
+    data: dict[str, Any] = message.additional_kwargs.get("lc_data", {})
+    return data

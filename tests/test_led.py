@@ -1,6 +1,8 @@
 """An agent that is led through its list: the graph keeps the list, the model only works."""
 
 import ast
+import itertools
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -31,10 +33,19 @@ def broken() -> str:
 broken.handle_tool_error = True
 
 
+@tool
+def count() -> str:
+    """Count on."""
+    return str(next(_numbers))
+
+
+_numbers = itertools.count(1)
+
+
 def led(model: ScriptedChatModel, **settings: Any) -> Any:
     middleware = LedMiddleware(**settings)
     return create_agent(
-        model, [work, broken], middleware=[middleware], checkpointer=InMemorySaver()
+        model, [work, broken, count], middleware=[middleware], checkpointer=InMemorySaver()
     )
 
 
@@ -71,28 +82,60 @@ class TestWork:
         assert statuses(final) == ["completed", "completed"]
         assert final["messages"][-1].text == "All is done."
 
-    def test_the_prompt_marks_the_item_to_do(self) -> None:
+    def test_the_model_is_sent_one_item_at_a_time(self) -> None:
+        """It sees neither the request, which names all of them, nor the list."""
         _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
-        assert "● [0] Wash the cups\n– [1] Dry the cups" in told(model, 0)  # noqa: RUF001
-        assert "✓ [0] Wash the cups\n● [1] Dry the cups" in told(model, 2)
+        assert texts(model.prompts[1]) == ["Step 1 of 2: Wash the cups", "", "Did a."]
+        assert texts(model.prompts[2])[3:] == ["Step 2 of 2: Dry the cups"]
+
+    def test_at_the_end_it_reads_everything(self) -> None:
+        _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
+        assert texts(model.prompts[4])[0].startswith("Do the cups.")
         assert told(model, 4).endswith("✓ [0] Wash the cups\n✓ [1] Dry the cups")
 
     def test_the_model_has_no_todo_tools(self) -> None:
         _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
-        assert [each["function"]["name"] for each in model.tools] == ["work", "broken"]
+        assert [each["function"]["name"] for each in model.tools] == ["work", "broken", "count"]
 
     def test_each_prompt_begins_with_the_one_before(self) -> None:
-        """So the provider's cache keeps it."""
+        """So the provider's cache keeps it; this ends with the list."""
         _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
-        for shorter, longer in zip(model.prompts, model.prompts[1:], strict=False):
+        for shorter, longer in pairwise(model.prompts[:4]):
             assert texts(longer)[: len(shorter)] == texts(shorter)
 
-    def test_folding_leaves_the_work_of_finished_items_out(self) -> None:
-        much = did("x" * 20_000)
-        _, model = run(much, "Washed.", did("b"), "Dried.", "All is done.", fold_finished=True)
-        done = f"Did {'x' * 20_000}."
-        assert done in texts(model.prompts[1])
-        assert done not in texts(model.prompts[3])
+    def test_what_failed_is_left_out(self) -> None:
+        """A weak model would do the same again."""
+        script = (did("a"), "Washed.", "Sorry.", "No.", did("c"), "Put away.", "Two of three.")
+        todos = items("Wash the cups", "Dry the cups", "Put them away")
+        _, model = run(*script, todos=todos)
+        assert texts(model.prompts[3])[3:] == [
+            "Step 2 of 3: Dry the cups",
+            "This step is still open. Call the tools that do its work now.",
+        ]
+        assert texts(model.prompts[4])[3:] == ["Step 3 of 3: Put them away"]
+
+    def test_what_the_user_says_stays(self) -> None:
+        model = ScriptedChatModel(script=["Which?", did("a"), "Done.", did("b"), "Dry.", "End."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": TODOS}, config)
+        agent.invoke({"messages": [("user", "The blue ones.")]}, config)
+        assert "The blue ones." in texts(model.prompts[3])
+
+    def test_an_agent_that_repeats_itself_gets_the_next_item(self) -> None:
+        """The same calls with the same results are no work."""
+        final, model = run(did("a"), did("a"), did("b"), "Dried.", "All is done.")
+        assert told(model, 2) == "Step 2 of 2: Dry the cups"
+        assert statuses(final) == ["completed", "completed"]
+
+    def test_equal_calls_with_other_results_are_no_repetition(self) -> None:
+        final, _ = run(
+            turn("", call("count")),
+            turn("", call("count")),
+            "Two.",
+            "All is done.",
+            todos=items("Count"),
+        )
+        assert statuses(final) == ["completed"]
 
     async def test_it_runs_asynchronously(self) -> None:
         model = ScriptedChatModel(script=[did("a"), "Washed.", "Done."])
@@ -139,7 +182,8 @@ class TestThePersonHasTheLastWord:
         """It is then the only message of the user that is left."""
         summary = HumanMessage("Earlier ...", additional_kwargs={"lc_source": "summarization"})
         model = ScriptedChatModel(script=["I stop."])
-        start = {"messages": [summary, ("user", "Stop.")], "todos": TODOS}
+        todos = [*items("Wash the cups", status="in_progress"), *items("Dry the cups")]
+        start = {"messages": [summary, ("user", "Stop.")], "todos": todos}
         final = led(model).invoke(start, {"configurable": {"thread_id": "1"}})
         assert statuses(final) == ["in_progress", "not_started"]
 
@@ -202,7 +246,7 @@ class TestUser:
     def test_the_graphs_messages_are_not_the_users(self) -> None:
         final, _ = run(did("a"), "Washed.", "Done.", todos=items("Wash"))
         people = [each for each in final["messages"] if isinstance(each, HumanMessage)]
-        assert [each.additional_kwargs.get("lc_source") for each in people] == [None, "led"]
+        assert [each.additional_kwargs.get("lc_source") for each in people] == [None, "led", "led"]
 
 
 def test_the_file_can_be_copied_alone() -> None:
