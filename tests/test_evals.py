@@ -562,9 +562,12 @@ class TestPublished:
     RUNS = HARBOR.parent / "runs"
 
     def test_the_tables_are_those_of_the_runs(self) -> None:
-        """`python -m evals report evals/runs` prints them."""
+        """`python -m evals report FOLDER` prints those of each folder, the main one first."""
         published = (HARBOR.parent / "RESULTS.md").read_text(encoding="utf-8")
-        assert published.endswith(f"\n\n{report(load_all(self.RUNS))}")
+        folders = sorted(each for each in self.RUNS.iterdir() if each.is_dir())
+        places = [published.find(report(load_all(folder))) for folder in folders]
+        assert -1 not in places
+        assert places == sorted(places)
 
     def test_the_documents_give_the_same_figures(self) -> None:
         """The share of steps done in the README, steps and calls in the page about models."""
