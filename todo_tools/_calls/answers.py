@@ -72,8 +72,9 @@ def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:
     title: Shown = [(name, "toolTitle")]
     others: Shown = [(" ".join(map(str, args.values())), "muted")]
     given = title + (others if own is None else own)
-    shown = ((one_line(str(part)), token) for part, token in given if part is not None)
-    parts: list[tuple[str, Token]] = [part for part in shown if part[0]]
+    parts: list[tuple[str, Token]] = [
+        (one_line(str(part)), token) for part, token in given if part is not None and str(part)
+    ]
     if len(" ".join(text for text, _ in parts)) <= _CALL_CHARACTERS:
         return parts
     room = _CALL_CHARACTERS - 1
