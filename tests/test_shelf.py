@@ -1,5 +1,6 @@
 """The shelf: items in a store are taken by one thread, handed back, and never lost."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -240,7 +241,8 @@ class TestPostgres:
         """Its tools and its hook are sync; LangGraph runs them in other threads."""
         async with AsyncPostgresStore.from_conn_string(postgres) as store:
             await store.setup()
-            await store.aput(("shelf", "items"), "abc", {"text": "Roof"}, index=False)
+            await asyncio.to_thread(put_up, store, ["Roof"])
             final = await agent_on(store).ainvoke(BEGIN, thread("async"))
             assert final["todos"] == items("Roof", status="completed")
-            assert await store.aget(("shelf", "items"), "abc") is None
+            assert await store.asearch(("shelf", "items")) == []
+            assert len(await store.asearch(DONE)) == 1

@@ -198,6 +198,7 @@ class TestTerminal:
         child.sendline("edit")
         child.expect_exact("approved as edited")
         child.expect_exact("? execute\r\n    command: touch three\r\n")
+        child.expect_exact("Do it? yes, no, always, or why not:")
         child.sendline("yes")
         child.expect_exact("✓ Done (1 item)")
         child.expect(pexpect.EOF)

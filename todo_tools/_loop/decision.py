@@ -6,6 +6,7 @@ the conditional edge and the middleware carry the decision out.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -170,16 +171,18 @@ class _Told:
     def find(cls, reading: Reading, loop: LoopState) -> "_Told":
         message_id = loop.get("user_message")
         by_user = next((at for at, e in enumerate(reading.entries) if e.place == message_id), -1)
-        by_loop = reading.last(is_injected)
+        by_loop, rejected = reading.last(is_injected), reading.last(is_rejection)
         by_loop = -1 if by_loop is None else by_loop
-        # A person who rejects a call speaks to the agent; other results of the turn come later.
-        rejected = (
-            turn.results[-1]
-            for turn in reading.turns
-            if any(is_rejection(reading.entries[at].message) for at in turn.results)
-        )
-        by_person = max([by_user, *rejected])
+        # A person who rejects a call speaks to the agent.
+        by_rejection = -1 if rejected is None else _end_of_results(reading.entries, rejected)
+        by_person = max(by_user, by_rejection)
         return cls(by_user, max(by_person, by_loop), by_person >= by_loop)
+
+
+def _end_of_results(entries: Sequence[Entry], at: int) -> int:
+    """Return the index of the last of the results that follow one another from an index on."""
+    later = takewhile(lambda entry: isinstance(entry.message, ToolMessage), entries[at + 1 :])
+    return at + len(list(later))
 
 
 def _has_worked(reading: Reading, told: _Told) -> bool:

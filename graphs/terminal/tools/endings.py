@@ -60,8 +60,11 @@ class Ending:
         """
         for found in sorted(self._folder.glob(f"{self._name}.*")):
             _, kept_at, program = found.name.split(".")
-            if program != _THIS_PROGRAM:
-                return ExecuteResponse(**json.loads(found.rename(self._path(kept_at)).read_text()))
+            if program == _THIS_PROGRAM:
+                continue
+            with suppress(FileNotFoundError):  # a call beside this one has just taken it
+                taken = found.rename(self._path(kept_at))
+                return ExecuteResponse(**json.loads(taken.read_text()))
         return None
 
     def _path(self, kept_at: int | str) -> Path:
