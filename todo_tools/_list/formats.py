@@ -30,9 +30,9 @@ class ClientTodo(TypedDict):
     """An item in the format of LangChain's clients."""
 
     content: str
-    """The text; ` (abandoned)` is appended if the item is abandoned."""
+    """The text; a status that these clients do not have is appended, as in ` (abandoned)`."""
     status: ClientStatus
-    """The status; `completed` if the item is abandoned."""
+    """The status; of those that these clients have, the one nearest to the item's."""
     abandoned: NotRequired[bool]
     """True if the item is abandoned; these clients have no such status."""
 

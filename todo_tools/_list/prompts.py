@@ -8,7 +8,7 @@ line of progress, where it cannot imitate another line.
 from collections.abc import Sequence
 
 from todo_tools._list.formatting import format_todos, one_line
-from todo_tools._list.todos import TodoItem, incomplete
+from todo_tools._list.todos import STATUSES, TodoItem, incomplete
 
 PROMPT_SNIPPET = (
     "Manage a todo list: write (replace/append/insert), list, edit (start/complete/abandon by "
@@ -116,7 +116,9 @@ def progress(todos: Sequence[TodoItem], *, texts: bool = True) -> str:
     finished = f"{len(todos) - len(open_items)}/{len(todos)} done."
     started = [entry for entry in open_items if entry[1]["status"] == "in_progress"]
     if not started:
-        return f"{finished} Next: start {_brief(*open_items[0], text=texts)}"
+        waiting = (each for each in open_items if STATUSES[each[1]["status"]].next_action)
+        following = next(waiting, None)
+        return f"{finished} Next: start {_brief(*following, text=texts)}" if following else finished
     shown = "; ".join(_brief(*entry, text=texts) for entry in started[:_SHOWN_ITEMS])
     more = len(started) - _SHOWN_ITEMS
     return f"{finished} Now do: {shown}{f'; {more} more' if more > 0 else ''}"

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import format_todos, one_line
-from todo_tools._list.todos import TodoItem, texts_of
+from todo_tools._list.todos import TodoItem
 from todo_tools._thread.channels import TodoBlocks, stable_ids
 from todo_tools._thread.state import blocks_in, has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import (
@@ -178,9 +178,11 @@ def _is_replaced(message: ToolMessage, note: Mapping[str, Any], todos: Todos) ->
 
 def _is_told(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos: Todos) -> bool:
     """Whether a reader who knows the list before can infer the new one from the first line."""
-    if texts_of(known) != texts_of(todos):
+    if len(known) != len(todos):
         return False
     changed = [at for at, todo in enumerate(todos) if todo != known[at]]
+    if any(todos[at]["text"] != known[at]["text"] for at in changed):
+        return False
     match note.get("operation"):
         case {"op": "replace"}:
             return True

@@ -168,7 +168,8 @@ def in_view(
     return (*lines[begin:end], *more)
 
 
-_IN_VIEW: tuple[TodoStatus, ...] = ("in_progress", "not_started")
+_OPEN = [status for status, row in STATUSES.items() if not row.finished]
+_IN_VIEW = sorted(_OPEN, key=lambda status: STATUSES[status].precedence)
 
 
 def bar_spans(progress: Progress, width: int = 20) -> tuple[Span, ...]:
