@@ -318,7 +318,7 @@ class TestProgram:
             (["--db", "no/where.sqlite"], "--db no/where.sqlite cannot be used: unable to open"),
             (["--db", "empty.md", "--workdir", "empty.md"], "--workdir empty.md cannot be used"),
             (["--db", "long.md"], "--db long.md cannot be used: file is not a database"),
-            (["--grace", "-1"], "invalid choice: -1"),
+            (["--grace", "-1"], "0 to 60, got '-1'"),
             (["--colour"], "unrecognized arguments: --colour; see python -m graphs --help"),
             (["--model", "openai:gpt-5"], "OPENAI_API_KEY"),
             (["--model", "groq:llama"], "langchain-groq"),

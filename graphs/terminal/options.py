@@ -89,10 +89,10 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--grace",
             metavar="SECONDS",
-            type=int,
-            choices=range(_LONGEST_GRACE + 1),
+            type=_grace,
             default=DEFAULT_GRACE,
-            help="how long to wait before a continuation (default: %(default)s)",
+            help=f"how long to wait before a continuation, 0 to {_LONGEST_GRACE} "
+            "(default: %(default)s)",
         )
 
     def read(self, argv: Sequence[str]) -> argparse.Namespace:
@@ -112,3 +112,11 @@ def _thread_id(text: str) -> str:
     if not text or not text.isprintable():
         raise argparse.ArgumentTypeError(f"must be printable and not empty, got {text!r}")
     return text
+
+
+def _grace(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LONGEST_GRACE:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from 0 to {_LONGEST_GRACE}, got {text!r}"
+        )
+    return int(text)

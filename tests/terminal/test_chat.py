@@ -681,7 +681,7 @@ class TestUsage:
         ("argv", "reason"),
         [
             ([], "the chat needs a terminal"),
-            (["--grace", "-1"], "invalid choice: -1"),
+            (["--grace", "-1"], "0 to 60, got '-1'"),
             (["--agent", "other"], "invalid choice: 'other'"),
             (["--nope"], "unrecognized arguments: --nope; see python -m graphs chat --help"),
         ],
