@@ -408,7 +408,6 @@ WALLS = {
         "require_rows",
         "require_whole_number",
         "start_items",
-        "texts_of",
         "to_client_todos",
         "validate_todos",
     ],
