@@ -65,7 +65,7 @@ def hand_back(store: BaseStore, thread: str, state: Any) -> None:
     for claim in [each for each in store.search(CLAIMS, limit=10**6) if each.key == thread]:
         item = store.get(ITEMS, key := claim.namespace[-1])
         statuses = _statuses(state, key)
-        if {"not_started", "in_progress"} & {*statuses}:
+        if {*statuses} - {"completed", "abandoned"}:
             continue
         if item and "completed" in statuses[claim.value.get("older", 0) :]:
             store.put(DONE, key, {**item.value, "thread": thread}, index=False)

@@ -167,7 +167,7 @@ def _open_items(state: object) -> list[tuple[int, str]]:
     return [
         (index, todo["text"])
         for index, todo in enumerate(todos_in(state))
-        if todo["status"] in ("not_started", "in_progress")
+        if todo["status"] not in ("completed", "abandoned")
     ]
 
 

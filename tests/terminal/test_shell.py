@@ -26,7 +26,7 @@ from graphs.terminal.run_lines import messages_of
 from graphs.terminal.tools.background import BackgroundTasks
 from graphs.terminal.tools.guard import GUARD, Guard
 from graphs.terminal.tools.output import Excerpt, Output, WholeOutput, both, saved_outputs
-from graphs.terminal.tools.shell import LocalShell, _interrupt, shell_tool
+from graphs.terminal.tools.shell import LocalShell, _interrupt, _of_main_thread, shell_tool
 from graphs.terminal.tools.workspace import Workspace
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
@@ -400,9 +400,40 @@ def test_an_earlier_ctrl_c_ends_no_command(tmp_path: Path) -> None:
         assert LocalShell(tmp_path).execute("sleep 0.5; echo done").output == "done"
 
 
+LOOKING = """
+import gc, threading, time
+from graphs.terminal.tools.shell import _earlier_interrupt, _interrupt
+
+def start():
+    while True:
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+
+class Garbage:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        time.sleep(0)  # lets other threads run
+
+threading.Thread(target=start, daemon=True).start()
+gc.set_threshold(1)
+for _ in range(300):
+    Garbage()
+    _interrupt(), _earlier_interrupt()
+"""
+
+
+@pytest.mark.slow
+def test_a_look_for_ctrl_c_never_hangs() -> None:
+    """Not even if Python collects garbage at that moment and another thread starts."""
+    subprocess.run([sys.executable, "-c", LOOKING], cwd=ROOT, check=True, timeout=LONG)
+
+
 def main_thread_waits() -> bool:
     """Whether it waits for threads that it has started."""
-    frame = sys._current_frames()[threading.main_thread().ident or 0]
+    frame = _of_main_thread(sys._current_frames)
     names = {each.f_code.co_name for each, _ in traceback.walk_stack(frame)}
     return "wait" in names and names.isdisjoint({"start", "submit"})
 

@@ -1,13 +1,14 @@
 """A shell as one tool, built on the backend of deepagents."""
 
 import asyncio
+import gc
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Annotated, Any, cast
 
 from deepagents.backends import LocalShellBackend
@@ -241,11 +242,29 @@ def _interrupt() -> KeyboardInterrupt | None:
     Python raises it only in the main thread. In a synchronous run that thread then waits until the
     tools in other threads have finished, without informing them.
     """
-    exceptions: dict[int, Any] = sys._current_exceptions()  # pyright: ignore[reportPrivateUsage]
-    handled = exceptions.get(threading.main_thread().ident or 0)
+    handled = _of_main_thread(sys._current_exceptions)  # pyright: ignore[reportPrivateUsage]
     if isinstance(handled, tuple):  # before Python 3.12
         _, handled, _ = cast("tuple[object, object, object]", handled)
     return handled if isinstance(handled, KeyboardInterrupt) else None
+
+
+_LOOK = threading.Lock()
+
+
+def _of_main_thread(look: Callable[[], Mapping[int, Any]]) -> Any:
+    """What a look at all threads shows of the main thread.
+
+    Without the two guards, some versions of Python 3.11 hang for ever if a garbage collection
+    begins during the look while another thread starts or ends.
+    """
+    with _LOOK:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return look().get(threading.main_thread().ident or 0)
+        finally:
+            if collects:
+                gc.enable()
 
 
 _RUNS: set[CodeType] = {
@@ -262,7 +281,7 @@ def _earlier_interrupt() -> KeyboardInterrupt | None:
     """
     interrupt = _interrupt()
     caught = interrupt and interrupt.__traceback__
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)  # pyright: ignore[reportPrivateUsage]
+    frame: FrameType | None = _of_main_thread(sys._current_frames)  # pyright: ignore[reportPrivateUsage]
     runs = False
     while frame and caught:
         if frame is caught.tb_frame:
