@@ -168,7 +168,7 @@ def in_view(
     return (*lines[begin:end], *more)
 
 
-_OPEN = [status for status, row in STATUSES.items() if not row.finished]
+_OPEN: list[TodoStatus] = [status for status, row in STATUSES.items() if not row.finished]
 _IN_VIEW = sorted(_OPEN, key=lambda status: STATUSES[status].precedence)
 
 
