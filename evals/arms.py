@@ -73,6 +73,7 @@ _ALL = (
     Arm("no-loop", "this pack without the loop", lambda: [TodoMiddleware(policy=None)]),
     Arm(PACK, "this pack", lambda: [TodoMiddleware()]),
     Arm("light", "light prompt", lambda: [TodoMiddleware(system_prompt=TODO_LIGHT_PROMPT)]),
+    Arm("bare", "this pack without its prompt", lambda: [TodoMiddleware(system_prompt="")]),
     Arm("seeded", "seeded list", lambda: [TodoMiddleware()], seeded=True),
     Arm("worked", "has_worked", lambda: [TodoMiddleware(check=has_worked)]),
     Arm(

@@ -129,7 +129,7 @@ class TestThreads:
         """It stores its thread at the end of a run, not after each step."""
         paths = f"{site_with(STORES_LATE, tmp_path)}{os.pathsep}{ROOT}"
         monkeypatch.setattr("tests.terminal.test_kills.ROOT", paths)
-        assert "ended" in found(kills.signals, 5).example
+        assert "ended" in found(kills.signals, 25).example
 
     def test_an_error_that_is_swallowed_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The run ends as if everything was stored."""
