@@ -29,6 +29,8 @@ _PAGES = (
     "evals/*.md",
 )
 _MARK = re.compile(r"#\s*(noqa|type:|pragma)")
+_CODE_SPAN = re.compile(r"`[^`]*`")
+_NO_SENTENCE = ("#", "![", "<", "|", ":::")
 _DEFINED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -88,14 +90,14 @@ def _joined(block: list[tuple[int, str]]) -> tuple[int, str]:
 
 
 def paragraphs(page: str) -> Iterator[tuple[int, str]]:
-    """The paragraphs and items of a page, without headings, tables, code and pictures."""
+    """The paragraphs and items of a page, without headings, tables, code, names and pictures."""
     hidden = re.sub(
         r"^```.*?^```$", lambda code: "\n" * code[0].count("\n"), page, flags=re.M | re.S
     )
     line = 1
     for part in re.split(r"(\n\s*\n|\n(?=- |\| |\d\. ))", hidden):
         text = part.strip()
-        if text and not text.startswith(("#", "![", "<", "|", ":::")):
+        if _CODE_SPAN.sub("", text).strip(", \n") and not text.startswith(_NO_SENTENCE):
             yield line, text
         line += part.count("\n")
 

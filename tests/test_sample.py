@@ -38,6 +38,9 @@ x = 1  # no paragraph
 | 10 | a row with words |
 
 ::: todo_tools
+
+`TodoState`,
+`model_view`
 """
 
 
@@ -55,7 +58,7 @@ def test_comments_on_lines_below_each_other_are_one() -> None:
 
 
 def test_paragraphs_and_items_are_found() -> None:
-    """Code, headings, the rows of tables and what the site fills in are not."""
+    """Code, headings, the rows of tables, lists of names and what the site fills in are not."""
     assert list(sample.paragraphs(PAGE)) == [
         (3, "A paragraph\non two lines."),
         (6, "- One item."),
