@@ -172,7 +172,8 @@ class _Prompt:
         large = (turn for turn, size in enumerate(sizes) if size >= _SMALLEST - _BEFORE)
         # Nothing before this turn is left out unless that pays without a cache, so it stays first.
         self._first_cached = next(large, len(turns))
-        # The turns before which a prompt ended that the next prompt begins with: a cache has it.
+        # The turns directly after the end of an earlier prompt. Later prompts begin with that
+        # prompt, so a cache has it.
         self._cached: list[int] = []
         self._runs = list[int]()
         """The turns with which the run at the end of the prompt may begin."""
