@@ -29,7 +29,8 @@ _PAGES = (
     "evals/*.md",
 )
 _MARK = re.compile(r"#\s*(noqa|type:|pragma)")
-_FIGURES = re.compile(r"[\W\d_]*(?:\b\w{1,2}\b[\W\d_]*)*")
+_CODE_SPAN = re.compile(r"`[^`]*`")
+_NO_SENTENCE = ("#", "![", "<", "|", ":::")
 _DEFINED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -48,10 +49,13 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
 
 
 def errors(source: str) -> Iterator[tuple[int, str]]:
-    """The texts of the errors that a module raises; what is put into them is shown as `{...}`."""
+    """The texts of the errors that a module raises; what is put into them is shown as `{...}`.
+
+    A single word, such as the name of a limit, is no text.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            texts = [text for argument in node.exc.args if (text := _text_of(argument))]
+            texts = [text for argument in node.exc.args if " " in (text := _text_of(argument))]
             if texts:
                 yield node.lineno, " ".join(texts)
 
@@ -86,14 +90,14 @@ def _joined(block: list[tuple[int, str]]) -> tuple[int, str]:
 
 
 def paragraphs(page: str) -> Iterator[tuple[int, str]]:
-    """The paragraphs, items and rows of a page, without headings, code and pictures."""
+    """The paragraphs and items of a page, without headings, tables, code, names and pictures."""
     hidden = re.sub(
         r"^```.*?^```$", lambda code: "\n" * code[0].count("\n"), page, flags=re.M | re.S
     )
     line = 1
     for part in re.split(r"(\n\s*\n|\n(?=- |\| |\d\. ))", hidden):
         text = part.strip()
-        if not text.startswith(("#", "![", "<")) and not _FIGURES.fullmatch(text):
+        if _CODE_SPAN.sub("", text).strip(", \n") and not text.startswith(_NO_SENTENCE):
             yield line, text
         line += part.count("\n")
 

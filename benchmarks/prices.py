@@ -90,7 +90,9 @@ def marked(prompts: Sequence[Prompt], smallest: int = 0) -> float:
     cost = 0.0
     for prompt in prompts:
         if len(prompt.marks) > MAX_MARKS:
-            raise ValueError(f"at most {MAX_MARKS} marks a prompt, got {len(prompt.marks)}")
+            raise ValueError(
+                f"a prompt may have at most {MAX_MARKS} marks, got {len(prompt.marks)}"
+            )
         prefixes = numbers.of(prompt)
         sizes = list(accumulate(block.tokens for block in prompt.blocks))
         marks = [mark for mark in prompt.marks if sizes[mark] >= smallest]

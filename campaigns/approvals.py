@@ -95,7 +95,7 @@ class Person:
         self.granted.update(approved)
         stops = self.random.random() < 0.2
         pauses: dict[str, Any] = {"interrupt_before": ["tools"]} if stops else {}
-        # Calls with one id are asked about again, and one file is not edited twice at a time.
+        # If calls share an id or a file, some of the approved ones may not run.
         calls = self._last_calls()
         is_clear = _differ(each["id"] for each in calls) and _differ(map(_file_in, calls))
         self.graph.invoke(Command(resume=resume), _CONFIG, **pauses)

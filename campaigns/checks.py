@@ -170,7 +170,7 @@ TRIALS: dict[Trial, int] = {checked_node: 1, checked_agent: 1}
 
 
 def check_step(before: list[TodoItem], after: list[TodoItem], agreed: set[str]) -> None:
-    """Check that each item that a step completed has a check that agreed in this step."""
+    """Check that the check of each item that a step completed has accepted it in this step."""
     was = {todo["text"] for todo in before if todo["status"] == "completed"}
     done = {todo["text"] for todo in after if todo["status"] == "completed"}
     assert done <= was | agreed, f"completed without a check that agreed: {done - was - agreed}"

@@ -125,7 +125,7 @@ def full_disk(case: Case) -> None:
     """The database cannot grow after a certain moment."""
 
     def fill(saver: Saver) -> None:
-        _pragma(saver, "max_page_count = 1")  # SQLite uses the current number of pages
+        _pragma(saver, "max_page_count = 1")  # SQLite raises it to the current number of pages
 
     _accident(case, str(case.folder / "threads.sqlite"), fill, sqlite3.Error)
 

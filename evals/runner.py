@@ -136,7 +136,7 @@ def _calls_for(job: Job, setting: Setting) -> int:
         path = path_of(setting.folder, same)
         if not path.exists():
             raise FileNotFoundError(
-                f"the control may make as many calls as {same.name}; do this run first"
+                f"run {same.name} first: its number of calls is the limit of the control"
             )
         return load(path)["usage"]["calls"]
     return setting.max_calls or 20 + 10 * job.n

@@ -120,7 +120,7 @@ class TestMarked:
         assert marked(prompts, smallest=301) == 600
 
     def test_five_marks_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="at most 4 marks a prompt, got 5"):
+        with pytest.raises(ValueError, match="a prompt may have at most 4 marks, got 5"):
             marked([Prompt(blocks(5), marks=(0, 1, 2, 3, 4))])
 
 

@@ -362,7 +362,7 @@ class TestRepetition:
         rounds = ([run_command(name), "It fails."] for name in names)
         thread = start(again=chain.from_iterable(rounds))
         await thread.say("Make it.", "a")
-        row = "the same, with two commands in turns"
+        row = "the same, with two failing commands that alternate"
         thread.check(calls=6, notes=2, outcome="stalled", row=row)
 
     async def test_the_same_list(self, start: Start) -> None:

@@ -164,7 +164,7 @@ class Approval:
         return replace(self, decisions=(*self.decisions, answer.decision))
 
     def passing(self, approved: Approved) -> "Approval":
-        """A new approval in which the next calls that need no question are approved."""
+        """A new approval with all calls approved up to the next one that needs a question."""
         passed = self
         while not passed.complete and passed.next_call["name"] in approved:
             passed = passed.decided(Answer(approved=True))

@@ -174,7 +174,7 @@ class Conversation:
 
     def _end_for(self, change: Model | Plain) -> None:
         if self.waiting:
-            raise CommandError("a message is kept; Ctrl-C takes it back first")
+            raise CommandError("a message is kept for later; press Ctrl-C to take it back first")
         if isinstance(change, Model):
             chat_model(change.name)  # an error leaves the conversation as it is
         self.change = change

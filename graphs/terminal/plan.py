@@ -43,7 +43,7 @@ def plan_of(action: Mapping[str, Any], todos: Sequence[TodoItem]) -> list[TodoIt
 
 
 def plan_lines(planned: Sequence[TodoItem]) -> Iterator[Line]:
-    """Show a planned list, one item a line, in the form of other calls' arguments."""
+    """Show a planned list, one item a line, indented like the arguments of other calls."""
     return (replace(line, lead=(Span("    "), *line.lead)) for line in list_lines(planned))
 
 

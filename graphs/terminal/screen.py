@@ -120,7 +120,7 @@ class ChatScreen:
         self._session.app.invalidate()
 
     def _drop_unread(self) -> None:
-        """Drop what the terminal holds, and what was read with the last line but is after it."""
+        """Drop typed input that is in the terminal, or was read after the end of the last line."""
         app = self._session.app
         if os.isatty(app.input.fileno()):
             drop_typed(app.input.fileno())

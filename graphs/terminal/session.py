@@ -215,7 +215,9 @@ def _choose_ask_plan(given: bool, kept: Mapping[str, Any], agent: str) -> bool: 
 
 def _choose_checked(given: bool, kept: Mapping[str, Any], agent: str) -> bool:  # noqa: FBT001
     if given and agent == "notes":
-        raise UnusableInputError("--checked is for agents that run commands, not notes")
+        raise UnusableInputError(
+            "--checked is for agents that run commands; --agent notes runs none"
+        )
     return given or bool(kept.get("checked"))
 
 

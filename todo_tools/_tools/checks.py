@@ -47,7 +47,7 @@ class Completion(NamedTuple):
         if done is None or done["op"] != "set_status" or done["status"] != "completed":
             return []
         indices = dict.fromkeys(done["indices"])
-        # The call that completed an item before this one in the same message may be refused.
+        # An earlier call of the same message may complete the item too, and may still be refused.
         was_open = (i for i in indices if self.todos[i]["status"] != "completed")
         return list(was_open if self.is_first else indices)
 

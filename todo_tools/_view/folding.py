@@ -172,7 +172,8 @@ class _Prompt:
         large = (turn for turn, size in enumerate(sizes) if size >= _SMALLEST - _BEFORE)
         # Nothing before this turn is left out unless that pays without a cache, so it stays first.
         self._first_cached = next(large, len(turns))
-        # The turns before which a prompt ended that the next prompt begins with: a cache has it.
+        # The turns directly after the end of an earlier prompt. Later prompts begin with that
+        # prompt, so a cache has it.
         self._cached: list[int] = []
         self._runs = list[int]()
         """The turns with which the run at the end of the prompt may begin."""
@@ -189,12 +190,12 @@ class _Prompt:
         return [range(span.start, end), range(end, span.stop)]
 
     def grow(self, turn: int, part: range, finished: Sequence[int], later_calls: int) -> None:
-        """Add a part of a turn, and fold the turns whose last items it finishes, if that pays.
+        """Add a part of a turn, and fold the earlier turns that are now finished, if that pays.
 
         Args:
             turn: The number of the turn.
             part: The entries of the part.
-            finished: The numbers of these earlier turns.
+            finished: The numbers of the earlier turns whose items are all finished now.
             later_calls: The estimated number of model calls that follow.
         """
         if part.start == self.spans[turn].start:
@@ -220,7 +221,7 @@ class _Prompt:
     def _that_pay(self, possible: Sequence[_Fold], turn: int, later_calls: int) -> Sequence[_Fold]:
         """Return those of the folds, newest first, that save most together.
 
-        What is left out is saved in each later call. What stays behind it is sent again once, from
+        What is left out is saved in each later call. What comes after it is sent again once, from
         the last place that a cache has; a cache also looks back only so far, and holds nothing
         small.
         """

@@ -150,7 +150,7 @@ class ShellRun:
         with self._lock:
             end_group(process.pid)
             self._finished.set()
-        GUARD.remove(process.pid)  # outside the lock: who holds the guard may wait for this lock
+        GUARD.remove(process.pid)  # outside the lock: a thread in the guard may wait for it
 
 
 def shell() -> str:
