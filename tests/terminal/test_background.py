@@ -262,7 +262,9 @@ class TestTheEnd:
 
         def reason(*results: ToolMessage) -> str | None:
             state = {"messages": [turn("", start, tick), *results], "todos": items("Build")}
-            rule = RunnableLambda(lambda _: tasks.running_for(items("Build")[0], state))
+            rule: RunnableLambda[None, str | None] = RunnableLambda(
+                lambda _: tasks.running_for(items("Build")[0], state)
+            )
             return rule.invoke(None)  # as a check in a graph, with a config
 
         assert reason() == "its background task is being started"
@@ -274,7 +276,7 @@ class TestTheEnd:
         """Otherwise it would be bound to an item of the list before."""
         write = call("write_todos", mode="replace", todos=["New"])
         start = call("run_in_background", command="sleep 600", item=0)
-        script = [turn("", call("write_todos", mode="replace", todos=["Old"]))]
+        script: list[Any] = [turn("", call("write_todos", mode="replace", todos=["Old"]))]
         script += [turn("", write, start), "Done.", "Done."]
         prompt = self.ran(tasks, tmp_path, script).prompts[2]
         assert prompt[-1].text == "Error: the list is being written; call again after its result"
