@@ -94,7 +94,7 @@ def _present(text: str, state: Any) -> Iterator[_Event]:
                 continue
             event: _Event = {**operation}
             if event.get("status") == "completed" and text in event["texts"]:
-                before_it = event["indices"][: event["texts"].index(text)]
+                before_it: list[int] = event["indices"][: event["texts"].index(text)]
                 if any(todos[at]["status"] != "completed" for at in before_it):
                     yield {**event, "texts": []}  # the ticks of other items by the same call
                 return
