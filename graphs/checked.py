@@ -23,10 +23,10 @@ def command_passed(item: TodoItem, state: Any) -> str | None:
 
     The model can rewrite the list, but not the checklist in the user's newest message that has
     one. The command of a step that is no longer in the list must have succeeded too, before any
-    item is completed.
+    item is completed. One run counts for all steps with the same command.
 
     Args:
-        item: The step; its command is in backticks.
+        item: The step; its command is the first text in backticks.
         state: The graph state.
 
     Returns:

@@ -127,7 +127,7 @@ def build_coding_agent(
     background = tasks or BackgroundTasks(workspace)
 
     def not_done(item: TodoItem, state: Any) -> str | None:
-        return background.running_for(item) or (check(item, state) if check else None)
+        return background.running_for(item, state) or (check(item, state) if check else None)
 
     files = FilesystemMiddleware(
         backend=workspace,

@@ -33,8 +33,8 @@ class LedMiddleware(TodoMiddleware):
     items so far and their work, but not the request. It stops working when it answers without a
     call, or gets the same results of the same calls again. The item is then completed if a tool has
     worked and the check agrees. If not, the agent is told once more, and then the item is
-    abandoned. A question, or an answer to the user without any call, ends the run; the user's next
-    message goes on.
+    abandoned. A question, or an answer to the user or after a rejected call, ends the run; the
+    user's next message goes on.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -59,7 +59,7 @@ class LedMiddleware(TodoMiddleware):
     @override
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Go on with the list if an item is in progress."""
-        update = self._next(state)
+        update = None if _rejected(messages_in(state)) else self._next(state)
         return update and {**update, "jump_to": "model"}
 
     @hook_config(can_jump_to=["model"])
@@ -126,6 +126,14 @@ def _repeats(messages: Sequence[AnyMessage]) -> bool:
     ]
     size = next((n for n, m in enumerate(reversed(messages), 1) if isinstance(m, AIMessage)), 0)
     return size > 1 and said[-size:] == said[-2 * size : -size]
+
+
+def _rejected(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a person has rejected a call of the last turn, and so spoke to the agent."""
+    rest = reversed(messages)
+    since = takewhile(lambda m: m.type != "human" and not getattr(m, "tool_calls", None), rest)
+    mark = "User rejected the tool call"  # LangChain's HumanInTheLoopMiddleware has no other
+    return any(isinstance(m, ToolMessage) and m.text.startswith(mark) for m in since)
 
 
 def _first(todos: Sequence[TodoItem], status: TodoStatus) -> int | None:

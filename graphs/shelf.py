@@ -69,6 +69,8 @@ def hand_back(store: BaseStore, thread: str, state: Any) -> None:
             continue
         if item and "completed" in statuses[claim.value.get("older", 0) :]:
             store.put(DONE, key, {**item.value, "thread": thread}, index=False)
+            # If this dies before the claim is deleted, an item that returns is not done again.
+            store.put(claim.namespace, thread, {"older": len(statuses)}, index=False)
             store.delete(ITEMS, key)
         store.delete(claim.namespace, thread)
 

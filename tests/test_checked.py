@@ -56,6 +56,10 @@ class TestReason:
         assert reason(*failed, *passed) is None
         assert reason(*passed, *failed) == "its command ended with exit code 1"
 
+    def test_one_run_counts_for_all_steps_with_the_command(self) -> None:
+        again: TodoItem = {"text": "Test again: `make test`", "status": "not_started"}
+        assert reason(*ran("make test"), item=again, listed=[*LISTED, again["text"]]) is None
+
     @pytest.mark.parametrize(
         "fields",
         [

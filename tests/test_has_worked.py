@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.tool import ToolCall
 
 from tests.support import items, result_of
-from todo_tools import TodoItem, has_worked
+from todo_tools import TodoItem, TodoStatus, has_worked
 from todo_tools._thread.transcript import list_after
 from todo_tools.testing import call, turn
 
@@ -44,11 +44,13 @@ class History:
             self.messages.append(result)
         return self
 
-    def asks(self, *calls: ToolCall, about: str = "a") -> str | None:
+    def asks(
+        self, *calls: ToolCall, about: str = "a", status: TodoStatus = "in_progress"
+    ) -> str | None:
         """The reason why an item may not be completed by the last of these calls."""
         messages = [*self.messages, turn("", *calls)]
         state = {"messages": messages, "todos": self.todos}
-        return has_worked({"text": about, "status": "in_progress"}, state)
+        return has_worked({"text": about, "status": status}, state)
 
 
 DONE = edit("complete", 0)
@@ -77,6 +79,8 @@ class TestStarted:
 
     def test_work_counts_for_all_items_in_progress(self) -> None:
         """Which of them it was for is not known; the tick of another item changes nothing."""
+        history = History("b", "a").turn(edit("start", 0, 1)).turn(WORK)
+        assert history.asks(edit("complete", 0, 1)) is None
         history = History("a", "b").turn(edit("start", 0, 1)).turn(WORK).turn(DONE)
         assert history.asks(edit("complete", 1), about="b") is None
 
@@ -95,6 +99,20 @@ class TestNeverStarted:
         history = History("b", "a").turn(WORK).turn(edit(action, 0))
         assert history.asks(edit("complete", 1)) == REASON
         assert history.turn(WORK).asks(edit("complete", 1)) is None
+
+    def test_the_tick_before_it_in_the_same_call_uses_the_work(self) -> None:
+        """Otherwise one call could complete the whole list after one piece of work."""
+        history = History("b", "a").turn(WORK)
+        assert history.asks(edit("complete", 0, 1)) == REASON
+        assert history.asks(edit("complete", 0, 1), about="b") is None
+
+    def test_an_item_in_the_same_call_that_was_completed_before_uses_none(self) -> None:
+        history = History("b", "a").turn(edit("complete", 0)).turn(WORK)
+        assert history.asks(edit("complete", 0, 1)) is None
+
+    def test_the_start_of_another_item_with_the_same_text_is_not_its_own(self) -> None:
+        history = History("a", "a").turn(edit("start", 0)).turn(WORK).turn(DONE)
+        assert history.asks(edit("complete", 1), status="not_started") == REASON
 
     def test_the_start_of_another_item_changes_nothing(self) -> None:
         history = History("b", "a").turn(WORK).turn(edit("start", 0))

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from graphs.led import LedMiddleware
 from tests.support import ROOT, items
@@ -236,6 +238,24 @@ class TestUser:
         agent, config = led(model), {"configurable": {"thread_id": "1"}}
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
         final = agent.invoke({"messages": [("user", "The blue ones.")]}, config)
+        assert statuses(final) == ["completed"]
+
+    def test_an_answer_after_a_rejected_call_ends_the_run(self) -> None:
+        """The person who rejected it may want the agent to stop; their next message goes on."""
+        asks = HumanInTheLoopMiddleware[Any, Any, Any]({"work": True})
+        script: list[AIMessage | str] = [did("a"), "I stop.", did("a"), "Washed.", "Done."]
+        agent: Any = create_agent(
+            ScriptedChatModel(script=script),
+            [work],
+            middleware=[LedMiddleware(), asks],
+            checkpointer=InMemorySaver(),
+        )
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        final = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), config)
+        assert (final["messages"][-1].text, statuses(final)) == ("I stop.", ["in_progress"])
+        agent.invoke({"messages": [("user", "Go on.")]}, config)
+        final = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
         assert statuses(final) == ["completed"]
 
     @pytest.mark.parametrize("todos", [[], items("Wash", status="completed")])

@@ -13,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
+from typing_extensions import override
 
 from graphs.shelf import CLAIMS, DONE, ShelfMiddleware, free_items, hand_back, put_up, take
 from tests.support import BEGIN, ROOT, Graph, edit, items, plan
@@ -29,6 +30,18 @@ def store() -> BaseStore:
     made = InMemoryStore()
     put_up(made, ["Gate", "Fence"])
     return made
+
+
+class DyingStore(InMemoryStore):
+    """A store that fails to delete a claim."""
+
+    alive = True
+
+    @override
+    def delete(self, namespace: tuple[str, ...], key: str) -> None:
+        if not self.alive and namespace[: len(CLAIMS)] == CLAIMS:
+            raise ConnectionError
+        super().delete(namespace, key)
 
 
 def free(store: BaseStore) -> list[str]:
@@ -178,6 +191,20 @@ class TestAgent:
         assert (free(store), done(store)) == (["Fence"], [])
         agent.invoke(BEGIN, thread("a"))
         assert done(store) == [{"text": "Gate", "thread": "a"}]
+
+    def test_an_item_that_returned_after_a_broken_hand_back_is_not_done(self) -> None:
+        """The thread died after the item was deleted and before its claim was."""
+        store = DyingStore()
+        put_up(store, ["Gate"])
+        take(store, key_of(store, "Gate"), "one")
+        state = {"todos": items("Gate", status="completed")}
+        store.alive = False
+        with pytest.raises(ConnectionError):
+            hand_back(store, "one", state)
+        store.alive = True
+        put_up(store, ["Gate"])
+        hand_back(store, "one", state)
+        assert free(store) == ["Gate"]
 
     @pytest.mark.parametrize("key", ["", "no.such", "a\x00b", "0123456789ab"])
     def test_a_key_that_does_not_exist_leaves_no_claim(self, store: BaseStore, key: str) -> None:

@@ -165,6 +165,8 @@ class Conversation:
                 raise CommandError("the agent is working; stop it with Ctrl-C first")
             case Shell(command) if self.session:
                 self.session.run(command)
+                if self.asked:  # what was typed meanwhile was meant for the command
+                    await self._ask()
             case Model() | Plain("clear"):
                 self._end_for(asked)
             case Plain():

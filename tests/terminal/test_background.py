@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, ToolException
 
 from graphs.coding_agent import build_coding_agent
@@ -252,6 +253,33 @@ class TestTheEnd:
         assert results[4].startswith("Completed [0, 1]")
         assert results[5].endswith("exit code 0")
         assert results[6].startswith("Completed [2]")
+
+    def test_also_not_in_the_message_that_starts_the_task(self, tasks: BackgroundTasks) -> None:
+        """The tick may run before the task has begun, for example while a person is asked."""
+        start = call("run_in_background", command="sleep 600", item=0)
+        tick = call("edit_todos", action="complete", indices=[0])
+        rejected = ToolMessage("Rejected.", tool_call_id=start["id"], name=start["name"])
+
+        def reason(*results: ToolMessage) -> str | None:
+            state = {"messages": [turn("", start, tick), *results], "todos": items("Build")}
+            rule: RunnableLambda[None, str | None] = RunnableLambda(
+                lambda _: tasks.running_for(items("Build")[0], state)
+            )
+            return rule.invoke(None)  # as a check in a graph, with a config
+
+        assert reason() == "its background task is being started"
+        assert reason(rejected) is None
+
+    def test_a_task_is_not_bound_beside_a_new_list(
+        self, tasks: BackgroundTasks, tmp_path: Path
+    ) -> None:
+        """Otherwise it would be bound to an item of the list before."""
+        write = call("write_todos", mode="replace", todos=["New"])
+        start = call("run_in_background", command="sleep 600", item=0)
+        script: list[Any] = [turn("", call("write_todos", mode="replace", todos=["Old"]))]
+        script += [turn("", write, start), "Done.", "Done."]
+        prompt = self.ran(tasks, tmp_path, script).prompts[2]
+        assert prompt[-1].text == "Error: the list is being written; call again after its result"
 
 
 def test_every_parameter_of_every_tool_is_described(tasks: BackgroundTasks, tmp_path: Path) -> None:

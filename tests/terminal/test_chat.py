@@ -975,6 +975,25 @@ class TestTerminal:
         assert again.end() == 0
         assert "thread t in" in again.everything
 
+    def test_what_is_typed_while_an_own_command_runs_is_no_answer(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """It was meant for that command, so the question is asked again after it."""
+        terminal = begin(terminals, "--agent", "coding")
+        terminal.say(checklist("Cut: `touch cut`"))
+        terminal.see("Do it? ")
+        terminal.press("!echo begun; until [ -e go ]; do sleep 0.05; done\r")
+        terminal.see("begun\n")
+        terminal.press("yes\r")
+        terminal.see("yes\n")
+        terminal.drawn = ""
+        (tmp_path / "work" / "go").touch()
+        terminal.see("command: touch cut", "Do it? ", "· yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("rejected")
+        terminal.leave()
+        assert not (tmp_path / "work" / "cut").exists()
+
     def test_several_lines_are_typed_and_commands_completed(
         self, terminals: list[Terminal]
     ) -> None:

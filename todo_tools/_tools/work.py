@@ -25,8 +25,9 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
 
     Pass it as `create_todo_tools(check=has_worked)` or `TodoMiddleware(check=has_worked)`. Some
     models complete all items of a list without working. The call must come after the item was
-    started or, if it never was, after the last item was completed or abandoned. A call that failed
-    does not count. Calls before `edit_todos` in the same AI message count.
+    started or, if it is not in progress, after the last item was completed or abandoned, also by
+    the same call. A call that failed does not count. Calls before `edit_todos` in the same AI
+    message count, because their results are not known yet.
 
     Args:
         item: The item to complete.
@@ -42,13 +43,15 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
         ```
     """
     worked = started = False
+    # The second of two equal calls of a message sees the item as completed.
+    may_be_started = item["status"] in ("in_progress", "completed")
     for event in (*_past(state), *_present(item["text"], state)):
         match event:
             case {"op": "work"}:
                 worked = True
             case {"op": "set_status", "status": "in_progress", "texts": texts}:
                 if item["text"] in texts:
-                    worked, started = False, True
+                    worked, started = False, may_be_started
             case {"op": "set_status"} if not started:
                 worked = False
             case {"op": "replace"}:
@@ -91,6 +94,9 @@ def _present(text: str, state: Any) -> Iterator[_Event]:
                 continue
             event: _Event = {**operation}
             if event.get("status") == "completed" and text in event["texts"]:
+                before_it: list[int] = event["indices"][: event["texts"].index(text)]
+                if any(todos[at]["status"] != "completed" for at in before_it):
+                    yield {**event, "texts": []}  # the ticks of other items by the same call
                 return
             before, todos = todos, apply(todos, operation)
             if todos != before:  # as in the history, where a call that changes nothing is no event

@@ -2,13 +2,13 @@
 
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.config import get_config
@@ -16,11 +16,13 @@ from langgraph.prebuilt import ToolRuntime
 from pydantic import Field
 from typing_extensions import override
 
+from graphs.terminal.tools.ask_first import answered
 from graphs.terminal.tools.run import ShellRun
 from graphs.terminal.tools.shell import SECONDS_TO_DIE, Command, LocalShell, shell_answer
 from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import one_line
-from todo_tools.state import todos_in
+from todo_tools.state import messages_in, todos_in
+from todo_tools.transcript import pending_calls
 
 
 class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -105,12 +107,15 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
         task.is_known = True
         return shell_answer(task.run.response())
 
-    def running_for(self, item: TodoItem) -> str | None:
-        """Say why an item is not done: a task of this thread that it waits for is running."""
+    def running_for(self, item: TodoItem, state: Any) -> str | None:
+        """Say why an item is not done: a task of this thread that it waits for is running.
+
+        The calls of one message run at the same time, so the task may be about to start.
+        """
         for task in self._of(_thread(get_config())):
             if task.item == item["text"] and not task.run.finished:
                 return f"background task {task.id} is still running"
-        return None
+        return "its background task is being started" if item["text"] in _starting(state) else None
 
     @override
     def wrap_model_call(
@@ -215,6 +220,9 @@ def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
         todos = todos_in(runtime.state)
         if item is not None and not 0 <= item < len(todos):
             raise ToolException(f"Error: there is no todo [{item}]; write the list first")
+        pending = pending_calls(runtime.state, runtime.tool_call_id)
+        if item is not None and any(call["name"] == "write_todos" for call in pending):
+            raise ToolException("Error: the list is being written; call again after its result")
         text = "" if item is None else todos[item]["text"]
         return tasks.start(command, _thread(runtime.config), text)
 
@@ -235,6 +243,16 @@ def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
         )
         for tool, label, description in described
     ]
+
+
+def _starting(state: Any) -> Iterator[str]:
+    """The texts of the items that wait for a task which a call without a result starts."""
+    todos, messages = todos_in(state), messages_in(state)
+    answers = [message for message in messages if isinstance(message, AIMessage)]
+    for made in answers[-1].tool_calls if answers else ():
+        if made["name"] == "run_in_background" and made["id"] not in answered(messages):
+            item = str(made["args"].get("item"))
+            yield from (todo["text"] for at, todo in enumerate(todos) if str(at) == item)
 
 
 def _thread(config: RunnableConfig) -> str | None:
