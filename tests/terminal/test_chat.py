@@ -824,11 +824,11 @@ class TestTerminal:
         """The program goes on; its last command resumes the last thread."""
         terminal = begin(terminals, "--thread", "t", "--agent", "notes")
         terminal.say("note: buy wood")
-        terminal.see("+ Note #1 saved")
+        terminal.see("💬 Note #1 saved", "your turn")
         terminal.press("/clear\r")
         terminal.see("agent notes, model stand-in", "No todos · your turn")
         terminal.say("What is there?")
-        terminal.see("No notes saved yet.")
+        terminal.see("💬 No notes saved yet.", "your turn")
         terminal.press("/model stand-in\r")
         terminal.see("› What is there?", "your turn")  # noqa: RUF001
         assert terminal.leave() == 0
