@@ -1088,7 +1088,7 @@ class TestTerminal:
         again.press("/go\r")
         again.see("command: echo hi > greeting", "yes, no, always, or why not")
         again.press("yes\r")
-        again.see("command: rm greeting")
+        again.see("command: rm greeting", "execute, 11 characters in 1 line. Do it?")
         assert (tmp_path / "work" / "greeting").read_text() == "hi\n"
         again.press("keep it, please\r")
         again.see("✗ [1] Leave", "your turn")
@@ -1141,7 +1141,7 @@ class TestTerminal:
         again.say(checklist("One: `touch two`"))
         again.see("? write_todos", "yes, no, always, edit, or why not")
         again.press("edit\r")
-        again.see("approved as edited", "command: touch three")
+        again.see("approved as edited", "command: touch three", "always, or why not")
         again.press("yes\r")
         again.see("✓ Done (1 item)", "your turn")
         again.leave()
