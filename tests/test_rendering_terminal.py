@@ -120,6 +120,16 @@ class TestWidths:
             "      schema",
         ]
 
+    def test_a_blank_after_a_full_row_makes_no_empty_row(self) -> None:
+        """An empty row would look like the end of the item."""
+        shown = drawn(show_todos(items(f"{'a' * 20} {'b' * 14}")), width=16, color_system=None)
+        assert shown.splitlines() == [
+            "– [0] aaaaaaaaaa",  # noqa: RUF001
+            "      aaaaaaaaaa",
+            "      bbbbbbbbbb",
+            "      bbbb",
+        ]
+
     def test_an_empty_line_of_a_result_is_kept(self) -> None:
         """A text of several lines keeps its line breaks."""
         view = show_result(ToolMessage("a\n\nb", name="shell", tool_call_id="1"))

@@ -139,6 +139,16 @@ class TestOtherWays:
         assert [f"echo {ran} >> log" for ran in done.log] == [asked]
         assert sorted(each.status for each in results_in(final)) == ["error", "success"]
 
+    def test_also_if_another_program_is_answered(self, work: Callable[..., Work]) -> None:
+        """If it asked about a second call, the first one would run again with the answer to it."""
+        done = work()
+        done.run(BEGIN)
+        done.run(Command(goto=Send("tools", [ONE, FORGED])))
+        done.restart()
+        final = done.run(APPROVE)
+        assert (done.questions, len(done.log)) == ([], 1)
+        assert sorted(each.status for each in results_in(final)) == ["error", "success"]
+
     def test_an_approved_call_that_is_sent_twice_runs_once(self, work: Callable[..., Work]) -> None:
         done = work(turn("", ONE))
         done.run(BEGIN)

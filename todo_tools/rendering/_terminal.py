@@ -216,10 +216,11 @@ def _broken(line: Line, console: "Console", width: int) -> "Iterator[Text]":
     beside = max(width - lead.cell_len, 1) if indent or not lead else width
     if lead and not indent:  # the screen is too narrow for an indented body
         lead, body = lead[:0], lead + body
-    for part in body.wrap(console, beside, overflow="fold"):
+    for nth, part in enumerate(body.wrap(console, beside, overflow="fold")):
         part.rstrip()
-        yield lead + part
-        lead = _text((Span(" " * indent),), console)
+        if part or not nth:  # a blank that does not fit beside a word is no row
+            yield lead + part
+            lead = _text((Span(" " * indent),), console)
 
 
 def _text(spans: Sequence[Span], console: "Console") -> "Text":

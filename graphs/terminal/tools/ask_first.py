@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, cast
 
 from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
-from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import ExecutionInfo, Runtime, get_runtime
 from langgraph.types import Command
@@ -132,16 +131,11 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
         """
         runtime = get_runtime()
         task = runtime.execution_info.task_id if runtime.execution_info else ""
-        if self._asked.get(task, approval) != approval:
+        if self._asked.setdefault(task, approval) != approval:
             return _not_asked_about(request.tool_call)
         message = AIMessage("", tool_calls=[request.tool_call])
         state: Any = {**_state_of(request), "messages": [message]}
-        try:
-            update = super().after_model(state, runtime) or {}
-        except GraphInterrupt:
-            if self._asked.setdefault(task, approval) != approval:
-                return _not_asked_about(request.tool_call)
-            raise
+        update = super().after_model(state, runtime) or {}
         rejections: list[ToolMessage] = update.get("messages", [])[1:]
         return rejections[0] if rejections else _edits_in(update)
 
