@@ -6,6 +6,7 @@ often the call ran, whatever the thread says.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -16,6 +17,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import InvalidUpdateError
 from langgraph.types import Command, Interrupt, Send
 
 from campaigns.cases import Case, Trial
@@ -123,7 +125,8 @@ class Person:
         if past:
             config = self.random.choice(past).config
             if self.random.random() < 0.5:
-                config = self.graph.update_state(config, None)
+                with suppress(InvalidUpdateError):  # several nodes wrote last; nothing changes
+                    config = self.graph.update_state(config, None)
             self.graph.invoke(None, config)
 
     def change(self) -> None:
