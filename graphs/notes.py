@@ -40,7 +40,6 @@ from todo_tools.schemas import (
     LenientArgs,
     argument,
     brief,
-    optional_argument,
     read_index,
 )
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -262,8 +261,10 @@ def notes_tool() -> StructuredTool:
                 enum=["add", "list", "get", "remove"],
                 description="What to do: add, list, get or remove",
             ),
-            text=optional_argument(type="string", description="Text of the note, for 'add'"),
-            id=optional_argument(type="integer", description="Note id, for 'get' and 'remove'"),
+            text=argument(optional=True, type="string", description="Text of the note, for 'add'"),
+            id=argument(
+                optional=True, type="integer", description="Note id, for 'get' and 'remove'"
+            ),
         ),
         func=_call,
         handle_tool_error=True,

@@ -26,9 +26,9 @@ from todo_tools import TodoItem, format_todos
 from todo_tools._list.formatting import one_line
 from todo_tools._thread.events import countdown_event
 from todo_tools.events import todos_event
-from todo_tools.rendering import follow_in_notebook, show_call, show_result, show_todos
+from todo_tools.rendering import follow_in_notebook, show_call, show_result, show_status, show_todos
 from todo_tools.rendering._lines import Progress
-from todo_tools.rendering.lowlevel import View, list_lines, status_lines
+from todo_tools.rendering.lowlevel import View
 from todo_tools.testing import turn
 
 
@@ -266,7 +266,8 @@ class TestActivity:
 
         with pytest.raises(RuntimeError) if error else nullcontext():
             list(follow_in_notebook(stream()))
-        saved = View((*list_lines(items("a")), *status_lines(items("a"))), Progress(1, 0, 0, 0))
+        lines = (*show_todos(items("a")).lines, *show_status(items("a")).lines)
+        saved = View(lines, Progress(1, 0, 0, 0))
         assert screen.outputs[-1]["data"]["text/html"] == saved._repr_html_()
         assert screen.frames[-1] == f"{saved}"
         assert set(threading.enumerate()) == before

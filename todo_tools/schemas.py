@@ -10,7 +10,7 @@ Example:
         "search",
         __base__=LenientArgs,
         query=argument(type="string", description="What to look for"),
-        limit=optional_argument(type="integer", description="The largest number of results"),
+        limit=argument(optional=True, type="integer", description="The most results"),
     )
     ```
 """
@@ -21,14 +21,13 @@ from todo_tools._calls.arguments import (
     read_index,
     read_texts,
 )
-from todo_tools._tools.build import LenientArgs, argument, optional_argument
+from todo_tools._tools.build import LenientArgs, argument
 
 __all__ = [
     "CallError",
     "LenientArgs",
     "argument",
     "brief",
-    "optional_argument",
     "read_index",
     "read_texts",
 ]

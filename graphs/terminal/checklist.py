@@ -51,7 +51,8 @@ from graphs.terminal.run_lines import RunLines
 from graphs.terminal.session import Session, choose_session, choose_thread, open_saver
 from graphs.terminal.typed import drop_typed
 from todo_tools import AutoContinue, TodoItem, TodoLimits
-from todo_tools.rendering.lowlevel import Line, Span, list_lines, note_lines, status_lines
+from todo_tools.rendering import show_status, show_todos
+from todo_tools.rendering.lowlevel import Line, Span, note_lines
 from todo_tools.state import loop_in, todos_in
 
 _NOBODY = "nobody could be asked: there is no terminal, and --yes was not given"
@@ -274,11 +275,11 @@ class _ModelErrors(BaseCallbackHandler):
 
 def _conclude(snapshot: StateSnapshot) -> int:
     todos = todos_in(snapshot.values)
-    (status,) = status_lines(todos) or list_lines([])
+    status, *_ = show_status(todos).lines or show_todos([]).lines
     reason = f"; stopped because: {loop_in(snapshot.values).get('outcome')}"
     console = open_console()
     if console.is_terminal and not console.is_dumb_terminal:
-        show(console, Line(()), *(list_lines(todos) if todos else ()))
+        show(console, Line(()), *(show_todos(todos).lines if todos else ()))
     else:
         show(console, Line(()))
     show(console, replace(status, body=(*status.body, Span(reason, "muted"))))

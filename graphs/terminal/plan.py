@@ -13,7 +13,8 @@ from typing import Any
 
 from graphs.coding_agent import PLANNING, planned_todos
 from todo_tools import TodoItem
-from todo_tools.rendering.lowlevel import Line, Span, list_lines, one_line
+from todo_tools.rendering import show_todos
+from todo_tools.rendering.lowlevel import Line, Span, one_line
 from todo_tools.schemas import CallError, read_texts
 
 
@@ -44,7 +45,7 @@ def plan_of(action: Mapping[str, Any], todos: Sequence[TodoItem]) -> list[TodoIt
 
 def plan_lines(planned: Sequence[TodoItem]) -> Iterator[Line]:
     """Show a planned list, one item a line, indented like the arguments of other calls."""
-    return (replace(line, lead=(Span("    "), *line.lead)) for line in list_lines(planned))
+    return (replace(line, lead=(Span("    "), *line.lead)) for line in show_todos(planned).lines)
 
 
 def edit_plan(args: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,16 +15,8 @@ from graphs.terminal.spoken import spoken
 from graphs.terminal.thread import redone_items, tips
 from graphs.terminal.tool_views import call_view, result_view
 from todo_tools import TodoItem
-from todo_tools.rendering.lowlevel import (
-    Followed,
-    Line,
-    Span,
-    View,
-    changes,
-    list_lines,
-    one_line,
-    status_lines,
-)
+from todo_tools.rendering import show_status, show_todos
+from todo_tools.rendering.lowlevel import Followed, Line, Span, View, changes, one_line
 from todo_tools.state import loop_in, messages_in, todos_in
 from todo_tools.transcript import details_of, is_from_user, is_injected, last_user_message
 
@@ -61,7 +53,8 @@ def branches_view(history: Sequence[StateSnapshot]) -> View:
 
 def _marked_items(todos: list[TodoItem], redone: Mapping[str, list[int]]) -> Iterator[Line]:
     """The lines of a list; each item that was done again says in which branches."""
-    for todo, line in zip(todos, list_lines(todos), strict=False):  # an empty list has a line, too
+    lines = show_todos(todos).lines  # an empty list has a line, too
+    for todo, line in zip(todos, lines, strict=False):
         again = " and ".join(map(str, redone.get(todo["text"], [])))
         mark = (Span(f"  ← done again on branch {again}", "accent"),) if again else ()
         yield replace(line, body=(*line.body, *mark))
@@ -133,7 +126,7 @@ def _beneath(lines: Iterable[Line]) -> Iterator[Line]:
 
 
 def _status(todos: list[TodoItem]) -> tuple[Span, ...]:
-    return (status_lines(todos) or list_lines(todos))[0].spans
+    return (show_status(todos).lines or show_todos(todos).lines)[0].spans
 
 
 def _happened(before: StateSnapshot | None, snapshot: StateSnapshot) -> str:

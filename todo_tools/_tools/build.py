@@ -43,30 +43,20 @@ class LenientArgs(BaseModel):
         return {**missing, **values}
 
 
-def argument(**schema: Any) -> Any:
-    """Define a required field.
+def argument(*, optional: bool = False, **schema: Any) -> Any:
+    """Define a field.
 
     Args:
+        optional: Whether the model may leave the field out; it is then `None`.
         schema: The JSON schema of the field. State limits in the `description`, because some
             providers ignore the keywords for limits and others reject the whole schema.
 
     Returns:
         A field definition for `pydantic.create_model`.
     """
-    return Annotated[Any, WithJsonSchema(schema)], ...
-
-
-def optional_argument(**schema: Any) -> Any:
-    """Define an optional field; it is `None` if the model leaves it out.
-
-    Args:
-        schema: The JSON schema of the field, as in `argument`.
-
-    Returns:
-        A field definition for `pydantic.create_model`.
-    """
     # With a default factory, the schema has no `"default": null`, which some providers reject.
-    return Annotated[Any, WithJsonSchema(schema)], Field(default_factory=lambda: None)
+    given = Field(default_factory=lambda: None) if optional else ...
+    return Annotated[Any, WithJsonSchema(schema)], given
 
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
@@ -188,7 +178,7 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
 
 def _args_schema(name: str, tool: TodoTool, limits: TodoLimits) -> type[LenientArgs]:
     fields: dict[str, Any] = {
-        parameter: (argument if given.required else optional_argument)(**given.schema)
+        parameter: argument(optional=not given.required, **given.schema)
         for parameter, given in tool.parameters(limits).items()
     }
     return create_model(name, __base__=LenientArgs, **fields)

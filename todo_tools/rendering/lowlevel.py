@@ -6,10 +6,9 @@ only those.
 
 from todo_tools._list.formatting import one_line
 from todo_tools.rendering._advance import advance
-from todo_tools.rendering._follow import Screen
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes
-from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
+from todo_tools.rendering._lines import Line, Span, note_lines
 from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._output import OutputLines
 from todo_tools.rendering._views import View
@@ -19,13 +18,10 @@ __all__ = [
     "Line",
     "LiveLines",
     "OutputLines",
-    "Screen",
     "Span",
     "View",
     "advance",
     "changes",
-    "list_lines",
     "note_lines",
     "one_line",
-    "status_lines",
 ]
