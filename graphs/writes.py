@@ -18,6 +18,7 @@ Check = Callable[[Mapping[str, Any]], str | None]
 
 _END = "__end__"
 _OVERWRITE = "__overwrite__"
+_JUMP = "jump_to"
 
 
 def fault_in_values(values: object) -> str | None:
@@ -27,6 +28,8 @@ def fault_in_values(values: object) -> str | None:
         values: The values by channel, or pairs of a channel and a value.
     """
     for channel, value in _by_channel(values):
+        if channel == _JUMP:
+            return f"{_JUMP!r} is written by middleware; a client may not choose the next node"
         if isinstance(value, dict) and (_OVERWRITE in value or value.get("type") == _OVERWRITE):
             return f"{channel!r} may not be overwritten without its checks; send a plain value"
     return None

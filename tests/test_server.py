@@ -239,6 +239,15 @@ class TestWrites:
             client.runs.create(thread, "until_done", command={"goto": goto})
         assert client.runs.list(thread) == []
 
+    def test_no_values_choose_the_next_node(self, repository: Server) -> None:
+        """`create_agent` reads it from the state, and fails if no edge leads there."""
+        client, thread = repository.client, repository.new_thread()
+        client.runs.wait(thread, "until_done", input=user("- [ ] a"))
+        with pytest.raises(UnprocessableEntityError, match="'jump_to' is written by middleware"):
+            client.threads.update_state(thread, {"messages": [], "jump_to": "tools"})
+        with pytest.raises(UnprocessableEntityError, match="'jump_to' is written by middleware"):
+            client.runs.create(thread, "until_done", input=user("- [ ] b", jump_to="tools"))
+
     def test_a_run_may_jump_to_its_end(self, repository: Server) -> None:
         """Interfaces mark a thread as resolved in this way."""
         client, thread = repository.client, repository.new_thread()
