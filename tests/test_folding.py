@@ -23,6 +23,7 @@ from langgraph.types import Command
 from tests.support import items
 from todo_tools import AutoContinue, model_view, todos_from_messages
 from todo_tools._list.prompts import FOLDED
+from todo_tools._view import folding
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -521,3 +522,13 @@ class TestReasoning:
             "Over.",
         )
         assert "(This answer was empty.)" in thread.say().say("Go on.").prompts[-1]
+
+    def test_a_text_is_not_searched_for_reasoning(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It has none, and a loop over its characters would take seconds in a long thread."""
+        searched = list[object]()
+        monkeypatch.setattr(folding, "_is_bound", searched.append)
+        last_prompt(
+            *(turn("", plan("a", "b"), start(0)), turn("I begin.", works("a1"))),
+            *(turn("It is done.", complete(0)), turn("More.", works("b1"))),
+        )
+        assert searched == []

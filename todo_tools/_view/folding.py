@@ -266,7 +266,7 @@ class _Prompt:
         Some Claude models refuse a run that began with thinking and no longer begins with it.
         """
         answers = ((turn, self._entries[self.spans[turn][0]].message) for turn in self._runs)
-        bound = (turn for turn, answer in answers if any(map(_is_bound, answer.content)))
+        bound = (turn for turn, answer in answers if _has_reasoning(answer))
         return max(bound, default=-1)
 
     def _is_empty(self, turn: int) -> bool:
@@ -317,12 +317,17 @@ _PICTURE = 4_000
 
 def _without_reasoning(answer: AIMessage) -> AIMessage:
     """Return an answer without the reasoning that is bound to the text before it."""
-    if not any(map(_is_bound, answer.content)):
+    if not _has_reasoning(answer):
         return answer
     content: Any = [block for block in answer.content if not _is_bound(block)]
     if not content and not answer.tool_calls:
         content = EMPTY_ANSWER
     return answer.model_copy(update={"content": content})
+
+
+def _has_reasoning(answer: AnyMessage) -> bool:
+    # A string has no blocks; a loop over its characters takes long for a long answer.
+    return not isinstance(answer.content, str) and any(map(_is_bound, answer.content))
 
 
 def _is_bound(block: Any) -> bool:
