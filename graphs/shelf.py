@@ -99,9 +99,8 @@ def take_items(keys: list[str], runtime: ToolRuntime[Any, Any]) -> Command[Any]:
         listed = len(_statuses(runtime.state, key))
         texts[key] = text = take(store, key, thread, listed) if key.isalnum() else None
         claim = store.get((*CLAIMS, key), thread) if text else None
-        if (
-            text and claim and claim.value.get("older", 0) == listed
-        ):  # otherwise it is in the list already
+        # The claim of an item that is in the list already counts fewer.
+        if text and claim and claim.value.get("older", 0) == listed:
             new.append(text)
     said = "\n".join(f"{key}: {'taken' if text else 'not free'}" for key, text in texts.items())
     result = ToolMessage(said, tool_call_id=runtime.tool_call_id)
