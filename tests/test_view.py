@@ -314,6 +314,13 @@ class TestBlocks:
         history.todos = []
         assert history.view()[-1].text.endswith("[Automatic note: the todo list]\nNo todos")
 
+    def test_a_list_that_a_person_finished_is_shown(self) -> None:
+        """Otherwise the model would do what is done."""
+        history = History().turn(plan("a"))
+        history.messages += [AIMessage("Later."), HumanMessage("It is done.", id="second")]
+        history.todos = items("a", status="completed")
+        assert read_list(history.view()) == [("a", "completed")]
+
     def test_a_list_without_its_results_is_shown_again(self) -> None:
         """Results may be summarized or trimmed away."""
         summary = HumanMessage("In short: …", additional_kwargs={"lc_source": "summarization"})
@@ -793,7 +800,12 @@ class Watched:
 
 
 def is_over(prompt: Sequence[BaseMessage], todos: Sequence[TodoItem]) -> bool:
-    """Whether the list was finished before the user's last message, so no prompt needs it."""
+    """Whether the list was finished before the user's last message, so no prompt needs it.
+
+    If the prompt shows an open item, it has to show that none is open.
+    """
+    if any(status not in ("completed", "abandoned") for _, status in read_list(prompt)):
+        return False
     since = prompt[last_user_message(prompt) or 0 :]
     changed = [
         message.name in ("write_todos", "edit_todos") and message.status == "success"

@@ -310,8 +310,11 @@ def _takes_block(message: AnyMessage) -> bool:
 
 
 def _is_over(reading: Reading) -> bool:
-    """Whether the list was finished before the user's last message, so no prompt needs it."""
-    if not reading.todos or incomplete(reading.todos):
+    """Whether the list was finished before the user's last message, so no prompt needs it.
+
+    If the prompt still shows an open item, the model must learn that none is open.
+    """
+    if not reading.todos or incomplete([*reading.todos, *reading.known]):
         return False
     since = reading.entries[reading.last(is_from_user) or 0 :]
     return not any(entry.changed for entry in since)
