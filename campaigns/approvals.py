@@ -138,7 +138,8 @@ class Person:
             other = {**made, "args": _call(made["name"], self._new_file())["args"]}
             calls = [*answer.tool_calls[:-1], other]
             changed = {"messages": [answer.model_copy(update={"tool_calls": calls})]}
-            self.graph.update_state(_CONFIG, changed, self.random.choice([_QUESTION, None]))
+            with suppress(InvalidUpdateError):  # as in `fork`
+                self.graph.update_state(_CONFIG, changed, self.random.choice([_QUESTION, None]))
             self.go_on()
 
     def jump(self) -> None:
