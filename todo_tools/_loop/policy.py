@@ -50,9 +50,8 @@ class AutoContinue:
             has worked if it got a new tool result since it was last told something by the user or
             the loop. 0: never; `None`: no limit. Allow more for programs that nobody watches.
         grace_seconds: Whole seconds, at most a day, to wait before a continuation, so that the user
-            can step in.
-            Each second is announced by a `CountdownEvent`. If the run is cancelled meanwhile, the
-            thread stays as the agent's last answer left it.
+            can step in. Each second is announced by a `CountdownEvent`. If the run is cancelled
+            meanwhile, the thread stays as the agent's last answer left it.
         ask: Ask a person with `interrupt()` before each continuation instead of waiting; needs a
             checkpointer. Resume with `True` or `"yes"`, with `False` or `"no"`, or with any other
             text, which becomes the user's next message. The `decisions` of LangChain's
