@@ -113,7 +113,7 @@ def _view(state: Any) -> Sequence[AnyMessage]:
         if (keeps or is_from_user(message)) and not is_end:
             kept.append(message)
     is_led = keeps and _first(todos, "in_progress") is not None
-    return model_view({"messages": kept, "todos": []} if is_led else state)
+    return model_view({"messages": kept if is_led else messages})
 
 
 def _repeats(messages: Sequence[AnyMessage]) -> bool:

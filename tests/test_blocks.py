@@ -66,8 +66,12 @@ class TestDue:
         assert due(*history, todos=items("a"), at_newest=True) == "worked"
 
     def test_a_list_that_was_finished_before_the_users_message_needs_none(self) -> None:
-        """The application finished it, so the results show it as open."""
-        assert due(USER, wrote("a"), LATER, todos=DONE) is None
+        """Nothing in the prompt shows it, and it has nothing to do with the new message."""
+        assert due(USER, SAID, LATER, todos=DONE) is None
+
+    def test_a_list_that_was_finished_elsewhere_is_shown_if_the_prompt_has_it_open(self) -> None:
+        """The application finished it, so the results show an item that is done."""
+        assert due(USER, wrote("a"), LATER, todos=DONE) == "later"
 
     def test_a_list_that_is_finished_during_the_task_is_shown(self) -> None:
         """The model must not go on with an item that the application completed."""

@@ -92,7 +92,7 @@ class TestWork:
 
     def test_at_the_end_it_reads_everything(self) -> None:
         _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
-        assert texts(model.prompts[4])[0].startswith("Do the cups.")
+        assert texts(model.prompts[4])[:2] == ["Do the cups.", "Step 1 of 2: Wash the cups"]
         assert told(model, 4).endswith("✓ [0] Wash the cups\n✓ [1] Dry the cups")
 
     def test_the_model_has_no_todo_tools(self) -> None:
