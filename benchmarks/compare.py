@@ -18,6 +18,7 @@ FOLDS = [
     Case(10, 3, 500),
     Case(20, 6),
     Case(10, 10, 4_000),
+    Case(5, 3, said=20),
     Case(20, 3, said=200),
     *(Case(20, 3, again=share) for share in (0.25, 0.5, 1)),
 ]
