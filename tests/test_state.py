@@ -297,6 +297,12 @@ class TestMessagesBatch:
         assert at_once == one_by_one
         assert len({message.id for message in at_once}) == sum(map(len, writes))
 
+    def test_half_an_emoji_gets_the_id_of_the_text_that_is_stored(self) -> None:
+        """Browsers may cut a text in the middle of a character; checkpointers store `?` for it."""
+        cut, stored = (add_messages_batch([], [[("user", text)]]) for text in ("a\ud83d", "a?"))
+        assert cut[0].text == "a\ud83d"
+        assert cut[0].id == stored[0].id
+
 
 def test_an_object_state_can_be_read() -> None:
     """LangGraph allows dataclasses and models as states."""

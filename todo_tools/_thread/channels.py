@@ -138,8 +138,13 @@ def stable_ids(messages: Sequence[BaseMessage], before: str = "") -> Iterator[st
         before: The id of the message before the first of them.
     """
     for message in messages:
-        before = message.id or str(uuid5(NAMESPACE_OID, f"{before}/{message.type}/{message.text}"))
+        before = message.id or _computed_id(f"{before}/{message.type}/{message.text}")
         yield before
+
+
+def _computed_id(name: str) -> str:
+    # Checkpointers store half an emoji as a question mark, and `uuid5` refuses it.
+    return str(uuid5(NAMESPACE_OID, name.encode(errors="replace").decode()))
 
 
 def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
