@@ -151,6 +151,18 @@ class TestTheUser:
         assert loop_of(graph, config)["outcome"] == "limit_in_turn"
         assert continuations(graph, config) == 1
 
+    def test_a_message_after_the_last_answer_is_never_followed_by_a_continuation(
+        self, build: Build, config: RunnableConfig
+    ) -> None:
+        """A person steps in at a breakpoint before the loop decides."""
+        graph = build(talks_after(turn("", call("look"))), AutoContinue(max_idle=None))
+        loops = ["auto_continue", "TodoListMiddleware.after_agent"]
+        graph.invoke(SEEDED, config, interrupt_before=loops)
+        graph.update_state(config, {"messages": [HumanMessage("Stop!")]})
+        stopped = graph.invoke(None, config)
+        assert stopped["messages"][-1].text == "Stop!"
+        assert loop_of(graph, config)["outcome"] == "answered"
+
 
 class TestOthers:
     def test_resuming_a_run_is_no_message(self, build: Build, config: RunnableConfig) -> None:

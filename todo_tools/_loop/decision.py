@@ -120,6 +120,8 @@ def decide(
         return Decision(loop, "finished")
     if outcome := _stopped(reading, policy, state, ended):
         return Decision(loop, outcome, notice=_notice(outcome, todos, loop))
+    if _has_spoken(reading):
+        return Decision(loop, "answered")
     told = _Told.find(reading, loop)
     worked = _has_worked(reading, told)
     if limit := _limit(loop, policy, told, ended.steps_left, worked=worked):
@@ -155,6 +157,12 @@ def _last_answers(entries: Sequence[Entry]) -> list[AIMessage]:
         elif answers:
             break
     return answers
+
+
+def _has_spoken(reading: Reading) -> bool:
+    """Whether a person has spoken after the last answer, for example by `update_state`."""
+    spoken, answer = reading.last(is_from_user), reading.last_answer()
+    return spoken is not None and answer is not None and spoken > answer
 
 
 @dataclass(frozen=True, slots=True)
