@@ -520,6 +520,20 @@ def test_a_change_of_the_list_forgets_which_item_was_refused() -> None:
     assert final["todo_loop"]["refused"] is None
 
 
+def test_a_run_with_a_new_list_forgets_which_item_was_refused() -> None:
+    """The notice must not give a reason that belongs to another list."""
+    calls = [edit("complete", 0), call("list_todos")]
+    answers = [[turn("", made), turn("Done."), turn("Done.")] for made in calls]
+    model = ScriptedChatModel(script=[*answers[0], *answers[1]])
+    middleware = TodoMiddleware(check=never)
+    graph: Graph = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+    notices = []
+    for text in "ab":
+        final = graph.invoke({"messages": ["Go."], "todos": items(text)}, CONFIG)
+        notices.append(final["messages"][-1].text)
+    assert ["2 tests fail" in notice for notice in notices] == [True, False]
+
+
 CALLS = st.one_of(
     st.builds(edit, st.sampled_from(["start", "complete", "abandon"]), st.integers(0, 3)),
     st.builds(

@@ -220,13 +220,14 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Reset the counters after a new user message, and empty the list of a forked subagent.
 
-        This hook runs once per run, and only in runs that begin with an input. So only this hook
-        can detect both cases.
+        Also forget the item that a check refused: the input may hold another list. This hook runs
+        once per run, and only in runs that begin with an input. So only this hook can detect these
+        cases.
         """
         update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         return {
             **update,
-            "todo_loop": heard(loop_in(state), read(state)),
+            "todo_loop": {**heard(loop_in(state), read(state)), "refused": None},
             "todo_answer": _NO_ANSWER,
         }
 

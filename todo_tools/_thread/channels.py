@@ -197,7 +197,7 @@ class LoopState(TypedDict, total=False):
     """The reason why the loop last stopped; `None` after a continuation or a change of the list."""
     refused: str | None
     """The item that the application's check last refused to complete, and the reason; `None` after
-    a change of the list."""
+    a change of the list and, with `TodoMiddleware`, when a run begins with an input."""
 
 
 # What version 0.2.0 also stored; threads that wait in the middle of a step write it again.
