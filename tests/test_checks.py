@@ -14,6 +14,7 @@ from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddlewar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphDrained
 from langgraph.graph import START, StateGraph
@@ -31,6 +32,7 @@ from todo_tools import (
     TodoStatus,
     add_auto_continue,
     create_todo_tools,
+    has_worked,
     model_view,
     todos_from_messages,
 )
@@ -466,6 +468,22 @@ def test_a_call_that_a_person_edited_is_checked() -> None:
     final = graph.invoke(Command(resume={"decisions": [decision]}), CONFIG)
     assert final["todos"] == items("a")
     assert check.asked == ["a"]
+
+
+def test_no_work_of_an_earlier_run_completes_an_item_of_a_new_list() -> None:
+    """The middleware records where a prompt showed the list first."""
+    tick = [turn("", edit("complete", 0)), turn("Done.")]
+    model = ScriptedChatModel(script=[turn("", call("look")), turn("I see."), *tick])
+    policy = AutoContinue(max_in_turn=0)
+    graph: Graph = create_agent(
+        model,
+        [StructuredTool.from_function(lambda: "A shelf.", name="look", description="Look.")],
+        middleware=[TodoMiddleware(check=has_worked, policy=policy)],
+        checkpointer=InMemorySaver(),
+    )
+    graph.invoke({"messages": ["Look."]}, CONFIG)
+    final = graph.invoke({"messages": ["Paint it."], "todos": items("a")}, CONFIG)
+    assert final["todos"] == items("a")
 
 
 async def test_checks_of_many_runs_run_at_the_same_time() -> None:

@@ -157,6 +157,23 @@ class TestLists:
         history.turn(call("write_todos", mode="insert", index=0, todos=["b"]))
         assert history.asks(edit("complete", 1)) is None
 
+    @pytest.mark.parametrize("before", [[], ["b"]])
+    def test_work_before_a_list_that_the_application_gave_does_not_count(
+        self, before: list[str]
+    ) -> None:
+        """The list comes with a message of the user, on a thread that goes on."""
+        history = History(*before).turn(edit("start", 0)).turn(WORK)
+        history.messages.append(HumanMessage("Do this now."))
+        history.todos = items("a")
+        assert history.asks(DONE, status="not_started") == REASON
+        assert history.turn(WORK).asks(DONE, status="not_started") is None
+
+    def test_a_list_that_the_application_adds_to_goes_on(self) -> None:
+        history = History("a").turn(edit("start", 0)).turn(WORK)
+        history.messages.append(HumanMessage("Do this too."))
+        history.todos = [*history.todos, *items("b")]
+        assert history.asks(DONE) is None
+
     def test_results_with_another_text_count_as_well(self) -> None:
         """Other middleware may have added to it, or moved it into a file."""
         history = History("b", "a").turn(WORK).turn(edit("complete", 0))

@@ -9,9 +9,17 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import apply
-from todo_tools._list.todos import MAX_CHARACTERS, MAX_ITEMS, TodoItem, TodoLimits
-from todo_tools._thread.state import messages_in, todos_in
-from todo_tools._thread.transcript import list_after, listed_in, open_calls, result_note
+from todo_tools._list.todos import MAX_CHARACTERS, MAX_ITEMS, TodoItem, TodoLimits, incomplete
+from todo_tools._thread.reading import read
+from todo_tools._thread.state import todos_in
+from todo_tools._thread.transcript import (
+    is_from_user,
+    list_after,
+    listed_in,
+    open_calls,
+    result_note,
+)
+from todo_tools._view.view import due_block
 
 _ANY = TodoLimits(max_todos=MAX_ITEMS, max_text_length=MAX_CHARACTERS, max_indices=MAX_ITEMS)
 _NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
@@ -26,7 +34,8 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     Pass it as `create_todo_tools(check=has_worked)` or `TodoMiddleware(check=has_worked)`. Some
     models complete all items of a list without working. The call must come after the item was
     started or, if it is not in progress, after the last item was completed or abandoned, also by
-    the same call. A call that failed does not count. Calls before `edit_todos` in the same AI
+    the same call, and after a message with which the application gave a new list. A call that
+    failed does not count. Calls before `edit_todos` in the same AI
     message count, because their results are not known yet.
 
     Args:
@@ -64,15 +73,35 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
 def _past(state: Any) -> Iterator[_Event]:
     """Yield what the results in the history say, whatever other middleware made of their texts."""
     known: list[TodoItem] = []
-    for message in messages_in(state):
+    shown: list[TodoItem] = []
+    for message, block in _with_lists(state):
         after = list_after(message)
-        if after is not None and after != known:
+        if block is not None and is_from_user(message) and not _goes_on(shown, block):
+            yield {"op": "replace"}
+        elif after is not None and after != known:
             operation = result_note(message).get("operation", {})
             indices = [at for at in operation.get("indices", ()) if at < len(after)]
             yield {**operation, "texts": [after[at]["text"] for at in indices]}
         elif _is_work(message):
             yield {"op": "work"}
         known = next((each for each in (after, listed_in(message)) if each is not None), known)
+        shown = next((each for each in (block, after) if each is not None), shown)
+
+
+def _with_lists(state: Any) -> Iterator[tuple[AnyMessage, list[TodoItem] | None]]:
+    """Yield each message, and the list that the application wrote before a prompt with it."""
+    reading = read(state)
+    answer = reading.last_answer()
+    # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
+    at = due_block(reading if answer is None else reading.until(answer), at_newest=False)
+    reading = reading if at is None else reading.with_block(at)
+    return ((entry.message, entry.block) for entry in reading.entries)
+
+
+def _goes_on(known: list[TodoItem], todos: list[TodoItem]) -> bool:
+    """Whether a list still has an open item of the list before; otherwise it replaced that one."""
+    still_open = {todo["text"] for _, todo in incomplete(known)}
+    return any(todo["text"] in still_open for todo in todos)
 
 
 def _is_work(message: AnyMessage) -> bool:
