@@ -1,5 +1,6 @@
 """The chat models for users' own tests."""
 
+import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -97,6 +98,12 @@ class TestChecklists:
     def test_no_step_is_lost_behind_the_mark_of_a_comment(self, before: str) -> None:
         """In code, or within a line where it is not closed, the mark begins no comment."""
         assert read_checklist(f"{before}\n- [ ] One") == ["One"]
+
+    def test_many_comments_that_are_not_closed_take_no_time(self) -> None:
+        line = "- [ ] " + "<!--" * 20_000
+        began = time.monotonic()
+        assert read_checklist(line) == [line.removeprefix("- [ ] ")]
+        assert time.monotonic() - began < 2
 
     def test_a_command_is_written_in_backticks(self) -> None:
         """The first one counts if there are several."""

@@ -10,7 +10,8 @@ __all__ = ["command_in", "read_checklist", "read_todos", "write_checklist"]
 _STEP = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_CODE_OR_COMMENT = re.compile(rf"{_CODE.pattern}|<!--.*?-->")
+# A comment that is not closed in its line takes the rest of it, or many of them would take long.
+_CODE_OR_COMMENT = re.compile(rf"{_CODE.pattern}|<!--(?:.*?(-->)|.*)")
 _COMMENT_OF_LINES = re.compile(r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*<!--")
 _STRUCK = re.compile(r"~~(.*\S.*)~~")
 # `write_checklist` adds a backslash where a text would otherwise be read as something else.
@@ -123,7 +124,7 @@ def _lines_outside_code(markdown: str) -> Iterator[str]:
             _, end, line = line.partition("-->")
             is_comment = not end
         if not is_comment:
-            line = _CODE_OR_COMMENT.sub(lambda found: found[0] if found[1] else "", line)
+            line = _CODE_OR_COMMENT.sub(lambda found: "" if found[3] else found[0], line)
             is_comment = bool(_COMMENT_OF_LINES.match(line))
         if is_comment:
             continue
