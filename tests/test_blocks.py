@@ -5,8 +5,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from tests.support import items, result_of
-from todo_tools import TodoItem
+from todo_tools import TodoItem, model_view
 from todo_tools._thread.reading import read
+from todo_tools._thread.transcript import list_after
 from todo_tools._view.view import block_update, due_block, record_block
 
 USER = HumanMessage("Begin.", id="user")
@@ -41,6 +42,20 @@ class TestDue:
         """A reader sees a line break and its mark alike."""
         recorded = {"user": items("a␊b")}
         assert due(USER, todos=items("a\nb"), todo_blocks=recorded) is None
+
+    def test_a_result_with_a_note_before_its_text_shows_its_list(self) -> None:
+        """LangChain puts one before the result of a call that a person edited."""
+        edited = wrote("b")
+        edited.content = f"Note: the call was edited.\n\nTool response:\n{edited.text}"
+        recorded = {"user": items("a")}
+        assert due(USER, edited, todos=items("b"), todo_blocks=recorded) is None
+        assert due(USER, edited, todos=items("a"), todo_blocks=recorded) == "result"
+
+    def test_the_note_and_the_change_are_both_read(self) -> None:
+        started = result_of("edit_todos", {"action": "start", "indices": [0]}, items("a"))
+        started.content = f"Note: the call was edited.\n\nTool response:\n{started.text}"
+        prompt = model_view({"messages": [USER, wrote("a"), started], "todos": list_after(started)})
+        assert prompt[-1].text.startswith(started.text)
 
     def test_a_state_without_the_channel_needs_no_block(self) -> None:
         """A graph without todo tools may also use `model_view`."""

@@ -156,7 +156,7 @@ def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
     """Read the result of a todo tool."""
     note, todos = result_note(message), list_after(message)
     if todos is not None and not _is_replaced(message, note, todos):
-        told = _is_told(message, note, known, todos)
+        told = not _is_extended(message, note) and _is_told(message, note, known, todos)
         return entry._replace(shows=todos, changed=True, told=told)
     listed = listed_in(message)
     if listed is not None and not _is_replaced(message, note, listed):
@@ -166,14 +166,21 @@ def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
 
 
 def _is_replaced(message: ToolMessage, note: Mapping[str, Any], todos: Todos) -> bool:
-    """Whether middleware replaced the text, for example to save tokens; then it shows no list."""
+    """Whether middleware replaced the text, for example to save tokens; then it shows no list.
+
+    LangChain's `HumanInTheLoopMiddleware` only puts a note before the text of an edited call.
+    """
     text = message.content
     if not isinstance(text, str):
         return True
-    length = note.get("length")
-    if length is None:  # a result of version 0.2.0, or one that was imported without its metadata
-        return not text.endswith(format_todos(todos))
-    return bool(length != len(text))
+    if note.get("length") == len(text):
+        return False
+    # Such a note, a result of version 0.2.0, or one that was imported without its metadata.
+    return not text.endswith(format_todos(todos))
+
+
+def _is_extended(message: ToolMessage, note: Mapping[str, Any]) -> bool:
+    return note.get("length") not in (None, len(message.text))
 
 
 def _is_told(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos: Todos) -> bool:
