@@ -13,6 +13,7 @@ from langchain_core.messages.tool import ToolCall
 
 from graphs.terminal.spoken import spoken
 from graphs.terminal.tool_views import VIEWS, call_view, result_view
+from graphs.terminal.tools.ask_first import answered
 from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import (
     Followed,
@@ -55,7 +56,6 @@ class RunLines:
         self._output = OutputLines()
         self._shows_output = output
         self._shown = set[str | None]()
-        self._decided = set[str]()
         self._results = dict[str | None, ToolMessage]()
         self.resume_at(state or {})
 
@@ -64,9 +64,9 @@ class RunLines:
         messages = messages_in(state)
         answers = [message for message in messages if isinstance(message, AIMessage)]
         calls = tuple(call["id"] for call in answers[-1].tool_calls) if answers else ()
-        answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+        self._decided = set[str]()
         self.followed = self._printed = Followed(todos_in(state), turn=calls, views=VIEWS)
-        self._calls = [call for call in calls if call not in answered]
+        self._calls = [call for call in calls if call not in answered(messages)]
         self._held = [call for call in self._held if call["id"] in self._calls]
         self._results.clear()
         self._shown |= {message.id for message in answers}
@@ -94,8 +94,9 @@ class RunLines:
             return tuple(_loop_lines(chunk))
         if mode != "updates":
             return ()
-        for decided in messages_of({_DECIDES: chunk.get(_DECIDES)}):
-            self._decided |= {decided.tool_call_id} if isinstance(decided, ToolMessage) else set()
+        if _DECIDES in chunk:  # earlier decisions may be about calls with the same ids
+            decided = messages_of({_DECIDES: chunk[_DECIDES]})
+            self._decided = {each.tool_call_id for each in decided if isinstance(each, ToolMessage)}
         return tuple(line for message in messages_of(chunk) for line in self._message(message))
 
     def changed_list(self) -> tuple[Line, ...]:

@@ -49,6 +49,7 @@ from graphs.terminal.commands import (
     read_line,
 )
 from graphs.terminal.conversation import Conversation
+from graphs.terminal.cut_off import cut_off_lines
 from graphs.terminal.lines import error_lines, show
 from graphs.terminal.thread import Thread, branch_numbers, current_branch, moments, tips
 from graphs.terminal.thread_views import (
@@ -338,6 +339,15 @@ class TestBranches:
         shown = [str(each) for each in last_exchange({"messages": said})]
         assert shown == ["› Two", "💬 2"]  # noqa: RUF001
         assert list(last_exchange({"messages": []})) == []
+
+
+def test_a_call_that_was_cut_off_is_named_if_an_earlier_turn_had_its_id() -> None:
+    """Some model servers use the same ids again."""
+    made = turn("", {**call("shell", command="make"), "id": "1"})
+    done = ToolMessage("exit code 0", tool_call_id="1")
+    stopped = checkpoint("1", None, messages=[made, done, made])._replace(next=("tools",))
+    (named,) = cut_off_lines(stopped)
+    assert "Shell make" in str(named)
 
 
 class TestScreen:
@@ -1169,6 +1179,17 @@ class TestTerminal:
         (tmp_path / "work").rmdir()
         terminal.say(checklist("One: `touch one`"))
         terminal.see("the command cannot be started", "✗ 1 abandoned · your turn")
+        assert terminal.leave() == 0
+
+    def test_the_last_line_of_a_command_of_ones_own_needs_no_line_break(
+        self, terminals: list[Terminal]
+    ) -> None:
+        """The prompt does not replace it; other lines have no row of blanks below them."""
+        terminal = begin(terminals)
+        terminal.press("!printf 'one\\ntwo'\r")
+        terminal.wait(lambda: "one\ntwo\n>" in terminal.text)
+        terminal.press("!echo three\r")
+        terminal.wait(lambda: "two\n> !echo three\nthree\n>" in terminal.text)
         assert terminal.leave() == 0
 
     def test_a_call_that_was_cut_off_is_named_before_it_runs_again(
