@@ -1238,6 +1238,51 @@ def test_a_question_and_a_stop_are_not_talked_over(terminals: list[Terminal]) ->
     assert not any(map(is_injected, messages("t")))
 
 
+TWO_SHELLS = """
+import sys
+from graphs.terminal import agents, chat
+from todo_tools.testing import ScriptedChatModel, call, turn
+stopped = "until test -e log; do sleep 0.01; done; touch two; test -e go || sleep 600"
+commands = "echo one >> log", stopped
+def rule(prompt):
+    calls = [call("shell", command=command) for command in commands]
+    return "Done." if prompt[-1].type == "tool" else turn("", *calls)
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=rule)
+sys.exit(chat.main(["--workdir", "work", "--create", "--thread", "t", "--grace", "0"]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("leaves", [False, True], ids=["stays", "leaves"])
+def test_a_command_that_had_ended_before_the_stop_is_not_run_again(
+    leaves: bool, terminals: list[Terminal], tmp_path: Path
+) -> None:
+    """Neither by /go in the same program nor in the next one; the one that was stopped is."""
+
+    def kept() -> list[Path]:
+        return list(tmp_path.glob("*-endings/*/*.*.*"))
+
+    terminal = Terminal("-c", TWO_SHELLS)
+    terminals.append(terminal)
+    terminal.see("your turn")
+    terminal.say("Begin.")
+    terminal.wait(lambda: kept() and (tmp_path / "work" / "two").exists())
+    terminal.press("\x03")
+    terminal.see("Stopped.", "your turn")
+    (tmp_path / "work" / "go").touch()
+    if leaves:
+        assert terminal.leave() == 0
+        terminal = Terminal("-c", TWO_SHELLS)
+        terminals.append(terminal)
+        terminal.see("your turn")
+    terminal.say("/go")
+    terminal.see("Done.", "your turn")
+    assert (tmp_path / "work" / "log").read_text() == "one\n"
+    assert terminal.leave() == 0
+    assert not kept()
+
+
 TWO_CALLS = """
 import sys
 from graphs.terminal import agents, chat
