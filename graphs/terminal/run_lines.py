@@ -30,6 +30,8 @@ from todo_tools.transcript import details_of
 
 # The node in which LangChain's middleware answers calls that a person rejected.
 _DECIDES = "HumanInTheLoopMiddleware.after_model"
+# The node that answers calls which cannot succeed, before a person is asked about the others.
+_REFUSES = "RefuseImpossible.after_model"
 _INDENT = Span("  ")
 
 
@@ -97,6 +99,9 @@ class RunLines:
         if _DECIDES in chunk:  # earlier decisions may be about calls with the same ids
             decided = messages_of({_DECIDES: chunk[_DECIDES]})
             self._decided = {each.tool_call_id for each in decided if isinstance(each, ToolMessage)}
+        refused = messages_of({_REFUSES: chunk.get(_REFUSES)})
+        ids = {each.tool_call_id for each in refused if isinstance(each, ToolMessage)}
+        self._calls = [call for call in self._calls if call not in ids]  # these are shown at once
         return tuple(line for message in messages_of(chunk) for line in self._message(message))
 
     def changed_list(self) -> tuple[Line, ...]:
@@ -139,9 +144,10 @@ class RunLines:
                 self._held = [call for call in message.tool_calls if self._asks(call["name"])]
                 for call in message.tool_calls:
                     yield from () if call in self._held else _call_lines(call)
+                # Not when it is repeated: some of its calls may be answered by then.
+                self._calls = [call["id"] for call in message.tool_calls]
+                self._results.clear()
             self._shown.add(message.id)
-            self._calls = [call["id"] for call in message.tool_calls]
-            self._results.clear()
         elif isinstance(message, ToolMessage):
             yield from self._result(message)
 

@@ -115,6 +115,7 @@ class TestAsked:
 
 
 REJECTS = "HumanInTheLoopMiddleware.after_model"
+REFUSES = "RefuseImpossible.after_model"
 
 
 def rejected(call_id: str) -> tuple[str, Any]:
@@ -154,6 +155,22 @@ class TestOrder:
         shown(run, answered("", *CALLS))
         lines = shown(run, *(result(each, each) for each in order))
         assert lines == ["  │ 1", "  │ 2", "  │ 3"]
+
+    @pytest.mark.parametrize(("refused", "approved"), [("1", "2"), ("2", "1")])
+    def test_an_error_before_the_question_about_another_call_hides_no_result(
+        self, refused: str, approved: str
+    ) -> None:
+        """It is shown at once; then the middleware that asks repeats the model's answer."""
+        calls = [call("shell", command=f"do {each}") | {"id": each} for each in ("1", "2")]
+        answer = turn("", *calls).model_copy(update={"id": "a"})
+        error = ToolMessage("no file", name="shell", tool_call_id=refused)
+        run = RunLines(asks="shell".__eq__)
+        shown(run, ("updates", {"model": {"messages": [answer]}}))
+        lines = shown(run, ("updates", {REFUSES: {"messages": [error]}}))
+        assert lines == [f"→ Shell do {refused}", "  │ no file"]
+        run.resume_at({"messages": [answer, error]})
+        shown(run, ("updates", {REJECTS: {"messages": [answer]}}))
+        assert shown(run, result(approved, "done")) == [f"→ Shell do {approved}", "  │ done"]
 
     def test_ids_of_earlier_turns_do_not_change_it(self) -> None:
         """Some model servers use the same ids again."""
