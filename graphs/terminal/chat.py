@@ -63,7 +63,6 @@ async def _converse(options: argparse.Namespace) -> int:
                 session, change = await choose_session(options, saver), None
                 try:
                     change = await _talk(options, session, saver)
-                    session.forget_endings()
                 finally:
                     if not change:
                         show(console, *said(session.workdir.leave()))
@@ -116,8 +115,11 @@ async def _talk(
             f"{options.db}-history",
         )
         await conversation.talk()
+        now = await conversation.thread.now()
+        if not now.tasks:  # a stopped step has not stored its results yet
+            session.forget_endings()
         if options.costs:
-            show_costs(console, (await graph.aget_state(session.config)).values)
+            show_costs(console, now.values)
     if not conversation.change:
         show_whole(console, f"resume with: {session.resume_command}")
     return conversation.change

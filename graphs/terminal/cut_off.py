@@ -8,6 +8,7 @@ from langgraph.types import StateSnapshot
 
 from graphs.terminal.run_lines import messages_of
 from graphs.terminal.tool_views import call_view
+from graphs.terminal.tools.ask_first import answered
 from todo_tools.rendering.lowlevel import Line, Span
 from todo_tools.state import messages_in
 
@@ -37,5 +38,6 @@ def _unanswered(snapshot: StateSnapshot) -> Iterator[ToolCall]:
     answers = [message for message in messages if isinstance(message, AIMessage)]
     # A finished call's writes are stored before the other calls of its step have finished.
     kept = [each for task in snapshot.tasks for each in messages_of({task.name: task.result})]
-    results = {each.tool_call_id for each in [*messages, *kept] if isinstance(each, ToolMessage)}
+    stored = {each.tool_call_id for each in kept if isinstance(each, ToolMessage)}
+    results = answered(messages) | stored
     yield from (call for call in answers[-1].tool_calls if call["id"] not in results)

@@ -13,6 +13,7 @@ from langchain_core.messages.tool import ToolCall
 
 from graphs.terminal.spoken import spoken
 from graphs.terminal.tool_views import VIEWS, call_view, result_view
+from graphs.terminal.tools.ask_first import answered
 from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import (
     Followed,
@@ -29,6 +30,8 @@ from todo_tools.transcript import details_of
 
 # The node in which LangChain's middleware answers calls that a person rejected.
 _DECIDES = "HumanInTheLoopMiddleware.after_model"
+# The node that answers calls which cannot succeed, before a person is asked about the others.
+_REFUSES = "RefuseImpossible.after_model"
 _INDENT = Span("  ")
 
 
@@ -55,7 +58,6 @@ class RunLines:
         self._output = OutputLines()
         self._shows_output = output
         self._shown = set[str | None]()
-        self._decided = set[str]()
         self._results = dict[str | None, ToolMessage]()
         self.resume_at(state or {})
 
@@ -64,9 +66,9 @@ class RunLines:
         messages = messages_in(state)
         answers = [message for message in messages if isinstance(message, AIMessage)]
         calls = tuple(call["id"] for call in answers[-1].tool_calls) if answers else ()
-        answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+        self._decided = set[str]()
         self.followed = self._printed = Followed(todos_in(state), turn=calls, views=VIEWS)
-        self._calls = [call for call in calls if call not in answered]
+        self._calls = [call for call in calls if call not in answered(messages)]
         self._held = [call for call in self._held if call["id"] in self._calls]
         self._results.clear()
         self._shown |= {message.id for message in answers}
@@ -94,8 +96,12 @@ class RunLines:
             return tuple(_loop_lines(chunk))
         if mode != "updates":
             return ()
-        for decided in messages_of({_DECIDES: chunk.get(_DECIDES)}):
-            self._decided |= {decided.tool_call_id} if isinstance(decided, ToolMessage) else set()
+        if _DECIDES in chunk:  # earlier decisions may be about calls with the same ids
+            decided = messages_of({_DECIDES: chunk[_DECIDES]})
+            self._decided = {each.tool_call_id for each in decided if isinstance(each, ToolMessage)}
+        refused = messages_of({_REFUSES: chunk.get(_REFUSES)})
+        ids = {each.tool_call_id for each in refused if isinstance(each, ToolMessage)}
+        self._calls = [call for call in self._calls if call not in ids]  # these are shown at once
         return tuple(line for message in messages_of(chunk) for line in self._message(message))
 
     def changed_list(self) -> tuple[Line, ...]:
@@ -138,9 +144,10 @@ class RunLines:
                 self._held = [call for call in message.tool_calls if self._asks(call["name"])]
                 for call in message.tool_calls:
                     yield from () if call in self._held else _call_lines(call)
+                # Not when it is repeated: some of its calls may be answered by then.
+                self._calls = [call["id"] for call in message.tool_calls]
+                self._results.clear()
             self._shown.add(message.id)
-            self._calls = [call["id"] for call in message.tool_calls]
-            self._results.clear()
         elif isinstance(message, ToolMessage):
             yield from self._result(message)
 

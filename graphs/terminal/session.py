@@ -103,6 +103,8 @@ class Session:
         """Run a person's own command where the agent runs its commands."""
         with deaf_to_ctrl_c():
             subprocess.run(command, shell=True, cwd=self.workdir.path, check=False)  # noqa: S602
+        # The prompt would replace a last line without a line break. A row of blanks ends only that.
+        os.write(1, b" " * os.get_terminal_size(1).columns + b"\r")
 
     def open_agent(
         self,

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pygments.token import Comment, Keyword, Number, String  # type: ignore[import-untyped]
 from rich.console import Console, ConsoleOptions
-from rich.markdown import Heading, Markdown, MarkdownElement, TableElement
+from rich.markdown import Heading, ListItem, Markdown, MarkdownElement, TableElement
 from rich.style import Style
 from rich.syntax import ANSISyntaxTheme
 from rich.table import Table
@@ -20,7 +20,7 @@ from typing_extensions import override
 from todo_tools.rendering.lowlevel import Line, Span, View, one_line
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import RenderableType, RenderResult
 
 # The whole text is shown: HTML, references, images and entities stay as they are written.
 # The parser drops what is nested deeper than its limit; it is shown as plain lines long before.
@@ -108,6 +108,26 @@ class _WholeTable(TableElement):
             yield table
 
 
+class _WrittenNumber(ListItem):
+    """An item with the number that the model wrote; rich counts on from the first one."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__()
+        self.number = number
+
+    @override
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> MarkdownElement:
+        return cls(token.info)
+
+    @override
+    def render_number(
+        self, console: Console, options: ConsoleOptions, number: int, last_number: int
+    ) -> "RenderResult":
+        written = int(self.number)
+        return super().render_number(console, options, written, max(written, last_number))
+
+
 class _LeftHeading(Heading):
     """A heading at the left; rich centres the first level."""
 
@@ -120,6 +140,7 @@ class _Harmless(Markdown):
     elements: ClassVar = {
         **Markdown.elements,
         "heading_open": _LeftHeading,
+        "list_item_open": _WrittenNumber,
         "table_open": _WholeTable,
     }
 

@@ -7,6 +7,7 @@ checkpoint copies the state from there. So nothing is stored except checkpoints.
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, cast
+from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
@@ -159,7 +160,7 @@ class Thread:
         # Each step is stored before the next one begins, so a kill repeats no finished step.
         stream = self.graph.astream(
             request,
-            self.config,
+            {**self.config, "run_id": uuid4()},  # a later run finds the commands that ended in it
             stream_mode=["updates", "custom", "messages"],
             durability="sync",
         )

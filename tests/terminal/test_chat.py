@@ -49,6 +49,7 @@ from graphs.terminal.commands import (
     read_line,
 )
 from graphs.terminal.conversation import Conversation
+from graphs.terminal.cut_off import cut_off_lines
 from graphs.terminal.lines import error_lines, show
 from graphs.terminal.thread import Thread, branch_numbers, current_branch, moments, tips
 from graphs.terminal.thread_views import (
@@ -338,6 +339,15 @@ class TestBranches:
         shown = [str(each) for each in last_exchange({"messages": said})]
         assert shown == ["› Two", "💬 2"]  # noqa: RUF001
         assert list(last_exchange({"messages": []})) == []
+
+
+def test_a_call_that_was_cut_off_is_named_if_an_earlier_turn_had_its_id() -> None:
+    """Some model servers use the same ids again."""
+    made = turn("", {**call("shell", command="make"), "id": "1"})
+    done = ToolMessage("exit code 0", tool_call_id="1")
+    stopped = checkpoint("1", None, messages=[made, done, made])._replace(next=("tools",))
+    (named,) = cut_off_lines(stopped)
+    assert "Shell make" in str(named)
 
 
 class TestScreen:
@@ -1171,6 +1181,17 @@ class TestTerminal:
         terminal.see("the command cannot be started", "✗ 1 abandoned · your turn")
         assert terminal.leave() == 0
 
+    def test_the_last_line_of_a_command_of_ones_own_needs_no_line_break(
+        self, terminals: list[Terminal]
+    ) -> None:
+        """The prompt does not replace it; other lines have no row of blanks below them."""
+        terminal = begin(terminals)
+        terminal.press("!printf 'one\\ntwo'\r")
+        terminal.wait(lambda: "one\ntwo\n>" in terminal.text)
+        terminal.press("!echo three\r")
+        terminal.wait(lambda: "two\n> !echo three\nthree\n>" in terminal.text)
+        assert terminal.leave() == 0
+
     def test_a_call_that_was_cut_off_is_named_before_it_runs_again(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
@@ -1215,6 +1236,51 @@ def test_a_question_and_a_stop_are_not_talked_over(terminals: list[Terminal]) ->
     terminal.see("I have stopped.", "📋 0/1 · your turn")
     terminal.leave()
     assert not any(map(is_injected, messages("t")))
+
+
+TWO_SHELLS = """
+import sys
+from graphs.terminal import agents, chat
+from todo_tools.testing import ScriptedChatModel, call, turn
+stopped = "until test -e log; do sleep 0.01; done; touch two; test -e go || sleep 600"
+commands = "echo one >> log", stopped
+def rule(prompt):
+    calls = [call("shell", command=command) for command in commands]
+    return "Done." if prompt[-1].type == "tool" else turn("", *calls)
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=rule)
+sys.exit(chat.main(["--workdir", "work", "--create", "--thread", "t", "--grace", "0"]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("leaves", [False, True], ids=["stays", "leaves"])
+def test_a_command_that_had_ended_before_the_stop_is_not_run_again(
+    leaves: bool, terminals: list[Terminal], tmp_path: Path
+) -> None:
+    """Neither by /go in the same program nor in the next one; the one that was stopped is."""
+
+    def kept() -> list[Path]:
+        return list(tmp_path.glob("*-endings/*/*.*.*"))
+
+    terminal = Terminal("-c", TWO_SHELLS)
+    terminals.append(terminal)
+    terminal.see("your turn")
+    terminal.say("Begin.")
+    terminal.wait(lambda: kept() and (tmp_path / "work" / "two").exists())
+    terminal.press("\x03")
+    terminal.see("Stopped.", "your turn")
+    (tmp_path / "work" / "go").touch()
+    if leaves:
+        assert terminal.leave() == 0
+        terminal = Terminal("-c", TWO_SHELLS)
+        terminals.append(terminal)
+        terminal.see("your turn")
+    terminal.say("/go")
+    terminal.see("Done.", "your turn")
+    assert (tmp_path / "work" / "log").read_text() == "one\n"
+    assert terminal.leave() == 0
+    assert not kept()
 
 
 TWO_CALLS = """

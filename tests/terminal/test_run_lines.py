@@ -114,6 +114,39 @@ class TestAsked:
         assert not run.shown_now()
 
 
+REJECTS = "HumanInTheLoopMiddleware.after_model"
+REFUSES = "RefuseImpossible.after_model"
+
+
+def rejected(call_id: str) -> tuple[str, Any]:
+    message = ToolMessage("no", name="shell", tool_call_id=call_id, status="error")
+    return "updates", {REJECTS: {"messages": [message]}}
+
+
+class TestDecided:
+    """The texts that inform the model of a person's decision are not shown."""
+
+    def test_the_result_of_a_later_call_with_the_id_of_a_rejected_one_is_shown(self) -> None:
+        """After a fork, or in another turn of a model server that uses the same ids."""
+        run = RunLines()
+        assert shown(run, answered("", "1"), rejected("1")) == ["→ Shell do 1"]
+        approved = ("updates", {REJECTS: None})
+        lines = shown(run, answered("", "1"), approved, result("1", "one"))
+        assert lines == ["→ Shell do 1", "  │ one"]
+
+    def test_so_is_that_of_a_call_which_was_approved_on_another_branch(self) -> None:
+        run = RunLines()
+        calls = answered("", "1")
+        shown(run, calls, rejected("1"))
+        run.resume_at({"messages": calls[1]["agent"]["messages"]})
+        assert shown(run, result("1", "one")) == ["  │ one"]
+
+    def test_a_rejection_is_not_shown_after_the_result_of_an_approved_call(self) -> None:
+        run = RunLines()
+        shown(run, answered("", "1", "2"))
+        assert shown(run, rejected("2"), result("1", "one")) == ["  │ one"]
+
+
 class TestOrder:
     @pytest.mark.parametrize("order", list(permutations(CALLS)))
     def test_results_are_shown_in_the_order_of_the_calls(self, order: tuple[str, ...]) -> None:
@@ -122,6 +155,29 @@ class TestOrder:
         shown(run, answered("", *CALLS))
         lines = shown(run, *(result(each, each) for each in order))
         assert lines == ["  │ 1", "  │ 2", "  │ 3"]
+
+    @pytest.mark.parametrize(("refused", "approved"), [("1", "2"), ("2", "1")])
+    def test_an_error_before_the_question_about_another_call_hides_no_result(
+        self, refused: str, approved: str
+    ) -> None:
+        """It is shown at once; then the middleware that asks repeats the model's answer."""
+        calls = [call("shell", command=f"do {each}") | {"id": each} for each in ("1", "2")]
+        answer = turn("", *calls).model_copy(update={"id": "a"})
+        error = ToolMessage("no file", name="shell", tool_call_id=refused)
+        run = RunLines(asks="shell".__eq__)
+        shown(run, ("updates", {"model": {"messages": [answer]}}))
+        lines = shown(run, ("updates", {REFUSES: {"messages": [error]}}))
+        assert lines == [f"→ Shell do {refused}", "  │ no file"]
+        run.resume_at({"messages": [answer, error]})
+        shown(run, ("updates", {REJECTS: {"messages": [answer]}}))
+        assert shown(run, result(approved, "done")) == [f"→ Shell do {approved}", "  │ done"]
+
+    def test_ids_of_earlier_turns_do_not_change_it(self) -> None:
+        """Some model servers use the same ids again."""
+        calls = answered("", "1", "2")[1]["agent"]["messages"]
+        old = [ToolMessage("old", name="shell", tool_call_id=each) for each in ("1", "2")]
+        run = RunLines({"messages": [*calls, *old, *calls]})
+        assert shown(run, result("2", "two"), result("1", "one")) == ["  │ one", "  │ two"]
 
     def test_results_of_calls_from_an_earlier_stream_are_shown(self) -> None:
         """A process that resumes a thread knows the calls from its state."""

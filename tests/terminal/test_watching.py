@@ -42,6 +42,12 @@ class TestAnswers:
             "    • two",
         ]
 
+    def test_the_numbers_of_a_list_are_those_that_the_model_wrote(self) -> None:
+        """They may be those of steps, or of items."""
+        text = "0. none\n3. three\n7. seven\n120. many"
+        written = [row.split() for row in self.printed(text)[1:]]
+        assert written == [["0", "none"], ["3", "three"], ["7", "seven"], ["120", "many"]]
+
     def test_its_colours_can_be_read_on_light_and_dark_backgrounds(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -2,7 +2,7 @@
 
 A program that is killed between the end of a command and the moment its thread stores the result
 would run the command again when it is resumed. So the program writes the result to a file first,
-and a later program finds it.
+and a later program finds it, or a later run of the same program if it gives each run an id.
 
 Nothing but the program writes such a file, and only for a command that ended while it waited for
 it. A signal that ends the program, or everything at once, leaves no file: the program ends its
@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from deepagents.backends.protocol import ExecuteResponse
 from langgraph.config import get_config
+from langgraph.runtime import get_runtime
 
 FOLDER = "endings_folder"
 """The key in a run's `configurable` that names the folder; without it nothing is kept."""
@@ -36,10 +37,12 @@ class Ending:
         folder: The folder for the results of the thread.
         step: The id of the step, which is the same when the step runs again.
         command: The command.
+        run: What tells this run from an earlier one of the step.
     """
 
-    def __init__(self, folder: Path, step: str, command: str) -> None:
+    def __init__(self, folder: Path, step: str, command: str, run: str) -> None:
         self._folder = folder
+        self._run = run
         self._name = sha256(f"{step}\0{command}".encode()).hexdigest()[:32]
 
     def keep(self, response: ExecuteResponse) -> None:
@@ -54,13 +57,13 @@ class Ending:
             Path(file.name).rename(self._path(time.time_ns()))  # it is there whole, or not at all
 
     def take(self) -> ExecuteResponse | None:
-        """The result that an earlier program kept, if there is one.
+        """The result that an earlier run kept, if there is one.
 
         It is returned only once, because a step may contain the same command twice.
         """
         for found in sorted(self._folder.glob(f"{self._name}.*")):
-            _, kept_at, program = found.name.split(".")
-            if program == _THIS_PROGRAM:
+            _, kept_at, run = found.name.split(".")
+            if run == self._run:
                 continue
             with suppress(FileNotFoundError):  # a call beside this one has just taken it
                 taken = found.rename(self._path(kept_at))
@@ -68,7 +71,7 @@ class Ending:
         return None
 
     def _path(self, kept_at: int | str) -> Path:
-        return self._folder / f"{self._name}.{kept_at}.{_THIS_PROGRAM}"
+        return self._folder / f"{self._name}.{kept_at}.{self._run}"
 
 
 def ending_of(command: str) -> Ending | None:
@@ -76,5 +79,7 @@ def ending_of(command: str) -> Ending | None:
     with suppress(RuntimeError):  # there is no config outside a graph
         configurable = get_config().get("configurable", {})
         if folder := configurable.get(FOLDER):
-            return Ending(Path(folder), str(configurable.get("checkpoint_ns")), command)
+            info = get_runtime().execution_info
+            run = (info and info.run_id) or _THIS_PROGRAM
+            return Ending(Path(folder), str(configurable.get("checkpoint_ns")), command, run)
     return None
