@@ -35,8 +35,8 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     models complete all items of a list without working. The call must come after the item was
     started or, if it is not in progress, after the last item was completed or abandoned, also by
     the same call, and after a message with which the application gave a new list. A call that
-    failed does not count. Calls before `edit_todos` in the same AI
-    message count, because their results are not known yet.
+    failed does not count. Calls before `edit_todos` in the same AI message count, because their
+    results are not known yet.
 
     Args:
         item: The item to complete.
