@@ -66,12 +66,25 @@ def _may_replace(call: ToolCall) -> bool:
 
 def _fault(command: str, messages: Sequence[AnyMessage]) -> str | None:
     """What is wrong with the last run of a command; `None` if it succeeded."""
+    answered = set[str]()
     for message in reversed(messages):
         match message:
             case ToolMessage(
                 status="success", artifact={"command": str(ran), "exit_code": int(code)}
-            ) if ran.strip() == command:
+            ) if _is_same(ran, command):
                 return f"ended with exit code {code}" if code else None
+            case ToolMessage(tool_call_id=str(call)):
+                answered.add(call)
+            case AIMessage(tool_calls=calls):
+                cut_off = (each for each in calls if each["id"] not in answered)
+                if any(_is_same(each["args"].get("command"), command) for each in cut_off):
+                    break
+                answered.clear()  # some model servers use the same ids again
             case _:
                 pass
     return "was not run to its end"
+
+
+def _is_same(ran: object, command: str) -> bool:
+    """Whether a shell runs the same; it ignores no other blanks than these."""
+    return isinstance(ran, str) and ran.strip(" \t\n") == command

@@ -60,6 +60,20 @@ class TestReason:
         again: TodoItem = {"text": "Test again: `make test`", "status": "not_started"}
         assert reason(*ran("make test"), item=again, listed=[*LISTED, again["text"]]) is None
 
+    def test_a_later_run_that_was_cut_off_counts(self) -> None:
+        """Its call has no result; calls of other commands do not matter."""
+        passed, (cut_off, _), (other, _) = ran("make test"), ran("make test"), ran("make")
+        assert reason(*passed, cut_off, HumanMessage("Go on.")) == NOT_RUN
+        assert reason(*passed, cut_off, *ran("make")) == NOT_RUN
+        assert reason(*passed, other) is None
+        assert reason(cut_off, *passed) is None
+
+    @pytest.mark.parametrize(("blank", "expected"), [("\n", None), ("\u00a0", NOT_RUN)])
+    def test_only_blanks_that_a_shell_ignores_do_not_count(
+        self, blank: str, expected: str | None
+    ) -> None:
+        assert reason(*ran(f"make test{blank}")) == expected
+
     @pytest.mark.parametrize(
         "fields",
         [
