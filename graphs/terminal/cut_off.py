@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall
 from langgraph.types import StateSnapshot
 
-from graphs.terminal.run_lines import messages_of
+from graphs.terminal.run_lines import answered_in
 from graphs.terminal.tool_views import call_view
 from graphs.terminal.tools.ask_first import answered
 from todo_tools.rendering.lowlevel import Line, Span
@@ -37,7 +37,6 @@ def _unanswered(snapshot: StateSnapshot) -> Iterator[ToolCall]:
     messages = messages_in(snapshot.values)
     answers = [message for message in messages if isinstance(message, AIMessage)]
     # A finished call's writes are stored before the other calls of its step have finished.
-    kept = [each for task in snapshot.tasks for each in messages_of({task.name: task.result})]
-    stored = {each.tool_call_id for each in kept if isinstance(each, ToolMessage)}
-    results = answered(messages) | stored
+    kept = (answered_in({task.name: task.result}) for task in snapshot.tasks)
+    results = answered(messages).union(*kept)
     yield from (call for call in answers[-1].tool_calls if call["id"] not in results)

@@ -68,7 +68,8 @@ class RunLines:
         calls = tuple(call["id"] for call in answers[-1].tool_calls) if answers else ()
         self._decided = set[str]()
         self.followed = self._printed = Followed(todos_in(state), turn=calls, views=VIEWS)
-        self._calls = [call for call in calls if call not in answered(messages)]
+        done = answered(messages)
+        self._calls = [call for call in calls if call not in done]
         self._held = [call for call in self._held if call["id"] in self._calls]
         self._results.clear()
         self._shown |= {message.id for message in answers}
@@ -97,11 +98,9 @@ class RunLines:
         if mode != "updates":
             return ()
         if _DECIDES in chunk:  # earlier decisions may be about calls with the same ids
-            decided = messages_of({_DECIDES: chunk[_DECIDES]})
-            self._decided = {each.tool_call_id for each in decided if isinstance(each, ToolMessage)}
-        refused = messages_of({_REFUSES: chunk.get(_REFUSES)})
-        ids = {each.tool_call_id for each in refused if isinstance(each, ToolMessage)}
-        self._calls = [call for call in self._calls if call not in ids]  # these are shown at once
+            self._decided = answered_in({_DECIDES: chunk[_DECIDES]})
+        refused = answered_in({_REFUSES: chunk.get(_REFUSES)})  # these are shown at once
+        self._calls = [call for call in self._calls if call not in refused]
         return tuple(line for message in messages_of(chunk) for line in self._message(message))
 
     def changed_list(self) -> tuple[Line, ...]:
@@ -182,6 +181,11 @@ def messages_of(updates: Mapping[str, Any]) -> Iterator[BaseMessage]:
             if isinstance(part, Mapping):
                 messages = _each(cast("Mapping[str, object]", part).get("messages"))
                 yield from (each for each in messages if isinstance(each, BaseMessage))
+
+
+def answered_in(updates: Mapping[str, Any]) -> set[str]:
+    """The ids of the calls whose results are in an `updates` chunk."""
+    return {each.tool_call_id for each in messages_of(updates) if isinstance(each, ToolMessage)}
 
 
 def _each(value: object) -> Sequence[object]:

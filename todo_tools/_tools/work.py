@@ -19,7 +19,7 @@ from todo_tools._thread.transcript import (
     open_calls,
     result_note,
 )
-from todo_tools._view.view import due_block
+from todo_tools._view.view import record_block
 
 _ANY = TodoLimits(max_todos=MAX_ITEMS, max_text_length=MAX_CHARACTERS, max_indices=MAX_ITEMS)
 _NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
@@ -91,11 +91,9 @@ def _past(state: Any) -> Iterator[_Event]:
 def _with_lists(state: Any) -> Iterator[tuple[AnyMessage, list[TodoItem] | None]]:
     """Yield each message, and the list that the application wrote before a prompt with it."""
     reading = read(state)
-    answer = reading.last_answer()
     # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
-    at = due_block(reading if answer is None else reading.until(answer), at_newest=False)
-    reading = reading if at is None else reading.with_block(at)
-    return ((entry.message, entry.block) for entry in reading.entries)
+    recorded = record_block(reading).get("todo_blocks", {})
+    return ((entry.message, recorded.get(entry.place, entry.block)) for entry in reading.entries)
 
 
 def _goes_on(known: list[TodoItem], todos: list[TodoItem]) -> bool:
