@@ -268,12 +268,21 @@ class Conversation:
                 await self.thread.replace_todos(edited(todos, asked))
         await self._look()
         await self._ask()  # this checkpoint may have no question
-        if isinstance(asked, Fork | Redo | Switch):
-            number = current_branch(await self.thread.history())
-            await self.screen.show(*said(f"On branch {number}."))
         message = asked.message if isinstance(asked, Fork | Redo) else ""
-        if start := message or self._take_decisions():
+        start = message or self._take_decisions()
+        if isinstance(asked, Fork | Redo | Switch):
+            await self.screen.show(*said(await self._branch(waits=not start)))
+        if start:
             self._start(start)
+
+    async def _branch(self, *, waits: bool) -> str:
+        """Name the current branch, and say what /go does if the branch waits for it."""
+        history = await self.thread.history()
+        branch, steps = f"On branch {current_branch(history)}", history[0].next
+        if not steps or self.asked or not waits:
+            return f"{branch}."
+        does = "runs the calls of its last answer" if "tools" in steps else "continues"
+        return f"{branch}; /go {does}."
 
     def _start(self, message: Request) -> None:
         self.foot.begin()

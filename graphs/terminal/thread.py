@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, cast
 from uuid import uuid4
 
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -167,8 +168,19 @@ class Thread:
         return cast("AsyncGenerator[tuple[str, Any], None]", stream)
 
     async def replace_todos(self, todos: list[TodoItem]) -> None:
-        """Replace the list; the next steps of the run stay the same."""
-        await self._write_at(await self.now(), {"todos": todos})
+        """Replace the list; the next steps of the run stay the same.
+
+        Raises:
+            CommandError: The last answer has several calls, and not all of them have a result. A
+                new checkpoint would not have the others, so calls that had ended would run again.
+        """
+        now = await self.now()
+        answers = [each for each in messages_in(now.values) if isinstance(each, AIMessage)]
+        if "tools" in now.next and len(answers[-1].tool_calls) > 1:
+            raise CommandError(
+                "the calls of the last answer come first; /go runs them, a message drops them"
+            )
+        await self._write_at(now, {"todos": todos})
 
     async def fork(self, number: int) -> None:
         """Go back to a checkpoint of this branch and start a new branch there.

@@ -1025,7 +1025,7 @@ class TestTerminal:
         terminal.press("/history\r")
         terminal.see("   1  the beginning", "   4  │ edit_todos: Started [0]", "stopped: finished")
         terminal.press("/fork 4\r")
-        terminal.see("On branch 2.", "● [0] Measure", "📋 0/2 · your turn")
+        terminal.see("On branch 2; /go continues.", "● [0] Measure", "📋 0/2 · your turn")
         terminal.press("/edit drop 1\r")
         terminal.see("📋 0/1 · your turn")
         terminal.press("/branches\r")
@@ -1033,13 +1033,17 @@ class TestTerminal:
         terminal.press("/switch 1\r")
         terminal.see("On branch 1.", "✓ Done (2 items) · your turn")
         terminal.press("/switch 2\r")
-        terminal.see("On branch 2.", "📋 0/1 · your turn")
+        terminal.see("On branch 2; /go continues.", "📋 0/1 · your turn")
+        terminal.press("/fork 3\r")
+        terminal.see("On branch 3; /go runs the calls of its last answer.")
+        terminal.press("/switch 2\r")
+        terminal.see("📋 0/1 · your turn")
         terminal.leave()
         again = begin(terminals, "--thread", "first")
         again.see("  first  📋 0/1 - [ ] Measure…", "● [0] Measure")
         again.see("› - [ ] Measure")  # noqa: RUF001  what was said last
         again.press("/fork 2 Only this.\r")
-        again.see("On branch 3.", "I am a stand-in")
+        again.see("On branch 4.", "I am a stand-in")
         again.leave()
 
     def test_an_item_is_done_again_in_another_way(self, terminals: list[Terminal]) -> None:
@@ -1052,7 +1056,7 @@ class TestTerminal:
         terminal.press("/branches\r")
         terminal.see("▸  2  ✓ Done (2 items) Use the other saw.", "← done again on branch 2")
         terminal.press("/redo 1\r")
-        terminal.see("On branch 3.", "📋 0/2 · your turn")
+        terminal.see("On branch 3; /go continues.", "📋 0/2 · your turn")
         terminal.press("/redo 2\r")
         terminal.see("error: no item [2]; items are 0 to 1")
         terminal.leave()
@@ -1092,9 +1096,9 @@ class TestTerminal:
         terminal.leave()
         again = begin_asked(terminals, "--thread", "c", "--grace", "0")
         again.press("/fork 1\r")
-        again.see("On branch 2.", "your turn")
+        again.see("On branch 2; /go continues.", "your turn")
         again.press("/switch 1\r")
-        again.see("On branch 1.", "your turn")
+        again.see("On branch 1; /go continues.", "your turn")
         again.press("/go\r")
         again.see("command: echo hi > greeting", "yes, no, always, or why not")
         again.press("yes\r")
@@ -1258,7 +1262,10 @@ sys.exit(chat.main(["--workdir", "work", "--create", "--thread", "t", "--grace",
 def test_a_command_that_had_ended_before_the_stop_is_not_run_again(
     leaves: bool, terminals: list[Terminal], tmp_path: Path
 ) -> None:
-    """Neither by /go in the same program nor in the next one; the one that was stopped is."""
+    """Neither by /go in the same program nor in the next one; the one that was stopped is.
+
+    An edit of the list waits.
+    """
 
     def kept() -> list[Path]:
         return list(tmp_path.glob("*-endings/*/*.*.*"))
@@ -1276,6 +1283,8 @@ def test_a_command_that_had_ended_before_the_stop_is_not_run_again(
         terminal = Terminal("-c", TWO_SHELLS)
         terminals.append(terminal)
         terminal.see("your turn")
+    terminal.say("/edit add Later")  # a new checkpoint would not have the result
+    terminal.see("error: the calls of the last answer come first; /go runs them")
     terminal.say("/go")
     terminal.see("Done.", "your turn")
     assert (tmp_path / "work" / "log").read_text() == "one\n"
