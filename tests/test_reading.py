@@ -106,6 +106,11 @@ class TestKnown:
         assert known(wrote("a"), cleared) == items("a")
         assert not read_messages([cleared]).entries[0].changed
 
+    def test_a_result_may_be_replaced_by_a_text_of_the_same_length(self) -> None:
+        """Middleware may mask digits, for example."""
+        masked = wrote("12").model_copy(update={"content": wrote("**").content})
+        assert known(wrote("a"), masked) == items("a")
+
     @pytest.mark.parametrize("texts", [[], ["b"], ["b", "c\nd"]])
     def test_a_result_without_metadata_shows_its_list(self, texts: list[str]) -> None:
         """Version 0.2.0 stored none, and an import may lose it; the text ends with the list."""

@@ -173,7 +173,8 @@ def _is_replaced(message: ToolMessage, note: Mapping[str, Any], todos: Todos) ->
     text = message.content
     if not isinstance(text, str):
         return True
-    if note.get("length") == len(text):
+    last = todos[-1]["text"] if todos else ""
+    if note.get("length") == len(text) and text.endswith(last):
         return False
     # Such a note, a result of version 0.2.0, or one that was imported without its metadata.
     return not text.endswith(format_todos(todos))
