@@ -77,8 +77,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
 
 def _run(names: list[str], seed: int, seconds: float) -> list[Score]:
     """Run the trials of the campaigns, in one process per core."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn, max_tasks_per_child=1) as pool:
+    with _processes() as pool:
         running: list[Future[Score]] = [
             pool.submit(run_trial, name, trial, seed, seconds=seconds * share)
             for name in names
@@ -92,6 +91,16 @@ def _run(names: list[str], seed: int, seconds: float) -> list[Score]:
                 flush=True,
             )
     return [future.result() for future in running]
+
+
+def _processes() -> ProcessPoolExecutor:
+    """New processes, each for one trial.
+
+    Hypothesis also tries values that it finds in the loaded modules. So a case is repeated in a
+    process like the one it was found in.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(os.cpu_count(), mp_context=spawn, max_tasks_per_child=1)
 
 
 def _shares(trials: dict[Trial, int]) -> list[tuple[Trial, float]]:
@@ -115,7 +124,8 @@ def _repeat(case: str, seed: int) -> int:
     if not found:
         print(f"no case {case!r}; give one as the summary does, such as sqlite_writes:7")
         return 2
-    score = run_trial(*found[0], seed, first=int(number), count=1)
+    with _processes() as pool:
+        score = pool.submit(run_trial, *found[0], seed, first=int(number), count=1).result()
     print(score.trace or "no promise was violated")
     return 1 if score.violated else 0
 

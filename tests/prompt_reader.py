@@ -8,6 +8,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from todo_tools import TodoStatus
 
 NOTE = "[Automatic note: the todo list]\n"
+EMPTY = "No todos"
 ICONS: dict[str, TodoStatus] = {
     "–": "not_started",  # noqa: RUF001  the specified icon
     "●": "in_progress",
@@ -39,7 +40,8 @@ def read_list(prompt: Sequence[BaseMessage]) -> Read:
 def _after_result(known: Read, name: str | None, text: str) -> Read:
     first, _, rest = text.partition("\n")
     if name == "list_todos":
-        return read_lines(text)
+        listed = read_lines(text)
+        return listed if listed or first == EMPTY else known  # somebody may have replaced the text
     if name not in ("write_todos", "edit_todos"):
         return known
     if rest.startswith("\n"):  # an empty line, then the whole list
