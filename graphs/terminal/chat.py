@@ -114,12 +114,14 @@ async def _talk(
             session,
             f"{options.db}-history",
         )
-        await conversation.talk()
-        now = await conversation.thread.now()
-        if not now.tasks:  # a stopped step has not stored its results yet
-            session.forget_endings()
-        if options.costs:
-            show_costs(console, now.values)
-    if not conversation.change:
-        show_whole(console, f"resume with: {session.resume_command}")
+        try:
+            await conversation.talk()
+            now = await conversation.thread.now()
+            if not now.tasks:  # a stopped step has not stored its results yet
+                session.forget_endings()
+            if options.costs:
+                show_costs(console, now.values)
+        finally:
+            if not conversation.change:
+                show_whole(console, f"resume with: {session.resume_command}")
     return conversation.change

@@ -111,12 +111,14 @@ class Conversation:
         """Take lines until the user leaves."""
         with patch_stdout(raw=True):
             await self._guarded(self._arrive())
-            with suppress(EOFError):
-                while await self._take(await self.screen.read()):
-                    self.leaving = False
-            if self.work:
-                self.work.cancel()
-                await asyncio.wait({self.work})
+            try:
+                with suppress(EOFError):
+                    while await self._take(await self.screen.read()):
+                        self.leaving = False
+            finally:  # also when a signal ends the program
+                if self.work:
+                    self.work.cancel()
+                    await asyncio.wait({self.work})
 
     async def _arrive(self) -> None:
         """Show the state of the thread, the last messages, and what it waits for."""

@@ -888,6 +888,18 @@ class TestTerminal:
         assert terminal.leave() == 0
         assert not (tmp_path / "work" / "late").exists()
 
+    def test_a_signal_ends_the_agent_and_then_the_program(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """As Ctrl-C and /exit do: it says how to resume the thread."""
+        terminal = begin(terminals, "--thread", "t")
+        terminal.say(checklist("Wait: `touch began; sleep 600`"))
+        terminal.wait((tmp_path / "work" / "began").exists)
+        terminal.child.kill(signal.SIGTERM)
+        assert terminal.end() == 130
+        assert "resume with: python -m graphs chat" in terminal.text
+        assert "error" not in terminal.everything
+
     def test_a_message_to_a_working_agent_waits_until_it_stops(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
