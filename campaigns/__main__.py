@@ -12,6 +12,7 @@ from random import SystemRandom
 from campaigns import (
     approvals,
     arguments,
+    chat,
     checks,
     databases,
     growth,
@@ -35,6 +36,7 @@ CAMPAIGNS: dict[str, dict[Trial, int]] = {
     "texts": texts.TRIALS,
     "switches": switches.TRIALS,
     "approvals": approvals.TRIALS,
+    "chat": chat.TRIALS,
     "checks": checks.TRIALS,
     "parallel": parallel.TRIALS,
     "prompts": prompts.TRIALS,
@@ -42,7 +44,7 @@ CAMPAIGNS: dict[str, dict[Trial, int]] = {
     "served": served.TRIALS,
 }
 """The trials of each campaign, with their shares of its time."""
-SECONDS = 270
+SECONDS = 250
 """For each campaign; together they take about 30 minutes on two idle cores."""
 
 

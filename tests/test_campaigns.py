@@ -9,6 +9,7 @@ from hypothesis import Phase
 from campaigns import (
     approvals,
     arguments,
+    chat,
     checks,
     databases,
     growth,
@@ -52,6 +53,8 @@ SLOW = [
     texts.browser,
     kills.signals,
     approvals.coding_agent,
+    chat.asked,
+    chat.unasked,
     prompts.folded,
     prompts.item_forks,
     growth.real_turns,
@@ -67,6 +70,7 @@ def few_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("campaigns.cases.PHASES", (Phase.generate,))
     monkeypatch.setattr("campaigns.growth.TIMES", (1, 4))
     monkeypatch.setattr("campaigns.growth.REAL_TURNS", 4)
+    monkeypatch.setattr("campaigns.chat.MOVES", 20)
 
 
 def tried(trial: Trial, *, count: int = 1) -> Score:

@@ -16,6 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from campaigns import (
     approvals,
     arguments,
+    chat,
     checks,
     databases,
     growth,
@@ -81,6 +82,20 @@ from graphs.terminal.tools.ask_first import AskFirst
 
 AskFirst.awrap_tool_call = HumanInTheLoopMiddleware.awrap_tool_call
 writes.fault_in_command = lambda command: None
+"""
+ONE_YES_FOR_ALL = """
+from graphs.terminal.approval import Approved
+
+after = Approved.after
+Approved.after = lambda self, *given: self.names.add(given[1]) or after(self, *given)
+"""
+EDITS_AT_ONCE = """
+from graphs.terminal.thread import Thread
+
+async def at_once(self, todos):
+    await self._write_at(await self.now(), {"todos": todos})
+
+Thread.replace_todos = at_once
 """
 
 
@@ -232,6 +247,23 @@ class TestApprovals:
         """What the person replaced runs in its place."""
         monkeypatch.setattr(ask_first, "_edits_in", lambda _: {})
         assert found(approvals.coding_agent, 30)
+
+
+@pytest.mark.slow
+class TestChat:
+    @pytest.mark.parametrize(
+        ("trial", "defect", "violation"),
+        [
+            (chat.asked, ONE_YES_FOR_ALL, "were approved"),
+            (chat.unasked, EDITS_AT_ONCE, "ran again"),
+        ],
+    )
+    def test_a_command_that_runs_too_often_is_found(
+        self, trial: Trial, defect: str, violation: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One answer counts for all calls; an edit of the list drops stored results."""
+        monkeypatch.setattr(chat, "PROGRAM", f"{defect}{chat.PROGRAM}")
+        assert violation in found(trial, 20).example
 
 
 class TestChecks:
