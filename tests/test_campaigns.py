@@ -70,7 +70,7 @@ def few_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("campaigns.cases.PHASES", (Phase.generate,))
     monkeypatch.setattr("campaigns.growth.TIMES", (1, 4))
     monkeypatch.setattr("campaigns.growth.REAL_TURNS", 4)
-    monkeypatch.setattr("campaigns.chat.MOVES", 20)
+    monkeypatch.setattr("campaigns.chat.MOVES", 12)
 
 
 def tried(trial: Trial, *, count: int = 1) -> Score:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
@@ -195,6 +195,7 @@ seeds: st.SearchStrategy[list[TodoItem]] = st.sampled_from(
 
 
 @pytest.mark.slow
+@settings(max_examples=40)  # each takes most of a second
 @given(
     st.sampled_from([hand_built, with_middleware]),
     st.sampled_from([TodoState, DeltaTodoState, ClientTodoState]),

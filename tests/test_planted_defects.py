@@ -46,9 +46,9 @@ from todo_tools._view.folding import Folds
 __all__ = ["few_examples"]  # the fixture is used here, too
 
 
-def found(trial: Trial, cases: int) -> Score:
+def found(trial: Trial, cases: int, *, first: int = 0) -> Score:
     """The first case with a violation; one of so many cases must have one."""
-    for number in range(cases):
+    for number in range(first, first + cases):
         score = run_trial("campaign", trial, 1, first=number, count=1)
         if score.violated:
             return score
@@ -251,19 +251,19 @@ class TestApprovals:
 
 @pytest.mark.slow
 class TestChat:
-    @pytest.mark.parametrize(
-        ("trial", "defect", "violation"),
-        [
-            (chat.asked, ONE_YES_FOR_ALL, "were approved"),
-            (chat.unasked, EDITS_AT_ONCE, "ran again"),
-        ],
-    )
-    def test_a_command_that_runs_too_often_is_found(
-        self, trial: Trial, defect: str, violation: str, monkeypatch: pytest.MonkeyPatch
+    def test_an_answer_that_counts_for_all_calls_is_found(
+        self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """One answer counts for all calls; an edit of the list drops stored results."""
-        monkeypatch.setattr(chat, "PROGRAM", f"{defect}{chat.PROGRAM}")
-        assert violation in found(trial, 20).example
+        monkeypatch.setattr(chat, "PROGRAM", f"{ONE_YES_FOR_ALL}{chat.PROGRAM}")
+        assert "were approved" in found(chat.asked, 20).example
+
+    def test_an_edit_that_drops_stored_results_is_found(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """With few different lines, and the first case that shows it, this takes less time."""
+        monkeypatch.setattr(chat, "PROGRAM", f"{EDITS_AT_ONCE}{chat.PROGRAM}")
+        monkeypatch.setattr(chat, "_LINES", ["Begin.\r", "/go\r", "/edit add Three\r"])
+        assert "ran again" in found(chat.unasked, 20, first=3).example
 
 
 class TestChecks:
