@@ -37,6 +37,7 @@ from todo_tools import (
     todos_from_messages,
 )
 from todo_tools.middleware import TodoMiddleware
+from todo_tools.operations import start_items
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
@@ -156,6 +157,29 @@ class TestHowOften:
         calls = (edit("complete", 0), *(call("list_todos") for _ in range(9)))
         run_as(name, check, items("a"), *calls)
         assert check.asked == ["a"]
+
+    def test_not_for_what_is_completed_already_behind_a_listing(self) -> None:
+        counting = Counting(lambda *_: None)
+        todos = [*items("a", status="completed"), *items("b")]
+        calls = call("list_todos"), edit("complete", 0, 1)
+        node_graph(counting).invoke({"messages": [turn("", *calls)], "todos": todos})
+        assert counting.asked == ["b"]
+
+    def test_nor_is_it_completed_if_something_opens_it_again_meanwhile(self) -> None:
+        """The check was not asked about it."""
+
+        def opens_again(state: Any) -> dict[str, Any]:
+            return {"todos": start_items(0)}
+
+        builder = StateGraph(TodoState)
+        builder.add_node("tools", ToolNode(create_todo_tools(check=lambda *_: "no")))
+        builder.add_node("beside", opens_again)
+        for node in ("tools", "beside"):
+            builder.add_edge(START, node)
+        messages = [turn("", edit("complete", 0))]
+        graph: Graph = builder.compile()
+        state = graph.invoke({"messages": messages, "todos": items("a", status="completed")})
+        assert state["todos"] == items("a", status="in_progress")
 
     def test_not_again_in_a_fork(self) -> None:
         """The fork's state has the items that were completed before."""

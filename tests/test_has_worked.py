@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
+from langgraph.prebuilt import ToolRuntime
 
 from tests.support import items, result_of
-from todo_tools import TodoItem, TodoStatus, has_worked
+from todo_tools import TodoItem, create_todo_tools, has_worked
 from todo_tools._thread.transcript import list_after
 from todo_tools.testing import call, turn
 
@@ -29,6 +30,7 @@ class History:
     def __init__(self, *texts: str) -> None:
         self.messages: list[AnyMessage] = [HumanMessage("Begin.")]
         self.todos: list[TodoItem] = items(*texts)
+        self.blocks: dict[str, Any] = {}
 
     def turn(self, *calls: ToolCall, status: Any = "success") -> "History":
         """An answer with calls, and their results; the other tools answer with a status."""
@@ -44,13 +46,24 @@ class History:
             self.messages.append(result)
         return self
 
-    def asks(
-        self, *calls: ToolCall, about: str = "a", status: TodoStatus = "in_progress"
-    ) -> str | None:
-        """The reason why an item may not be completed by the last of these calls."""
+    def asks(self, *calls: ToolCall, about: str = "a") -> str | None:
+        """The reason why an item may not be completed by the last of these calls that does so."""
         messages = [*self.messages, turn("", *calls)]
-        state = {"messages": messages, "todos": self.todos}
-        return has_worked({"text": about, "status": status}, state)
+        return asks({"messages": messages, "todos": self.todos, "todo_blocks": self.blocks}, about)
+
+
+def asks(state: dict[str, Any], about: str) -> str | None:
+    replies: dict[str, str | None] = {}
+
+    def check(item: TodoItem, state: Any) -> None:
+        replies[item["text"]] = has_worked(item, state)
+
+    calls = [m for m in state["messages"] if isinstance(m, AIMessage)][-1].tool_calls
+    own = [each for each in calls if each["args"].get("action") == "complete"][-1]
+    runtime = ToolRuntime(state, {}, {}, lambda _: None, own["id"], None)  # type: ignore[var-annotated]
+    _, _, edit_todos = create_todo_tools(check=check)
+    edit_todos.invoke({**own, "args": {**own["args"], "runtime": runtime}})
+    return replies[about]
 
 
 DONE = edit("complete", 0)
@@ -112,7 +125,7 @@ class TestNeverStarted:
 
     def test_the_start_of_another_item_with_the_same_text_is_not_its_own(self) -> None:
         history = History("a", "a").turn(edit("start", 0)).turn(WORK).turn(DONE)
-        assert history.asks(edit("complete", 1), status="not_started") == REASON
+        assert history.asks(edit("complete", 1)) == REASON
 
     def test_the_start_of_another_item_changes_nothing(self) -> None:
         history = History("b", "a").turn(WORK).turn(edit("start", 0))
@@ -165,8 +178,8 @@ class TestLists:
         history = History(*before).turn(edit("start", 0)).turn(WORK)
         history.messages.append(HumanMessage("Do this now."))
         history.todos = items("a")
-        assert history.asks(DONE, status="not_started") == REASON
-        assert history.turn(WORK).asks(DONE, status="not_started") is None
+        assert history.asks(DONE) == REASON
+        assert history.turn(WORK).asks(DONE) is None
 
     def test_a_list_that_the_application_adds_to_goes_on(self) -> None:
         history = History("a").turn(edit("start", 0)).turn(WORK)
@@ -190,6 +203,36 @@ class TestLists:
         assert history.asks(DONE) == REASON
         assert history.turn(WORK).asks(DONE) is None
 
+    @pytest.mark.parametrize("spoken", [[], [HumanMessage("Go on.")]])
+    def test_a_message_of_other_code_may_bring_a_new_list(self, spoken: list[AnyMessage]) -> None:
+        history = History("b").turn(WORK).turn(DONE).turn(WORK)
+        tagged = HumanMessage("A job.", additional_kwargs={"lc_source": "cron"}, id="job")
+        history.messages += [*spoken, tagged]
+        history.todos = items("a")
+        history.blocks = {"job": history.todos}
+        assert history.asks(DONE) == REASON
+
+    def test_a_list_that_the_application_reset_is_ticked_again(self) -> None:
+        """A tick is one, though an earlier result showed the same list."""
+        history = History("b", "a").turn(WORK).turn(DONE)
+        history.messages.append(HumanMessage("Again.", id="again"))
+        history.todos = items("b", "a")
+        history.blocks = {"again": history.todos}
+        assert history.turn(WORK).turn(DONE).asks(edit("complete", 1)) == REASON
+
+    @pytest.mark.parametrize("action", ["complete", "abandon"])
+    def test_an_item_that_a_person_opened_again_needs_new_work(self, action: str) -> None:
+        history = History("a").turn(edit("start", 0)).turn(WORK).turn(edit(action, 0))
+        history.todos = items("a", status="in_progress")
+        assert history.asks(DONE) == REASON
+        assert history.turn(WORK).asks(DONE) is None
+
+    @pytest.mark.parametrize("note", [1, {"operation": 1}, {"operation": {"op": "set_status"}}])
+    def test_a_note_of_another_program_is_no_obstacle(self, note: Any) -> None:
+        history = History("b", "a").turn(DONE).turn(WORK)
+        history.messages[2].response_metadata["todo_tools"] = note
+        assert history.asks(edit("complete", 1)) is None
+
 
 class TestTheSameMessage:
     """Calls that come before the completion in its message."""
@@ -200,6 +243,32 @@ class TestTheSameMessage:
 
     def test_work_after_it_does_not_count(self) -> None:
         assert History("a").turn(edit("start", 0)).asks(DONE, WORK) == REASON
+
+    def test_the_arguments_of_refused_calls_do_not_hide_it(self) -> None:
+        """The check knows which call it decides about."""
+        too_long = call("write_todos", mode="insert", index=0, todos=["x" * 2_000])
+        nameless: ToolCall = {**write("x"), "id": ""}
+        for refused in (too_long, nameless):
+            assert History("a").asks(refused, DONE, WORK) == REASON
+            assert History("a").asks(WORK, refused, DONE) is None
+
+    def test_one_piece_of_work_completes_one_of_several_equal_items(self) -> None:
+        history = History("a", "a").turn(WORK)
+        assert history.asks(edit("complete", 0, 1)) == REASON
+        assert history.asks(DONE, edit("complete", 1)) == REASON
+        assert history.asks(DONE) is None
+
+    def test_a_second_tick_of_an_abandoned_item_is_refused_as_well(self) -> None:
+        history = History("a").turn(edit("start", 0)).turn(WORK).turn(edit("abandon", 0))
+        assert history.asks(DONE) == REASON
+        assert history.asks(DONE, edit("complete", 0)) == REASON
+
+    def test_a_repeated_tick_uses_no_work(self) -> None:
+        assert History("a").turn(WORK).asks(DONE, edit("complete", 0)) is None
+
+    def test_outside_a_call_only_the_history_counts(self) -> None:
+        state = {"messages": [HumanMessage("Begin."), turn("", WORK, DONE)], "todos": items("a")}
+        assert has_worked(items("a")[0], state) == REASON
 
     def test_a_start_beside_it_asks_for_work_after_the_start(self) -> None:
         assert History("a").turn(WORK).asks(edit("start", 0), DONE) == REASON
@@ -227,8 +296,7 @@ class TestTheSameMessage:
         calls = [edit("start", 0), *([work] if work else []), rejected, DONE]
         fields: Any = {"tool_call_id": rejected["id"], "name": "shell", "status": "error"}
         messages = [*history.messages, turn("", *calls), ToolMessage("Rejected.", **fields)]
-        item: TodoItem = {"text": "a", "status": "in_progress"}
-        reason = has_worked(item, {"messages": messages, "todos": history.todos})
+        reason = asks({"messages": messages, "todos": history.todos}, "a")
         assert reason == (None if work else REASON)
 
     def test_a_tick_that_a_wrapper_made_is_checked_by_the_history(self) -> None:

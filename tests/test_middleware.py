@@ -25,6 +25,8 @@ from langchain.agents.middleware import (
     TodoListMiddleware,
     ToolCallLimitMiddleware,
     ToolRetryMiddleware,
+    after_model,
+    before_model,
     hook_config,
 )
 from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
@@ -38,6 +40,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -49,10 +52,11 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from tests.prompt_reader import read_list
-from tests.support import BEGIN, MIXED, Graph, edit, items, loop_of, plan
+from tests.support import BEGIN, MIXED, Graph, edit, items, loop_of, plan, results_in
 from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, DeltaTodoState, TodoLimits, TodoState
 from todo_tools._list.formats import TodosFormat
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
+from todo_tools.operations import append_items, insert_items, start_items
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
 
@@ -574,6 +578,25 @@ class TestOrder:
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
     @pytest.mark.parametrize("order", [0, 1])
+    @pytest.mark.parametrize("hook", ["before_model", "after_model"])
+    def test_a_run_that_ends_between_the_calls_of_the_model_is_not_continued(
+        self, config: RunnableConfig, order: int, hook: str
+    ) -> None:
+        """Another middleware may end it without a message, such as a button to stop it."""
+
+        def stop(state: Any, runtime: Any) -> dict[str, Any] | None:
+            return {"jump_to": "end"} if len(state["messages"]) > 4 else None
+
+        button = {"before_model": before_model, "after_model": after_model}[hook]
+        ended = button(can_jump_to=["end"])(stop)
+        model = ScriptedChatModel(script=lambda _: turn("", call("list_todos")))
+        middleware = [ended, TodoMiddleware()] if order else [TodoMiddleware(), ended]
+        graph = agent(model, *middleware)
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
+        assert len(model.prompts) <= 3
+        assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
+
+    @pytest.mark.parametrize("order", [0, 1])
     @pytest.mark.parametrize("store", [True, False])
     def test_a_run_that_ends_before_the_model_is_called_is_not_continued(
         self, config: RunnableConfig, order: int, store: bool
@@ -814,3 +837,62 @@ class TestStockMiddleware:
         """Otherwise two formats would meet in one channel."""
         with pytest.raises(AssertionError, match="remove duplicate middleware"):
             agent(scripted("Hi."), *both_orders(TodoListMiddleware())[order])
+
+
+class TestListsThatPeopleChange:
+    """At an interrupt, a person changes the list; then the waiting calls of the answer run."""
+
+    TICK = call("edit_todos", action="complete", indices=[0])
+
+    def run(
+        self, config: RunnableConfig, *calls: ToolCall, change: Any, **options: Any
+    ) -> list[ToolMessage]:
+        model = ScriptedChatModel(script=[turn("", *calls), "Done."])
+        graph = agent(model, TodoMiddleware(policy=None), interrupt_before=["tools"], **options)
+        graph.invoke({**BEGIN, "todos": items("a", "b")}, config)
+        graph.update_state(config, {"todos": change})
+        self.todos = graph.invoke(None, config)["todos"]
+        return results_in(graph.get_state(config).values)
+
+    @pytest.mark.parametrize("change", [insert_items(0, "x"), items("x", "a"), items("b"), []])
+    def test_an_index_that_may_be_another_item_is_refused(
+        self, config: RunnableConfig, change: Any
+    ) -> None:
+        (result,) = self.run(config, self.TICK, change=change)
+        assert result.status == "error"
+        assert all(todo["status"] == "not_started" for todo in self.todos)
+
+    def test_the_model_is_told_what_to_do(self, config: RunnableConfig) -> None:
+        (result,) = self.run(config, self.TICK, change=insert_items(0, "x"))
+        assert result.text == (
+            "Error: the list was changed after you read it, so this index may be another item now, "
+            "and nothing was changed; read the list and call again"
+        )
+
+    @pytest.mark.parametrize("change", [append_items("x"), start_items(1), items("a", "b", "c")])
+    def test_a_change_that_moves_no_item_refuses_nothing(
+        self, config: RunnableConfig, change: Any
+    ) -> None:
+        (result,) = self.run(config, self.TICK, change=change)
+        assert result.text.startswith("Completed [0]")
+
+    def test_an_insertion_is_refused_and_an_addition_is_not(self, config: RunnableConfig) -> None:
+        insertion = call("write_todos", mode="insert", index=1, todos=["y"])
+        addition = call("write_todos", mode="append", todos=["z"])
+        calls = insertion, addition, call("list_todos")
+        results = self.run(config, *calls, change=insert_items(0, "x"))
+        assert [result.status for result in results] == ["error", "success", "success"]
+        assert [todo["text"] for todo in self.todos] == ["x", "a", "b", "z"]
+
+    def test_the_next_call_is_for_the_list_as_it_is_now(self, config: RunnableConfig) -> None:
+        model = ScriptedChatModel(
+            script=[turn("", self.TICK), turn("", edit("complete", 1).tool_calls[0]), "Done."]
+        )
+        graph = agent(model, TodoMiddleware(policy=None), interrupt_before=["tools"])
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
+        graph.update_state(config, {"todos": insert_items(0, "x")})
+        graph.invoke(None, config)
+        assert graph.invoke(None, config)["todos"] == [
+            *items("x"),
+            *items("a", status="completed"),
+        ]

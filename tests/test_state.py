@@ -297,6 +297,13 @@ class TestMessagesBatch:
         assert at_once == one_by_one
         assert len({message.id for message in at_once}) == sum(map(len, writes))
 
+    @pytest.mark.parametrize("role", ["user", "human", "ai", "assistant", "system", "developer"])
+    def test_a_tuple_is_one_message_after_a_serializer_made_it_a_list(self, role: str) -> None:
+        """`{"messages": ("user", "hi")}` is a common short form."""
+        forms = (role, "hi"), [role, "hi"], [(role, "hi")]
+        given, replayed, listed = (add_messages_batch([], [each]) for each in forms)
+        assert given == replayed == listed
+
     def test_half_an_emoji_gets_the_id_of_the_text_that_is_stored(self) -> None:
         """Browsers may cut a text in the middle of a character; checkpointers store `?` for it."""
         cut, stored = (add_messages_batch([], [[("user", text)]]) for text in ("a\ud83d", "a?"))

@@ -1,6 +1,6 @@
 """Use the whole library as one middleware for LangChain's `create_agent` or deepagents."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AIMessage, SystemMessage
@@ -35,7 +35,7 @@ from todo_tools._thread.channels import (
     merge_loop,
 )
 from todo_tools._thread.reading import Reading, read
-from todo_tools._thread.state import blocks_in, loop_in, value_in
+from todo_tools._thread.state import ListMark, blocks_in, loop_in, mark_of, todos_in, value_in
 from todo_tools._thread.transcript import is_from_user
 from todo_tools._tools.build import build_tools
 from todo_tools._tools.checks import Check
@@ -74,6 +74,10 @@ class _LastAnswer(TypedDict):
     """Its id; empty at the start of a run and after each decision of the loop."""
     has_tools: NotRequired[bool]
     """Whether the model had the todo tools."""
+    ends: NotRequired[bool]
+    """Whether the answer may end the run; after others, the model is called again."""
+    shown: NotRequired[ListMark]
+    """The list of its prompt."""
 
 
 _NO_ANSWER: _LastAnswer = {"id": ""}
@@ -352,11 +356,22 @@ def _noted(
     after failed retries.
     """
     answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
-    has_tools = any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools)
-    note: _LastAnswer = {"id": (answer and answer.id) or "", "has_tools": has_tools}
+    note: _LastAnswer = {
+        "id": (answer and answer.id) or "",
+        "has_tools": any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools),
+        "ends": answer is None or _may_end(answer, response, request.tools),
+        "shown": mark_of(todos_in(request.state)),
+    }
     return ExtendedModelResponse(
         model_response=response, command=Command(update={**update, "todo_answer": note})
     )
+
+
+def _may_end(answer: AIMessage, response: ModelResponse[Any], tools: Sequence[Any]) -> bool:
+    """Whether the run ends after an answer and its calls, if no other middleware ends it."""
+    direct = {tool.name for tool in tools if getattr(tool, "return_direct", False)}
+    called = {call["name"] for call in answer.tool_calls}
+    return not called or response.structured_response is not None or not called.isdisjoint(direct)
 
 
 def _answered(state: Any, runtime: Any) -> Answered:
@@ -367,7 +382,7 @@ def _answered(state: Any, runtime: Any) -> Answered:
     note = state.get("todo_answer", older)
     place = None if newest is None else reading.entries[newest].place
     ended = Ended(
-        by_model=bool(place) and place == note["id"],
+        by_model=bool(place) and place == note["id"] and note.get("ends", True),
         steps_left=state.get("remaining_steps"),
         has_tools=note.get("has_tools", True),
     )

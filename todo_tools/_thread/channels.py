@@ -154,7 +154,7 @@ def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> li
 
 
 def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
-    added = as_messages(update if is_list(update) else [update])
+    added = as_messages(update if is_list(update) and not _is_pair(update) else [update])
     last = (messages[-1].id if messages else "") or ""
     # Ids are set on copies. A task may read the state with only its own result added. If the result
     # kept the id that is computed then, an equal result of another task would get the same id.
@@ -163,6 +163,15 @@ def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
         for message, stable_id in zip(added, stable_ids(added, last), strict=True)
     ]
     return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", named)))
+
+
+def _is_pair(update: Sequence[Any]) -> bool:
+    """Whether it is a tuple such as `("user", "hi")`; serializers return it as a list."""
+    match update:
+        case ["human" | "user" | "ai" | "assistant" | "system" | "developer", str() | list()]:
+            return True
+        case _:
+            return False
 
 
 def as_messages(given: Sequence[Any]) -> list[AnyMessage]:

@@ -1,6 +1,7 @@
 """Define the checkpointed state of a thread, and read it."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Annotated, Literal, NotRequired, cast
 
 from langchain_core.messages import AnyMessage
@@ -108,6 +109,29 @@ def todos_in(state: object) -> list[TodoItem]:
         ValueError: The state has an invalid list, because an `Overwrite` bypassed the reducer.
     """
     return own_format(value_in(state, "todos") or [])
+
+
+ListMark = tuple[int, str]
+"""The number of items of a list, and a hash of their texts in order."""
+
+
+def mark_of(todos: Sequence[TodoItem]) -> ListMark:
+    """Return the mark of a list; the middleware stores it with each answer of the model."""
+    texts = repr([todo["text"] for todo in todos])
+    return len(todos), sha256(texts.encode(errors="replace")).hexdigest()[:16]
+
+
+def has_moved(state: object, answer: str | None) -> bool:
+    """Whether indices in an answer may name other items now than in the list of its prompt.
+
+    At an interrupt, a person may have changed the list. New items at its end move no other item.
+    """
+    note = value_in(state, "todo_answer")
+    match value_in(note, "shown"):
+        case [int(count), str(texts)] if value_in(note, "id") == answer:
+            return mark_of(todos_in(state)[:count]) != (count, texts)
+        case _:  # only the middleware notes it
+            return False
 
 
 def loop_in(state: object) -> LoopState:

@@ -186,20 +186,6 @@ def _unanswered(
     ]
 
 
-def open_calls(state: object) -> list[ToolCall]:
-    """Return the calls of the newest AI message that have no result yet, as people changed them.
-
-    The message may not be the last one: a call that a person rejected has its result before the
-    others run.
-    """
-    messages = messages_in(state)
-    for at in reversed(range(len(messages))):
-        message = messages[at]
-        if isinstance(message, AIMessage):
-            return _unanswered(message.tool_calls, messages[at + 1 :], state)
-    return []
-
-
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
     """Return the earlier calls of the same AI message that have no result yet.
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
+from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
@@ -20,10 +21,13 @@ from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapp
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
 from todo_tools._thread.reading import read
-from todo_tools._thread.state import format_in, has_channel, todos_in
+from todo_tools._thread.state import format_in, has_channel, has_moved, todos_in
 from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
 from todo_tools._tools.checks import Check, Completion, achecked, checked, require_check
 from todo_tools._view.view import record_block
+
+_INDEXED = ("set_status", "insert")
+"""The operations that name items by their index."""
 
 
 class LenientArgs(BaseModel):
@@ -195,6 +199,7 @@ class _Call:
     """The list before the call."""
     answer: Answer
     """The answer, unless the application's check refuses the call."""
+    limits: TodoLimits
     records_blocks: bool
 
     @classmethod
@@ -211,19 +216,15 @@ class _Call:
             raise ToolException(prompts.OUTSIDE_GRAPH)
         place = place_of_call(runtime.state, runtime.tool_call_id)
         before = list_before(runtime.state, place, settings.limits)
-        error = _fault(runtime.tool_call_id, place)
-        if error:
+        answer = answer_call(name, args, before, settings.limits)
+        if error := _fault(runtime, place, answer):
             answer = refuse_call(name, error, before)
-        else:
-            answer = answer_call(name, args, before, settings.limits)
-        return cls(name, runtime, place, before, answer, settings.records_blocks)
+        return cls(name, runtime, place, before, answer, settings.limits, settings.records_blocks)
 
     @property
     def completion(self) -> Completion:
         """What a check needs to know of the call."""
-        pending = self.place.pending if self.place else []
-        is_first = not any(call["name"] in TOOLS for call in pending)
-        return Completion(self.name, self.answer, self.before, is_first)
+        return Completion(self.name, self.answer, self.before, _earlier(self.place), self.limits)
 
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
         """Return the result and the update, and send the event of a change."""
@@ -255,7 +256,7 @@ class _Call:
             update["todos"] = answer.operation
             if answer.todos != self.before:  # a list that is written again is no progress
                 update["todo_loop"] = PROGRESS
-        if answer is not self.answer:  # the check refused it
+        if answer.operation is None is not self.answer.operation:  # the check refused it
             update["todo_loop"] = {"refused": answer.details.get("error")}
         return update
 
@@ -267,21 +268,34 @@ def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> l
     calls in the same order. Whether a check or another middleware refuses an earlier call is not
     known here. The operation of this call then changes nothing, or the same items as here.
     """
-    todos = todos_in(state)
+    calls = ((call["name"], call["args"]) for call in _earlier(place))
+    return after_calls(calls, todos_in(state), limits)
+
+
+def _earlier(place: CallPlace | None) -> list[ToolCall]:
+    """Return the earlier calls of an AI message; those without an id of their own are refused."""
     if place is None:
-        return todos
-    # Calls without an id of their own are refused.
-    own = (call for call in place.pending if call["id"] and call["id"] not in place.repeated)
-    return after_calls(((call["name"], call["args"]) for call in own), todos, limits)
+        return []
+    return [call for call in place.pending if call["id"] and call["id"] not in place.repeated]
 
 
-def _fault(call_id: str | None, place: CallPlace | None) -> CallError | None:
-    """Return the error for a call that no result could name."""
+def _fault(
+    runtime: ToolRuntime[Any, Any], place: CallPlace | None, answer: Answer
+) -> CallError | None:
+    """Return the error for a call that no result could name, or that may mean another item."""
+    call_id = runtime.tool_call_id
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")
     if place and call_id in place.repeated:
         return CallError(
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",
+        )
+    uses_indices = answer.operation is not None and answer.operation["op"] in _INDEXED
+    if place and uses_indices and has_moved(runtime.state, place.turn):
+        return CallError(
+            "the list was changed after you read it, so this index may be another item now, and "
+            "nothing was changed; read the list and call again",
+            "the list was changed",
         )
     return None

@@ -1,27 +1,24 @@
 """A check for the tools: an item is completed only after work."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from todo_tools._calls.arguments import CallError
+from todo_tools._calls.answers import answer_call
 from todo_tools._calls.records import TOOLS
-from todo_tools._list.operations import apply
-from todo_tools._list.todos import MAX_CHARACTERS, MAX_ITEMS, TodoItem, TodoLimits, incomplete
-from todo_tools._thread.reading import read
+from todo_tools._list.todos import TodoItem, incomplete
+from todo_tools._thread.reading import Entry, read
 from todo_tools._thread.state import todos_in
 from todo_tools._thread.transcript import (
     is_from_user,
     list_after,
     listed_in,
-    open_calls,
     result_note,
 )
+from todo_tools._tools.checks import ASKED
 from todo_tools._view.view import record_block
 
-_ANY = TodoLimits(max_todos=MAX_ITEMS, max_text_length=MAX_CHARACTERS, max_indices=MAX_ITEMS)
 _NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
 
 _Event = dict[str, Any]
@@ -36,7 +33,7 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     started or, if it is not in progress, after the last item was completed or abandoned, also by
     the same call, and after a message with which the application gave a new list. A call that
     failed does not count. Calls before `edit_todos` in the same AI message count, because their
-    results are not known yet.
+    results are not known yet; outside a call of `edit_todos`, only the history counts.
 
     Args:
         item: The item to complete.
@@ -54,15 +51,16 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     worked = started = False
     # The second of two equal calls of a message sees the item as completed.
     may_be_started = item["status"] in ("in_progress", "completed")
-    for event in (*_past(state), *_present(item["text"], state)):
+    for event in (*_past(state), *_present(state)):
         match event:
             case {"op": "work"}:
                 worked = True
             case {"op": "set_status", "status": "in_progress", "texts": texts}:
                 if item["text"] in texts:
                     worked, started = False, may_be_started
-            case {"op": "set_status"} if not started:
-                worked = False
+            case {"op": "set_status", "texts": texts}:
+                started = started and item["text"] not in texts
+                worked = worked and started
             case {"op": "replace"}:
                 worked = started = False
             case _:
@@ -74,32 +72,51 @@ def _past(state: Any) -> Iterator[_Event]:
     """Yield what the results in the history say, whatever other middleware made of their texts."""
     known: list[TodoItem] = []
     shown: list[TodoItem] = []
-    for message, block in _with_lists(state):
-        after = list_after(message)
-        if block is not None and is_from_user(message) and not _goes_on(shown, block):
+    for entry, block in _with_lists(state):
+        message, after = entry.message, list_after(entry.message)
+        if block is not None and _is_new(block, shown, message):
             yield {"op": "replace"}
         elif after is not None and after != known:
-            operation = result_note(message).get("operation", {})
-            indices = [at for at in operation.get("indices", ()) if at < len(after)]
-            yield {**operation, "texts": [after[at]["text"] for at in indices]}
+            yield from _operation(message, after)
         elif _is_work(message):
             yield {"op": "work"}
-        known = next((each for each in (after, listed_in(message)) if each is not None), known)
+        lists = (entry.block, after, listed_in(message))
+        known = next((each for each in lists if each is not None), known)
         shown = next((each for each in (block, after) if each is not None), shown)
 
 
-def _with_lists(state: Any) -> Iterator[tuple[AnyMessage, list[TodoItem] | None]]:
-    """Yield each message, and the list that the application wrote before a prompt with it."""
+def _operation(message: AnyMessage, after: list[TodoItem]) -> Iterator[_Event]:
+    """Yield the operation of a result, with the texts of the items that it started or finished."""
+    match result_note(message).get("operation"):
+        case {"op": "set_status", "status": status, "indices": [*indices]}:
+            texts = {after[at]["text"] for at in indices if isinstance(at, int) and at < len(after)}
+            # Another item with the same text may still be in progress.
+            begun = {todo["text"] for todo in after if todo["status"] == "in_progress"}
+            kept = texts if status == "in_progress" else texts - begun
+            yield {"op": "set_status", "status": status, "texts": kept}
+        case {"op": "replace"}:
+            yield {"op": "replace"}
+        case _:
+            pass
+
+
+def _with_lists(state: Any) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
+    """Yield each entry, and the list that the application wrote before a prompt with it."""
     reading = read(state)
     # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
     recorded = record_block(reading).get("todo_blocks", {})
-    return ((entry.message, recorded.get(entry.place, entry.block)) for entry in reading.entries)
+    return ((entry, recorded.get(entry.place, entry.block)) for entry in reading.entries)
 
 
-def _goes_on(known: list[TodoItem], todos: list[TodoItem]) -> bool:
-    """Whether a list still has an open item of the list before; otherwise it replaced that one."""
+def _is_new(todos: list[TodoItem], known: list[TodoItem], message: AnyMessage) -> bool:
+    """Whether the application gave a new list: one without any open item of the list before.
+
+    If no list was known, it may have been summarized away, unless the user has just spoken.
+    """
+    if not isinstance(message, HumanMessage) or not (known or is_from_user(message)):
+        return False
     still_open = {todo["text"] for _, todo in incomplete(known)}
-    return any(todo["text"] in still_open for todo in todos)
+    return not any(todo["text"] in still_open for todo in todos)
 
 
 def _is_work(message: AnyMessage) -> bool:
@@ -108,23 +125,32 @@ def _is_work(message: AnyMessage) -> bool:
     return message.status != "error"
 
 
-def _present(text: str, state: Any) -> Iterator[_Event]:
-    """Yield what the calls of the current AI message do, up to the completion of the item."""
+def _present(state: Any) -> Iterator[_Event]:
+    """Yield what happens in the current AI message before the item is completed."""
+    asked = ASKED.get(None)
+    if asked is None:
+        return
+    completion, index = asked
     todos = todos_in(state)
-    for call in open_calls(state):
+    for call in completion.earlier:
         if call["name"] not in TOOLS:
             yield {"op": "work"}
             continue
-        with suppress(CallError):
-            operation, _ = TOOLS[call["name"]].check(call["args"], todos, _ANY)
-            if operation is None:
-                continue
-            event: _Event = {**operation}
-            if event.get("status") == "completed" and text in event["texts"]:
-                before_it: list[int] = event["indices"][: event["texts"].index(text)]
-                if any(todos[at]["status"] != "completed" for at in before_it):
-                    yield {**event, "texts": []}  # the ticks of other items by the same call
-                return
-            before, todos = todos, apply(todos, operation)
-            if todos != before:  # as in the history, where a call that changes nothing is no event
-                yield event
+        answer = answer_call(call["name"], call["args"], todos, completion.limits)
+        if answer.todos != todos:
+            yield from _without_tick_of(index, answer.operation, todos)
+        todos = answer.todos
+    operation: Any = completion.answer.operation
+    indices: list[int] = operation["indices"]
+    before_it = indices[: indices.index(index)]
+    yield from _without_tick_of(index, {**operation, "indices": before_it}, todos)
+
+
+def _without_tick_of(index: int, operation: Any, todos: list[TodoItem]) -> Iterator[_Event]:
+    """Yield an operation; an earlier tick of the same item, which may be refused, uses no work."""
+    if operation.get("status") != "completed":
+        yield operation
+        return
+    newly = (at for at in operation["indices"] if todos[at]["status"] != "completed")
+    if any(at != index for at in newly):
+        yield {**operation, "texts": []}
