@@ -42,6 +42,15 @@ def owner(headers: Headers) -> str | None:
     return "owner" if not token or compare_digest(given.encode(), token.encode()) else None
 
 
+def route_of(scope: Scope) -> str:
+    """The path of a request as the server's routes match it.
+
+    They leave out the prefix under which the server is mounted, and a line break at the end.
+    """
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", "")).removesuffix("\n")
+
+
 class CheckAccess:
     """Middleware that refuses requests by their `Host`, `Origin` and token.
 
@@ -76,7 +85,7 @@ class CheckAccess:
         scope[CALLER] = self._caller_of(headers)
         if scope[CALLER] is None and not _is_preflight(scope, headers):
             return 401, "send the token as 'Authorization: Bearer ...' or 'X-Api-Key'"
-        if scope["path"].startswith(_CLOSED):
+        if route_of(scope).startswith(_CLOSED):
             return 404, "this route is closed: it could do what `auth` does not allow"
         return None
 

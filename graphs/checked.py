@@ -65,24 +65,40 @@ def _may_replace(call: ToolCall) -> bool:
 
 
 def _fault(command: str, messages: Sequence[AnyMessage]) -> str | None:
-    """What is wrong with the last run of a command; `None` if it succeeded."""
-    answered = set[str]()
+    """What is wrong with the last runs of a command; `None` if they succeeded."""
+    turn: list[ToolMessage] = []
     for message in reversed(messages):
-        match message:
-            case ToolMessage(
-                status="success", artifact={"command": str(ran), "exit_code": int(code)}
-            ) if _is_same(ran, command):
-                return f"ended with exit code {code}" if code else None
-            case ToolMessage(tool_call_id=str(call)):
-                answered.add(call)
-            case AIMessage(tool_calls=calls):
-                cut_off = (each for each in calls if each["id"] not in answered)
-                if any(_is_same(each["args"].get("command"), command) for each in cut_off):
-                    break
-                answered.clear()  # some model servers use the same ids again
-            case _:
-                pass
+        if isinstance(message, ToolMessage):
+            turn.append(message)
+        elif isinstance(message, AIMessage):
+            if _is_running(command, message, turn):
+                break
+            codes = [code for each in turn for code in _codes(command, each)]
+            if codes:  # the calls of one turn run at the same time
+                failed = next(filter(None, codes), None)
+                return f"ended with exit code {failed}" if failed else None
+            turn.clear()
     return "was not run to its end"
+
+
+def _is_running(command: str, answer: AIMessage, turn: Sequence[ToolMessage]) -> bool:
+    """Whether a call of an answer has no result yet, or runs the command in the background."""
+    answered = {message.tool_call_id for message in turn}
+    return any(
+        _is_same(call["args"].get("command"), command)
+        and (call["id"] not in answered or call["name"] == "run_in_background")
+        for call in answer.tool_calls
+    )
+
+
+def _codes(command: str, message: ToolMessage) -> Iterator[int]:
+    match message:
+        case ToolMessage(
+            status="success", artifact={"command": str(ran), "exit_code": int(code)}
+        ) if _is_same(ran, command):
+            yield code
+        case _:
+            pass
 
 
 def _is_same(ran: object, command: str) -> bool:

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from todo_tools import TodoItem, TodoStatus, asks_user, format_todos, model_view
 from todo_tools.middleware import TodoMiddleware
+from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import is_from_user
 
@@ -96,7 +97,10 @@ def _hand_out(todos: list[TodoItem]) -> dict[str, Any]:
         return {}
     text = todos[at]["text"]
     todos[at] = {"text": text, "status": "in_progress"}
-    return {"todos": todos, "messages": [_note(_STEP.format(at + 1, len(todos), text), item=text)]}
+    return {
+        "todos": todos,
+        "messages": [_note(_STEP.format(at + 1, len(todos), one_line(text)), item=text)],
+    }
 
 
 def _view(state: Any) -> Sequence[AnyMessage]:
@@ -105,7 +109,8 @@ def _view(state: Any) -> Sequence[AnyMessage]:
     A weak model repeats what it said. So abandoned items are left out, and what it said at its end.
     """
     todos, kept, keeps = todos_in(state), list[AnyMessage](), False
-    shown = {todo["text"]: todo["status"] in {"completed", "in_progress"} for todo in todos}
+    worked = {each["text"] for each in todos if each["status"] in {"completed", "in_progress"}}
+    shown = {todo["text"]: todo["text"] in worked for todo in todos}
     messages = messages_in(state)
     for message, following in zip_longest(messages, messages[1:]):
         keeps = shown.get(_data(message).get("item", ""), keeps)

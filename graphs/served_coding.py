@@ -103,6 +103,8 @@ async def remove_directory(ctx: Auth.types.AuthContext, value: dict[str, Any]) -
         ctx: The caller, who may delete any thread.
         value: The thread. If several are deleted, this is called for each of them as well.
     """
+    if "run_id" in value:  # only a run is deleted, or rolled back
+        return
     if thread := value.get("thread_id"):
         await asyncio.to_thread(_remove, str(UUID(str(thread))))
 

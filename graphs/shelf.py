@@ -26,6 +26,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Command
 
 from todo_tools.operations import append_items
+from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import todos_in
 
 ITEMS, CLAIMS, DONE = ("shelf", "items"), ("shelf", "claims"), ("shelf", "done")
@@ -50,13 +51,14 @@ def take(store: BaseStore, key: str, thread: str, older: int = 0) -> str | None:
     An item that is done or abandoned may return. So the claim stores how many `older` items with
     this text the list of the thread has.
     """
-    if not store.get((*CLAIMS, key), thread):
+    if not (held := store.get((*CLAIMS, key), thread)):
         store.put((*CLAIMS, key), thread, {"older": older}, index=False)
     claims = store.search((*CLAIMS, key), limit=2)
     # The item is read after the claims, because a done item is deleted before its claim.
     if [claim.key for claim in claims] == [thread] and (item := store.get(ITEMS, key)):
         return str(item.value["text"])
-    store.delete((*CLAIMS, key), thread)
+    if not held:  # a claim that was there before may be valid
+        store.delete((*CLAIMS, key), thread)
     return None
 
 
@@ -87,7 +89,8 @@ def _statuses(state: Any, key: str) -> list[str]:
 @tool
 def see_shelf() -> str:
     """See the shared items that nobody works on yet, each with its key."""
-    return "\n".join(map(": ".join, free_items(get_store()).items())) or "No free items"
+    items = free_items(get_store()).items()
+    return "\n".join(f"{key}: {one_line(text)}" for key, text in items) or "No free items"
 
 
 @tool

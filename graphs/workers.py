@@ -3,6 +3,7 @@
 This file needs only the library, so it can be copied alone.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from operator import add, itemgetter
@@ -21,6 +22,7 @@ from typing_extensions import TypedDict
 
 from todo_tools import TodoLimits, TodoState, create_todo_tools, model_view
 from todo_tools.operations import Operation, abandon_items, complete_items, start_items
+from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import todos_in
 from todo_tools.transcript import is_from_user, last_user_message
 
@@ -37,6 +39,10 @@ WORKER_PROMPT = (
 )
 FAILED = "Failed:"
 """How a worker's answer begins if it could not do its part."""
+_SAYS_FAILED = re.compile(r"\W*failed:[*_\s]*", re.IGNORECASE)
+"""The same as models write it, for example in bold."""
+_CUT_OFF = frozenset(["length", "max_tokens", "content_filter", "refusal"])
+"""The reasons of providers for an answer that is not whole."""
 
 MAX_ROUNDS = 3
 """How often the planner can have open items done for one message of the user."""
@@ -139,7 +145,7 @@ def _build_worker(
     system = SystemMessage(system_prompt)
 
     def prompt(state: WorkerState) -> list[AnyMessage]:
-        part = f"The whole request:\n{state['request']}\n\nYour part:\n{state['item']}"
+        part = f"The whole request:\n{state['request']}\n\nYour part:\n{one_line(state['item'])}"
         return [system, HumanMessage(part), *state["messages"]]
 
     bound = model.bind_tools(tools) if tools else model
@@ -195,11 +201,24 @@ def _dispatch(state: WorkersState) -> Command[Any]:
 
 
 def _report(state: WorkerState) -> Result:
-    answer = state["messages"][-1].text.strip()
-    if answer and not answer.startswith(FAILED):
-        return _result(state["index"], answer, complete_items)
-    reason = answer.removeprefix(FAILED).strip() or "the worker gave no reason"
-    return _result(state["index"], f"{FAILED} {reason}", abandon_items)
+    answer = state["messages"][-1]
+    text = answer.text.strip()
+    if _is_cut_off(answer):
+        return _result(state["index"], f"{FAILED} its answer was cut off: {text}", abandon_items)
+    failed = _SAYS_FAILED.match(text)
+    if text and not failed:
+        return _result(state["index"], text, complete_items)
+    reason = text[failed.end() :] if failed else ""
+    return _result(
+        state["index"], f"{FAILED} {reason or 'the worker gave no reason'}", abandon_items
+    )
+
+
+def _is_cut_off(answer: AnyMessage) -> bool:
+    """Whether a limit, a filter or broken JSON ended an answer, and not the model."""
+    reasons = (answer.response_metadata.get(key) for key in ("finish_reason", "stop_reason"))
+    invalid = isinstance(answer, AIMessage) and answer.invalid_tool_calls
+    return bool(invalid) or not _CUT_OFF.isdisjoint(map(str, reasons))
 
 
 def _abandon(task: Task, error: NodeError) -> Result:

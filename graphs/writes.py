@@ -13,6 +13,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graphs.access import route_of
+
 Check = Callable[[Mapping[str, Any]], str | None]
 """Says what is wrong with the body of a request; `None` if nothing is."""
 
@@ -63,10 +65,28 @@ def _fault_in_message(body: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _no_fault(_: Mapping[str, Any]) -> None:
+    """`auth` checks the runs; here they only get a default."""
+
+
+def _with_defaults(body: Any) -> Any:
+    """Let a run that answers a question not wait for another run, unless the client asks for it.
+
+    Otherwise an answer that is sent twice, for example by a double click, would also answer the
+    next question, which nobody has seen.
+    """
+    match body:
+        case {"command": {"resume": _}} if not body.get("multitask_strategy"):
+            return {**body, "multitask_strategy": "reject"}
+        case _:
+            return body
+
+
 _CHECKS: dict[str, Check] = {
     "/threads": _fault_in_update,
     "/threads/[^/]+/state": _fault_in_update,
     "/threads/[^/]+/commands": _fault_in_message,
+    "/threads/[^/]+/runs(/stream|/wait)?": _no_fault,
 }
 """The check of each route."""
 
@@ -100,9 +120,16 @@ class CheckWrites:
             await self._app(scope, receive, send)
             return
         body = await Request(scope, receive).body()
-        if fault := _fault_in_body(body, check):
+        try:
+            content: Any = json.loads(body)
+        except (ValueError, RecursionError):
+            await JSONResponse({"detail": "the body is not JSON"}, 422)(scope, receive, send)
+            return
+        if isinstance(content, dict) and (fault := check(cast("dict[str, Any]", content))):
             await JSONResponse({"detail": fault}, 422)(scope, receive, send)
             return
+        if (changed := _with_defaults(content)) is not content:
+            body = json.dumps(changed).encode()
         read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def again() -> Message:
@@ -114,12 +141,5 @@ class CheckWrites:
 def _check_of(scope: Scope) -> Check | None:
     if scope["type"] != "http" or scope["method"] != "POST":
         return None
-    return next((_CHECKS[path] for path in _CHECKS if re.fullmatch(path, scope["path"])), None)
-
-
-def _fault_in_body(body: bytes, check: Check) -> str | None:
-    try:
-        content: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        return "the body is not JSON"
-    return check(cast("dict[str, Any]", content)) if isinstance(content, dict) else None
+    route = route_of(scope)
+    return next((_CHECKS[path] for path in _CHECKS if re.fullmatch(path, route)), None)

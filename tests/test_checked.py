@@ -60,6 +60,22 @@ class TestReason:
         again: TodoItem = {"text": "Test again: `make test`", "status": "not_started"}
         assert reason(*ran("make test"), item=again, listed=[*LISTED, again["text"]]) is None
 
+    def test_a_later_run_in_the_background_counts(self) -> None:
+        """Nobody sees how it ends, so the command has to be run again."""
+        made = {**call("run_in_background", command="make test"), "id": "call_0"}
+        started = AIMessage("", tool_calls=[made])
+        background = [started, ToolMessage("Started.", tool_call_id="call_0")]
+        assert reason(*ran("make test"), *background) == NOT_RUN
+        assert reason(*background, *ran("make test")) is None
+
+    @pytest.mark.parametrize("codes", [(0, 1), (1, 0)])
+    def test_of_runs_at_the_same_time_each_must_succeed(self, codes: tuple[int, int]) -> None:
+        """Which of them ended last is not known."""
+        calls = [{**call("shell", command="make test"), "id": str(at)} for at in (0, 1)]
+        results = [ran("make test", code, tool_call_id=str(at))[1] for at, code in enumerate(codes)]
+        answer = AIMessage("", tool_calls=calls)
+        assert reason(answer, *results) == "its command ended with exit code 1"
+
     def test_a_later_run_that_was_cut_off_counts(self) -> None:
         """Its call has no result; calls of other commands do not matter."""
         passed, (cut_off, _), (other, _) = ran("make test"), ran("make test"), ran("make")

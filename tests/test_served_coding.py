@@ -147,6 +147,17 @@ class TestApproval:
         client.runs.wait(thread, "coding_agent", command=APPROVE)
         assert [path.name for path in work_of(coding, thread).iterdir()] == ["other"]
 
+    def test_an_answer_that_is_sent_twice_answers_one_question(self, coding: Server) -> None:
+        """As by a double click; the next question is one that nobody has seen."""
+        client, thread = coding.client, coding.new_thread()
+        steps = user("- [ ] One: `sleep 1; echo one >> log`\n- [ ] Two: `echo two >> log`")
+        client.runs.wait(thread, "coding_agent", input=steps)
+        client.runs.create(thread, "coding_agent", command=APPROVE)
+        with pytest.raises(ConflictError):
+            client.runs.create(thread, "coding_agent", command=APPROVE)
+        wait_for(lambda: questions(coding, thread) == ["echo two >> log"], "the next question")
+        assert (work_of(coding, thread) / "log").read_text() == "one\n"
+
     def test_a_fork_is_asked_about(self, coding: Server) -> None:
         """The approval of the first branch is used up."""
         client, thread = coding.client, coding.new_thread()
@@ -196,6 +207,15 @@ class TestDirectories:
         thread = self.started(coding)
         coding.client.threads.delete(thread)
         assert not work_of(coding, thread).exists()
+
+    def test_a_deleted_run_leaves_it(self, coding: Server) -> None:
+        """Also one that is rolled back, for example because a new message takes its place."""
+        client, thread = coding.client, self.started(coding)
+        for run in client.runs.list(thread):
+            client.runs.delete(thread, run["run_id"])
+        waits = client.runs.create(thread, "coding_agent", input=user("Go."), after_seconds=600)
+        client.runs.cancel(thread, waits["run_id"], action="rollback")
+        assert (work_of(coding, thread) / "one").exists()
 
     def test_pruned_threads_leave_none(self, coding: Server) -> None:
         thread, kept = self.started(coding), self.started(coding)

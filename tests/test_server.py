@@ -268,6 +268,22 @@ class TestWrites:
             client.threads.create(graph_id="until_done", supersteps=[step])
         assert repository.state_of(thread) == before
 
+    @pytest.mark.parametrize("end", ["%0A", "%0a"])
+    def test_a_line_break_after_the_path_leads_round_no_check(
+        self, repository: Server, end: str
+    ) -> None:
+        """The server's own routes accept it."""
+        client, thread = repository.client, repository.new_thread()
+        client.runs.wait(thread, "until_done", input=user("- [ ] a"))
+        answer = httpx.post(
+            f"{repository.url}/threads/{thread}/state{end}",
+            json={"values": {"todos": []}, "as_node": "tools"},
+            timeout=LONG,
+            trust_env=False,
+        )
+        assert answer.status_code == 422
+        assert "'as_node' is not allowed" in answer.text
+
     def test_what_is_not_json_is_refused(self, repository: Server) -> None:
         """So no check is led around by what only one of two parsers accepts."""
         thread = repository.new_thread()

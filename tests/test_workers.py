@@ -10,7 +10,8 @@ from threading import Event, Lock
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -77,6 +78,29 @@ def test_workers_do_the_items_and_the_planner_concludes(state: type[Any]) -> Non
     )
     assert format_todos(final["todos"]) in told
     assert final["messages"][-1].text == "Two of four are fine."
+
+
+@pytest.mark.parametrize("said", ["failed: no", "**Failed:** no", "FAILED: no", "Failed:"])
+def test_a_failure_is_one_however_it_is_written(said: str) -> None:
+    planner = scripted(plan("a"), "Planned.", "Done.")
+    final = compiled(planner, lambda _: said).invoke(START, CONFIG)
+    assert final["todos"] == items("a", status="abandoned")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"response_metadata": {"finish_reason": "length"}},
+        {"response_metadata": {"stop_reason": "max_tokens"}},
+        {"response_metadata": {"finish_reason": "content_filter"}},
+        {"invalid_tool_calls": [invalid_tool_call(name="look", args="{", id="1", error=None)]},
+    ],
+)
+def test_an_answer_that_was_cut_off_is_a_failure(fields: Any) -> None:
+    planner = scripted(plan("a"), "Planned.", "Done.")
+    final = compiled(planner, lambda _: AIMessage("It is", **fields)).invoke(START, CONFIG)
+    assert final["todos"] == items("a", status="abandoned")
+    assert "Failed: its answer was cut off: It is" in planner.prompts[-1][-1].text
 
 
 @pytest.mark.parametrize("end", ["\n\n", "\r", "\x0b", "\x85", "\u2028"])

@@ -123,5 +123,6 @@ async def _talk(
                 show_costs(console, now.values)
         finally:
             if not conversation.change:
-                show_whole(console, f"resume with: {session.resume_command}")
+                settings = "" if conversation.work else f" {session.options}"
+                show_whole(console, f"resume with: {session.resume_command}{settings}")
     return conversation.change

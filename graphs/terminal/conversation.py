@@ -252,8 +252,10 @@ class Conversation:
         return decided
 
     async def _go(self) -> None:
-        if not (await self.thread.now()).tasks:
+        now = await self.thread.now()
+        if not now.tasks:
             raise CommandError("nothing to continue here; send a message")
+        await self.screen.show(*cut_off_lines(now))
         self._start(None)
 
     async def _move(self, asked: Any) -> None:

@@ -26,11 +26,9 @@ def cut_off_lines(snapshot: StateSnapshot) -> tuple[Line, ...]:
         return ()
     text = "cut off, runs again unless it had ended: "
     lead = (Span(f"⚠ {text}", "warning", plain=f"! {text}"),)
-    return tuple(
-        Line(call_view(call["name"], call["args"]).lines[0].body, lead)
-        for call in _unanswered(snapshot)
-        if call["name"] not in _ONLY_THE_LIST
-    )
+    calls = [call for call in _unanswered(snapshot) if call["name"] not in _ONLY_THE_LIST]
+    views = [call_view(call["name"], call["args"]).lines for call in calls]
+    return tuple(line for first, *others in views for line in (Line(first.body, lead), *others))
 
 
 def _unanswered(snapshot: StateSnapshot) -> Iterator[ToolCall]:

@@ -85,6 +85,18 @@ class Session:
         return {"configurable": configurable, "metadata": kept}
 
     @property
+    def options(self) -> str:
+        """The settings as options, for a thread in which nothing has run, so it has not kept them.
+
+        Otherwise the resume command could lead to an agent that does not ask.
+        """
+        words = [_option("--agent", self.agent), _option("--model", self.model)]
+        if not self.workdir.temporary:
+            words.append(_option("--workdir", str(self.workdir.path)))
+        flags = {"--ask-plan": self.ask_plan, "--checked": self.checked}
+        return " ".join([*words, *(flag for flag, is_set in flags.items() if is_set)])
+
+    @property
     def asked_about(self) -> frozenset[str]:
         """The tools that a person is asked about."""
         if self.agent != "coding":

@@ -254,9 +254,12 @@ class TestTheEnd:
         assert results[5].endswith("exit code 0")
         assert results[6].startswith("Completed [2]")
 
-    def test_also_not_in_the_message_that_starts_the_task(self, tasks: BackgroundTasks) -> None:
+    @pytest.mark.parametrize("item", [0, 0.0, "0", False])
+    def test_also_not_in_the_message_that_starts_the_task(
+        self, item: Any, tasks: BackgroundTasks
+    ) -> None:
         """The tick may run before the task has begun, for example while a person is asked."""
-        start = call("run_in_background", command="sleep 600", item=0)
+        start = call("run_in_background", command="sleep 600", item=item)
         tick = call("edit_todos", action="complete", indices=[0])
         rejected = ToolMessage("Rejected.", tool_call_id=start["id"], name=start["name"])
 

@@ -350,6 +350,13 @@ def test_a_call_that_was_cut_off_is_named_if_an_earlier_turn_had_its_id() -> Non
     assert "Shell make" in str(named)
 
 
+def test_a_long_command_that_was_cut_off_is_named_whole() -> None:
+    command = f"make {'x' * 300} && make install"
+    messages = [turn("", call("shell", command=command))]
+    stopped = checkpoint("1", None, messages=messages)._replace(next=("tools",))
+    assert command in "".join(str(line) for line in cut_off_lines(stopped))
+
+
 class TestScreen:
     def test_a_long_list_is_shown_around_the_item_in_progress(self) -> None:
         """A last line counts the items above and below."""
@@ -1298,7 +1305,7 @@ def test_a_command_that_had_ended_before_the_stop_is_not_run_again(
     terminal.say("/edit add Later")  # a new checkpoint would not have the result
     terminal.see("error: the calls of the last answer come first; /go runs them")
     terminal.say("/go")
-    terminal.see("Done.", "your turn")
+    terminal.see("cut off, runs again unless it had ended: Shell", "Done.", "your turn")
     assert (tmp_path / "work" / "log").read_text() == "one\n"
     assert terminal.leave() == 0
     assert not kept()

@@ -111,6 +111,18 @@ class TestResumeCommand:
         assert vars(again) == vars(options)
         assert session.workdir.leave() == ""
 
+    async def test_the_options_of_a_thread_that_has_not_run_name_all_its_settings(
+        self, tmp_path: Path
+    ) -> None:
+        """Otherwise the command would lead to an agent that does not ask."""
+        parser = Parser("python -m graphs chat", "")
+        argv = ["--agent", "coding", "--model", "openai:x", "--ask-plan", "--checked"]
+        argv += ["--workdir", str(tmp_path / "my work"), "--create", "--thread", "t"]
+        session = await choose_session(parser.parse_args(argv), InMemorySaver())
+        words = shlex.split(f"{session.resume_command} {session.options}")
+        again = await choose_session(parser.parse_args(words[4:]), InMemorySaver())
+        assert again == session
+
     def test_an_unprintable_thread_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         """It could not be shown in a command."""
         assert main([write_checklist("a"), "--thread", "a\x1b[2J"]) == 2

@@ -170,6 +170,22 @@ class TestWhatIsNoRegularFile:
         assert "special" in operation(Workspace(inside)).error
         assert special() == b""
 
+    @pytest.mark.parametrize(
+        "operation",
+        [
+            lambda workspace: workspace.read("huge"),
+            lambda workspace: workspace.edit("huge", "a", "b"),
+        ],
+        ids=["read", "edit"],
+    )
+    def test_a_huge_file_is_refused(
+        self, operation: Callable[[Workspace], Any], inside: Path
+    ) -> None:
+        """It would be read into memory."""
+        with (inside / "huge").open("wb") as file:
+            file.truncate(200_000_000_000)
+        assert "larger than 100,000,000 bytes; use a command" in operation(Workspace(inside)).error
+
     def test_a_pipe_without_a_reader_does_not_block(self, inside: Path) -> None:
         """The error comes at once."""
         os.mkfifo(inside / "pipe")
@@ -206,6 +222,12 @@ class TestSearching:
         (inside / "folder" / "other").write_text("open")
         matches = Workspace(inside).grep("open", "folder/file").matches or []
         assert [match["path"] for match in matches] == ["folder/file"]
+
+    def test_a_name_that_is_no_text_is_shown_as_one(self, inside: Path) -> None:
+        """Otherwise the result could not be sent to a model."""
+        (inside / os.fsdecode(b"caf\xe9")).write_text("find")
+        (match,) = Workspace(inside).grep("find").matches or []
+        assert match["path"] == "caf\ufffd"
 
     def test_lines_around_a_match_are_given_on_request(self, inside: Path) -> None:
         """Matching lines are not repeated as neighbours."""

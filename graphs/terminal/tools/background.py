@@ -3,6 +3,7 @@
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from uuid import uuid4
@@ -13,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.config import get_config
 from langgraph.prebuilt import ToolRuntime
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import override
 
 from graphs.terminal.tools.ask_first import answered
@@ -185,6 +186,9 @@ Item = Annotated[
     int | None, Field(description="The index of a todo that cannot be completed before it ends.")
 ]
 
+_ITEM = TypeAdapter[int | None](Item)
+"""Reads an index as LangChain does for the tool; a model may write it as `0.0`."""
+
 
 @dataclass
 class _Task:
@@ -251,8 +255,9 @@ def _starting(state: Any) -> Iterator[str]:
     answers = [message for message in messages if isinstance(message, AIMessage)]
     for made in answers[-1].tool_calls if answers else ():
         if made["name"] == "run_in_background" and made["id"] not in answered(messages):
-            item = str(made["args"].get("item"))
-            yield from (todo["text"] for at, todo in enumerate(todos) if str(at) == item)
+            with suppress(ValidationError):  # then the tool refuses the call
+                item = _ITEM.validate_python(made["args"].get("item"))
+                yield from (todo["text"] for at, todo in enumerate(todos) if at == item)
 
 
 def _thread(config: RunnableConfig) -> str | None:

@@ -8,6 +8,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+MOST_BYTES = 100_000_000
+"""A file is read into memory as a whole, so a longer one is refused."""
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 # Without this flag, opening a named pipe would block. It does not affect files.
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -112,7 +115,10 @@ def _read(name: str, folder: int) -> bytes:
     opened = os.open(name, os.O_RDONLY | _FILE, dir_fd=folder)
     with os.fdopen(opened, "rb") as file:
         _check_is_file(opened)
-        return file.read()
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise OSError(f"it is larger than {MOST_BYTES:,} bytes; use a command")
+    return content
 
 
 def _check_is_file(opened: int) -> None:

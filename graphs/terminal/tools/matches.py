@@ -1,5 +1,6 @@
 """Find the lines of files that contain a literal text."""
 
+import os
 import re
 from pathlib import PurePosixPath
 
@@ -32,7 +33,10 @@ def matches_in(file: Found, pattern: str, context_lines: int, max_bytes: int) ->
 def _match(
     path: PurePosixPath, line: ContextLine, lines: list[ContextLine], pattern: str, around: int
 ) -> GrepMatch:
-    match = GrepMatch(path=str(path), line=line["line"], text=line["text"])
+    # A name may have bytes that are no text; they could not be sent to a model.
+    match = GrepMatch(
+        path=os.fsencode(path).decode(errors="replace"), line=line["line"], text=line["text"]
+    )
     if around:
         index = line["line"] - 1
         before, after = lines[max(0, index - around) : index], lines[index + 1 :][:around]
