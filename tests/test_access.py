@@ -8,10 +8,17 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Mount
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
+from graphs.access import CheckAccess
+from graphs.writes import CheckWrites
 from tests.server import ROOT, Server, serving, statuses, user
 from tests.waiting import LONG
 
@@ -293,3 +300,27 @@ class TestToken:
             answer = send(server, "POST", "/threads/search")
             assert answer.status == 403
             assert b"http.app of langgraph.json" in answer.read()
+
+
+def test_a_server_below_a_prefix_has_the_same_rules() -> None:
+    """The server's own routes leave out `http.mount_prefix`, so the rules do as well."""
+    asked: list[str] = []
+    app = Starlette(routes=[Mount("/agents", CheckAccess(CheckWrites(Spy(asked))))])
+    client = TestClient(app, "http://localhost")
+    assert client.post("/agents/internal/truncate").status_code == 404
+    edit = client.post("/agents/threads/1/state", json={"as_node": "tools"})
+    assert edit.status_code == 422
+    assert not asked
+    client.post("/agents/threads/1/state", json={"values": {}})
+    assert asked == ["/agents/threads/1/state"]
+
+
+class Spy:
+    """An app that notes what reaches it."""
+
+    def __init__(self, asked: list[str]) -> None:
+        self._asked = asked
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._asked.append(scope["path"])
+        await JSONResponse({})(scope, receive, send)
