@@ -274,6 +274,7 @@ class TestChecks:
         to_check = Completion.to_check
         wrong: Any = lambda self: [max(index - 1, 0) for index in to_check(self)]  # noqa: E731
         monkeypatch.setattr(Completion, "to_check", wrong)
+        monkeypatch.setattr(Completion, "passed", lambda self: self.answer)
         assert "without a check" in found(trial, 10).example
 
     @pytest.mark.parametrize("trial", [checks.checked_node, checks.checked_agent])
