@@ -83,10 +83,13 @@ def _fault(command: str, messages: Sequence[AnyMessage]) -> str | None:
 
 def _is_running(command: str, answer: AIMessage, turn: Sequence[ToolMessage]) -> bool:
     """Whether a call of an answer has no result yet, or runs the command in the background."""
-    answered = {message.tool_call_id for message in turn}
+    status = {message.tool_call_id: message.status for message in turn}
     return any(
         _is_same(call["args"].get("command"), command)
-        and (call["id"] not in answered or call["name"] == "run_in_background")
+        and (
+            call["id"] not in status
+            or (call["name"] == "run_in_background" and status[call["id"]] == "success")
+        )
         for call in answer.tool_calls
     )
 

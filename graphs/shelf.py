@@ -28,6 +28,7 @@ from langgraph.types import Command
 from todo_tools.operations import append_items
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import todos_in
+from todo_tools.transcript import pending_calls
 
 ITEMS, CLAIMS, DONE = ("shelf", "items"), ("shelf", "claims"), ("shelf", "done")
 
@@ -98,7 +99,11 @@ def take_items(keys: list[str], runtime: ToolRuntime[Any, Any]) -> Command[Any]:
     """Take shared items, by key, into your todo list; complete or abandon them there."""
     thread = get_config().get("configurable", {})["thread_id"]
     store, texts, new = get_store(), dict[str, str | None](), list[str]()
+    earlier = pending_calls(runtime.state, runtime.tool_call_id)  # they run at the same time
+    taken = str([call["args"] for call in earlier if call["name"] == "take_items"])
     for key in dict.fromkeys(keys):
+        if repr(key) in taken:
+            continue
         listed = len(_statuses(runtime.state, key))
         texts[key] = text = take(store, key, thread, listed) if key.isalnum() else None
         claim = store.get((*CLAIMS, key), thread) if text else None

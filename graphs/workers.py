@@ -39,10 +39,11 @@ WORKER_PROMPT = (
 )
 FAILED = "Failed:"
 """How a worker's answer begins if it could not do its part."""
-_SAYS_FAILED = re.compile(r"\W*failed:[*_\s]*", re.IGNORECASE)
+_SAYS_FAILED = re.compile(r"[\W_]*failed[*_`\s]*:[*_`\s]*", re.IGNORECASE)
 """The same as models write it, for example in bold."""
-_CUT_OFF = frozenset(["length", "max_tokens", "content_filter", "refusal"])
-"""The reasons of providers for an answer that is not whole."""
+_REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
+_WHOLE = frozenset(["", "stop", "end_turn", "eos", "stop_sequence", "completed", "tool_calls"])
+"""The reasons of providers for the end of a whole answer; there are many for others."""
 
 MAX_ROUNDS = 3
 """How often the planner can have open items done for one message of the user."""
@@ -216,9 +217,9 @@ def _report(state: WorkerState) -> Result:
 
 def _is_cut_off(answer: AnyMessage) -> bool:
     """Whether a limit, a filter or broken JSON ended an answer, and not the model."""
-    reasons = (answer.response_metadata.get(key) for key in ("finish_reason", "stop_reason"))
+    reasons = (answer.response_metadata.get(key) or "" for key in _REASON_KEYS)
     invalid = isinstance(answer, AIMessage) and answer.invalid_tool_calls
-    return bool(invalid) or not _CUT_OFF.isdisjoint(map(str, reasons))
+    return bool(invalid) or not {str(reason).lower() for reason in reasons} <= _WHOLE
 
 
 def _abandon(task: Task, error: NodeError) -> Result:

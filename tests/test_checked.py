@@ -67,6 +67,8 @@ class TestReason:
         background = [started, ToolMessage("Started.", tool_call_id="call_0")]
         assert reason(*ran("make test"), *background) == NOT_RUN
         assert reason(*background, *ran("make test")) is None
+        refused = [started, ToolMessage("No.", tool_call_id="call_0", status="error")]
+        assert reason(*ran("make test"), *refused) is None
 
     @pytest.mark.parametrize("codes", [(0, 1), (1, 0)])
     def test_of_runs_at_the_same_time_each_must_succeed(self, codes: tuple[int, int]) -> None:

@@ -394,7 +394,7 @@ class TestResuming:
         process.send_signal(kill)
         _, errors = process.communicate(timeout=LONG)
         assert process.returncode == (130 if kill == signal.SIGINT else -kill)
-        resume = "interrupted; resume with: python -m graphs --db todo-threads.sqlite --thread t\n"
+        resume = "interrupted; resume with: python -m graphs --db todo-threads.sqlite --thread t "
         assert (resume in errors) == (kill == signal.SIGINT)
         (tmp_path / "work" / "go").touch()
         assert main(["--thread", "t"]) == 0

@@ -1,5 +1,6 @@
 """`has_worked`: an item is completed only after the call of another tool."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -46,24 +47,26 @@ class History:
             self.messages.append(result)
         return self
 
-    def asks(self, *calls: ToolCall, about: str = "a") -> str | None:
+    def asks(self, *calls: ToolCall, about: str = "a", check: Any = has_worked) -> str | None:
         """The reason why an item may not be completed by the last of these calls that does so."""
         messages = [*self.messages, turn("", *calls)]
-        return asks({"messages": messages, "todos": self.todos, "todo_blocks": self.blocks}, about)
+        return asks(
+            {"messages": messages, "todos": self.todos, "todo_blocks": self.blocks}, about, check
+        )
 
 
-def asks(state: dict[str, Any], about: str) -> str | None:
+def asks(state: dict[str, Any], about: str, decide: Any = has_worked) -> str | None:
     replies: dict[str, str | None] = {}
 
     def check(item: TodoItem, state: Any) -> None:
-        replies[item["text"]] = has_worked(item, state)
+        replies[item["text"]] = decide(item, state)
 
     calls = [m for m in state["messages"] if isinstance(m, AIMessage)][-1].tool_calls
     own = [each for each in calls if each["args"].get("action") == "complete"][-1]
     runtime = ToolRuntime(state, {}, {}, lambda _: None, own["id"], None)  # type: ignore[var-annotated]
     _, _, edit_todos = create_todo_tools(check=check)
     edit_todos.invoke({**own, "args": {**own["args"], "runtime": runtime}})
-    return replies[about]
+    return replies.get(about)
 
 
 DONE = edit("complete", 0)
@@ -266,7 +269,40 @@ class TestTheSameMessage:
     def test_a_repeated_tick_uses_no_work(self) -> None:
         assert History("a").turn(WORK).asks(DONE, edit("complete", 0)) is None
 
-    def test_outside_a_call_only_the_history_counts(self) -> None:
+    @pytest.mark.parametrize(
+        "calls",
+        [
+            [edit("complete", 0, 1), WORK, edit("complete", 0, 1)],
+            [edit("complete", 0), edit("complete", 1), WORK, edit("complete", 0, 1)],
+            [edit("complete", 1), WORK, edit("complete", 1, 0)],
+            [edit("complete", 0, 1), WORK, edit("complete", 0), edit("complete", 1)],
+        ],
+    )
+    def test_a_refused_tick_of_the_message_makes_no_item_done(self, calls: list[ToolCall]) -> None:
+        """Nobody knows yet that it will be refused."""
+        history = History("a", "b")
+        assert REASON in (history.asks(*calls), history.asks(*calls, about="b"))
+
+    def test_an_insertion_between_two_ticks_is_no_way_round(self) -> None:
+        insertion = call("write_todos", mode="insert", index=0, todos=["x"])
+        first, second = edit("complete", 1), edit("complete", 1)
+        assert History("a", "b").turn(WORK).asks(first, insertion, second) == REASON
+        first, second = edit("complete", 0), edit("complete", 1)
+        assert History("a", "b").turn(WORK).asks(first, insertion, second) is None
+
+    def test_the_item_knows_the_call_in_every_thread(self) -> None:
+        """A check may hand it to a thread that has no context."""
+        history = History("a").turn(edit("start", 0))
+        with ThreadPoolExecutor() as pool:
+            check = lambda item, state: pool.submit(has_worked, item, state).result()  # noqa: E731
+            assert history.asks(WORK, DONE, check=check) is None
+            assert History("a").turn(WORK).asks(edit("start", 0), DONE, check=check) == REASON
+
+    def test_the_state_may_be_reduced(self) -> None:
+        check = lambda item, state: has_worked(item, {"messages": state["messages"]})  # noqa: E731
+        assert History("a", "b").asks(edit("complete", 0, 1), check=check) == REASON
+
+    def test_of_a_copy_of_the_item_only_the_history_counts(self) -> None:
         state = {"messages": [HumanMessage("Begin."), turn("", WORK, DONE)], "todos": items("a")}
         assert has_worked(items("a")[0], state) == REASON
 

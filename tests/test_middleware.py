@@ -55,6 +55,7 @@ from tests.prompt_reader import read_list
 from tests.support import BEGIN, MIXED, Graph, edit, items, loop_of, plan, results_in
 from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, DeltaTodoState, TodoLimits, TodoState
 from todo_tools._list.formats import TodosFormat
+from todo_tools._thread.state import mark_of
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.operations import append_items, insert_items, start_items
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -875,6 +876,19 @@ class TestListsThatPeopleChange:
     ) -> None:
         (result,) = self.run(config, self.TICK, change=change)
         assert result.text.startswith("Completed [0]")
+
+    @pytest.mark.parametrize("earlier", [[], [call("write_todos", mode="append", todos=["y"])]])
+    def test_an_index_past_the_list_that_was_read_names_no_new_item(
+        self, config: RunnableConfig, earlier: list[ToolCall]
+    ) -> None:
+        tick = call("edit_todos", action="complete", indices=[2])
+        *_, result = self.run(config, *earlier, tick, change=append_items("x"))
+        assert result.status == "error"
+        assert all(todo["status"] == "not_started" for todo in self.todos)
+
+    def test_half_an_emoji_is_no_change(self) -> None:
+        """Checkpointers store a question mark for it."""
+        assert mark_of(items("a\ud83d")) == mark_of(items("a?"))
 
     def test_an_insertion_is_refused_and_an_addition_is_not(self, config: RunnableConfig) -> None:
         insertion = call("write_todos", mode="insert", index=1, todos=["y"])

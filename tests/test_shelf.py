@@ -231,6 +231,13 @@ class TestAgent:
         assert final["messages"][-2].text == f"{key}: not free"
         assert store.search(CLAIMS) == []
 
+    def test_two_calls_of_a_message_take_an_item_once(self, store: BaseStore) -> None:
+        """They run at the same time, so the second one leaves it to the first."""
+        key = key_of(store, "Gate")
+        twice = turn("", call("take_items", keys=[key]), call("take_items", keys=[key]))
+        final = agent_on(store, twice, "Taken.").invoke(BEGIN, thread("a"))
+        assert [todo["text"] for todo in final["todos"]] == ["Gate"]
+
     def test_an_empty_shelf_is_said(self) -> None:
         final = agent_on(InMemoryStore(), turn("", call("see_shelf")), "Nothing to do.").invoke(
             BEGIN, thread("a")

@@ -80,7 +80,9 @@ def test_workers_do_the_items_and_the_planner_concludes(state: type[Any]) -> Non
     assert final["messages"][-1].text == "Two of four are fine."
 
 
-@pytest.mark.parametrize("said", ["failed: no", "**Failed:** no", "FAILED: no", "Failed:"])
+@pytest.mark.parametrize(
+    "said", ["failed: no", "**Failed:** no", "**Failed**: no", "__FAILED:__", "Failed:"]
+)
 def test_a_failure_is_one_however_it_is_written(said: str) -> None:
     planner = scripted(plan("a"), "Planned.", "Done.")
     final = compiled(planner, lambda _: said).invoke(START, CONFIG)
@@ -92,6 +94,9 @@ def test_a_failure_is_one_however_it_is_written(said: str) -> None:
     [
         {"response_metadata": {"finish_reason": "length"}},
         {"response_metadata": {"stop_reason": "max_tokens"}},
+        {"response_metadata": {"finish_reason": "MAX_TOKENS"}},
+        {"response_metadata": {"done_reason": "length"}},
+        {"response_metadata": {"status": "incomplete"}},
         {"response_metadata": {"finish_reason": "content_filter"}},
         {"invalid_tool_calls": [invalid_tool_call(name="look", args="{", id="1", error=None)]},
     ],

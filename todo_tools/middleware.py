@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
-from langchain_core.messages import AIMessage, SystemMessage
+from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
 from langgraph.managed.is_last_step import RemainingStepsManager
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.stream.transformers import CustomTransformer
@@ -371,7 +371,9 @@ def _may_end(answer: AIMessage, response: ModelResponse[Any], tools: Sequence[An
     """Whether the run ends after an answer and its calls, if no other middleware ends it."""
     direct = {tool.name for tool in tools if getattr(tool, "return_direct", False)}
     called = {call["name"] for call in answer.tool_calls}
-    return not called or response.structured_response is not None or not called.isdisjoint(direct)
+    # LangChain adds the result of a structured answer, also if that is an error.
+    is_structured = any(isinstance(message, ToolMessage) for message in response.result)
+    return not called or is_structured or not called.isdisjoint(direct)
 
 
 def _answered(state: Any, runtime: Any) -> Answered:

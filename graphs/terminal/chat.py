@@ -123,6 +123,5 @@ async def _talk(
                 show_costs(console, now.values)
         finally:
             if not conversation.change:
-                settings = "" if conversation.work else f" {session.options}"
-                show_whole(console, f"resume with: {session.resume_command}{settings}")
+                show_whole(console, f"resume with: {session.resume_command}")
     return conversation.change

@@ -255,6 +255,8 @@ class Conversation:
         now = await self.thread.now()
         if not now.tasks:
             raise CommandError("nothing to continue here; send a message")
+        if not self.approval.waiting:  # what was answered is still among the interrupts
+            now = now._replace(interrupts=())
         await self.screen.show(*cut_off_lines(now))
         self._start(None)
 

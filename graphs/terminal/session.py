@@ -67,8 +67,8 @@ class Session:
     """Whether a step can only be completed if its command succeeded."""
     endings: Path
     """The folder for the results of its commands, until the thread has stored them."""
-    resume_command: str
-    """A complete command that resumes the thread, quoted for the shell."""
+    command: str
+    """The program with the database, the thread, and options that no thread keeps."""
 
     @property
     def config(self) -> RunnableConfig:
@@ -85,12 +85,13 @@ class Session:
         return {"configurable": configurable, "metadata": kept}
 
     @property
-    def options(self) -> str:
-        """The settings as options, for a thread in which nothing has run, so it has not kept them.
+    def resume_command(self) -> str:
+        """A complete command that resumes the thread, quoted for the shell.
 
-        Otherwise the resume command could lead to an agent that does not ask.
+        It repeats the settings: the thread has not kept those of a run that stored nothing, and
+        without them the command could lead to an agent that does not ask.
         """
-        words = [_option("--agent", self.agent), _option("--model", self.model)]
+        words = [self.command, _option("--agent", self.agent), _option("--model", self.model)]
         if not self.workdir.temporary:
             words.append(_option("--workdir", str(self.workdir.path)))
         flags = {"--ask-plan": self.ask_plan, "--checked": self.checked}
@@ -211,7 +212,7 @@ async def choose_session(options: Namespace, saver: BaseCheckpointSaver[Any]) ->
         _choose_ask_plan(options.ask_plan, kept, agent),
         _choose_checked(options.checked, kept, agent),
         _endings_folder(options.db, thread),
-        _resume_command(options, thread),
+        _command(options, thread),
     )
 
 
@@ -273,11 +274,11 @@ def _endings_folder(db: str, thread: str) -> Path:
     return Path(f"{db}-endings", sha256(thread.encode()).hexdigest()[:16]).resolve()
 
 
-def _resume_command(options: Namespace, thread: str) -> str:
+def _command(options: Namespace, thread: str) -> str:
     """Repeat the options that the thread does not remember."""
     words = [_option("--db", options.db), _option("--thread", thread)]
     words += [_option("--env", name) for name in options.env]
-    if options.grace != DEFAULT_GRACE:
+    if options.grace != DEFAULT_GRACE or os.environ.get("TODO_OPTIONS"):
         words.append(_option("--grace", str(options.grace)))
     words += [f"--{flag}" for flag in ("costs", "yes") if getattr(options, flag, False)]
     return " ".join([options.program, *words])

@@ -117,19 +117,23 @@ ListMark = tuple[int, str]
 
 def mark_of(todos: Sequence[TodoItem]) -> ListMark:
     """Return the mark of a list; the middleware stores it with each answer of the model."""
-    texts = repr([todo["text"] for todo in todos])
-    return len(todos), sha256(texts.encode(errors="replace")).hexdigest()[:16]
+    # Checkpointers store half an emoji as a question mark.
+    texts = (todo["text"].encode(errors="replace") for todo in todos)
+    return len(todos), sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
-def has_moved(state: object, answer: str | None) -> bool:
+def has_moved(state: object, answer: str | None, indices: Sequence[int]) -> bool:
     """Whether indices in an answer may name other items now than in the list of its prompt.
 
-    At an interrupt, a person may have changed the list. New items at its end move no other item.
+    At an interrupt, a person may have changed the list. New items at its end move no other item,
+    but an index past the end of the list of the prompt may name one of them.
     """
     note = value_in(state, "todo_answer")
     match value_in(note, "shown"):
         case [int(count), str(texts)] if value_in(note, "id") == answer:
-            return mark_of(todos_in(state)[:count]) != (count, texts)
+            todos = todos_in(state)
+            is_new = len(todos) > count and any(index >= count for index in indices)
+            return bool(indices) and (is_new or mark_of(todos[:count]) != (count, texts))
         case _:  # only the middleware notes it
             return False
 

@@ -17,6 +17,7 @@ from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, TodoTool
 from todo_tools._list import prompts
 from todo_tools._list.formats import in_format
+from todo_tools._list.operations import Operation
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapping
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
@@ -25,9 +26,6 @@ from todo_tools._thread.state import format_in, has_channel, has_moved, todos_in
 from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
 from todo_tools._tools.checks import Check, Completion, achecked, checked, require_check
 from todo_tools._view.view import record_block
-
-_INDEXED = ("set_status", "insert")
-"""The operations that name items by their index."""
 
 
 class LenientArgs(BaseModel):
@@ -224,7 +222,8 @@ class _Call:
     @property
     def completion(self) -> Completion:
         """What a check needs to know of the call."""
-        return Completion(self.name, self.answer, self.before, _earlier(self.place), self.limits)
+        listed, earlier = todos_in(self.runtime.state), _earlier(self.place)
+        return Completion(self.name, self.answer, self.before, listed, earlier, self.limits)
 
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
         """Return the result and the update, and send the event of a change."""
@@ -279,6 +278,13 @@ def _earlier(place: CallPlace | None) -> list[ToolCall]:
     return [call for call in place.pending if call["id"] and call["id"] not in place.repeated]
 
 
+def _indices(operation: Operation | None) -> list[int]:
+    """Return the indices by which an operation names items."""
+    if operation is None or operation["op"] == "replace" or operation["op"] == "append":
+        return []
+    return [operation["index"]] if operation["op"] == "insert" else operation["indices"]
+
+
 def _fault(
     runtime: ToolRuntime[Any, Any], place: CallPlace | None, answer: Answer
 ) -> CallError | None:
@@ -291,8 +297,7 @@ def _fault(
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",
         )
-    uses_indices = answer.operation is not None and answer.operation["op"] in _INDEXED
-    if place and uses_indices and has_moved(runtime.state, place.turn):
+    if place and has_moved(runtime.state, place.turn, _indices(answer.operation)):
         return CallError(
             "the list was changed after you read it, so this index may be another item now, and "
             "nothing was changed; read the list and call again",

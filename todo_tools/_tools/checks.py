@@ -1,18 +1,15 @@
 """Run the application's check before an item is completed, in sync and async code."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import run_in_executor
 
 from todo_tools._calls.answers import Answer, refuse_call
 from todo_tools._calls.arguments import CallError
-from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import one_line
 from todo_tools._list.operations import Operation, SetStatus
 from todo_tools._list.todos import TodoItem, TodoLimits, is_blank
@@ -35,9 +32,6 @@ def require_check(check: object) -> None:
         )
 
 
-_CHANGING = frozenset(TOOLS) - {"list_todos"}
-
-
 class Completion(NamedTuple):
     """A call that may complete items."""
 
@@ -47,6 +41,8 @@ class Completion(NamedTuple):
     """The answer if every item passes."""
     todos: list[TodoItem]
     """The list before the call."""
+    listed: list[TodoItem]
+    """The list before the AI message."""
     earlier: list[ToolCall]
     """The earlier calls of the same AI message, which have no result yet."""
     limits: TodoLimits
@@ -58,7 +54,7 @@ class Completion(NamedTuple):
             return []
         indices = dict.fromkeys(operation["indices"])
         # An earlier call of the same message may complete the item too, and may still be refused.
-        if any(call["name"] in _CHANGING for call in self.earlier):
+        if any(call["name"] == "edit_todos" for call in self.earlier):
             return list(indices)
         return [index for index in indices if self.todos[index]["status"] != "completed"]
 
@@ -78,17 +74,17 @@ class Completion(NamedTuple):
         return refuse_call(self.name, _not_done(index, reason), self.todos)
 
 
-ASKED: ContextVar[tuple[Completion, int]] = ContextVar("ASKED")
-"""The call and the index of the item that is being checked, for `has_worked`."""
+class AskedItem(dict[str, Any]):
+    """An item as a check gets it: a plain dict that also knows the call, for `has_worked`."""
 
+    def __init__(self, completion: Completion, index: int) -> None:
+        super().__init__(completion.todos[index])
+        self.completion = completion
+        self.index = index
 
-@contextmanager
-def _asked(completion: Completion, index: int) -> Generator[None, None, None]:
-    token = ASKED.set((completion, index))
-    try:
-        yield
-    finally:
-        ASKED.reset(token)
+    def as_item(self) -> TodoItem:
+        """Return it with the type that checks expect."""
+        return cast("TodoItem", self)
 
 
 def _completes(operation: Operation | None) -> TypeGuard[SetStatus]:
@@ -106,8 +102,7 @@ def checked(completion: Completion, check: Check, state: Any) -> Answer:
         TypeError: The check is async, or returns something else than `None` or a reason.
     """
     for index in completion.to_check():
-        with _asked(completion, index):
-            reply = check(completion.todos[index].copy(), state)
+        reply = check(AskedItem(completion, index).as_item(), state)
         if inspect.iscoroutine(reply):
             reply.close()  # or Python would warn that nobody awaited it
         if inspect.isawaitable(reply):
@@ -120,10 +115,9 @@ def checked(completion: Completion, check: Check, state: Any) -> Answer:
 async def achecked(completion: Completion, check: Check, state: Any) -> Answer:
     """Do the same as `checked`; a sync check runs in a thread."""
     for index in completion.to_check():
-        with _asked(completion, index):
-            reply = await run_in_executor(None, check, completion.todos[index].copy(), state)
-            reply = await reply if inspect.isawaitable(reply) else reply
-        if reason := _reason(reply):
+        item = AskedItem(completion, index).as_item()
+        reply = await run_in_executor(None, check, item, state)
+        if reason := _reason(await reply if inspect.isawaitable(reply) else reply):
             return completion.refused(index, reason)
     return completion.passed()
 

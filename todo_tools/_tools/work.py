@@ -1,22 +1,22 @@
 """A check for the tools: an item is completed only after work."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.answers import answer_call
 from todo_tools._calls.records import TOOLS
+from todo_tools._list.operations import origins
 from todo_tools._list.todos import TodoItem, incomplete
 from todo_tools._thread.reading import Entry, read
-from todo_tools._thread.state import todos_in
 from todo_tools._thread.transcript import (
     is_from_user,
     list_after,
     listed_in,
     result_note,
 )
-from todo_tools._tools.checks import ASKED
+from todo_tools._tools.checks import AskedItem, Completion
 from todo_tools._view.view import record_block
 
 _NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
@@ -33,10 +33,11 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     started or, if it is not in progress, after the last item was completed or abandoned, also by
     the same call, and after a message with which the application gave a new list. A call that
     failed does not count. Calls before `edit_todos` in the same AI message count, because their
-    results are not known yet; outside a call of `edit_todos`, only the history counts.
+    results are not known yet.
 
     Args:
-        item: The item to complete.
+        item: The item to complete, as a check gets it: it knows the call. For a copy of it, only
+            the history counts.
         state: The graph state.
 
     Returns:
@@ -49,9 +50,9 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
         ```
     """
     worked = started = False
-    # The second of two equal calls of a message sees the item as completed.
+    # The second of two calls of a message that tick an item sees it as completed.
     may_be_started = item["status"] in ("in_progress", "completed")
-    for event in (*_past(state), *_present(state)):
+    for event in (*_past(state), *_present(item)):
         match event:
             case {"op": "work"}:
                 worked = True
@@ -125,32 +126,49 @@ def _is_work(message: AnyMessage) -> bool:
     return message.status != "error"
 
 
-def _present(state: Any) -> Iterator[_Event]:
-    """Yield what happens in the current AI message before the item is completed."""
-    asked = ASKED.get(None)
-    if asked is None:
+def _present(item: object) -> Iterator[_Event]:
+    """Yield what happens in the current AI message before its first tick of the item.
+
+    That tick may be refused; the item is then refused again, because nobody knows yet.
+    """
+    if not isinstance(item, AskedItem):
         return
-    completion, index = asked
-    todos = todos_in(state)
+    steps = [*_steps(item.completion)]
+    own = steps[-1].items[item.index]
+    for operation, todos, items in steps:
+        is_tick = operation.get("status") == "completed"
+        ticked: list[int] = operation["indices"] if is_tick else []
+        at = next((at for at, index in enumerate(ticked) if items[index] == own), len(ticked))
+        if any(todos[index]["status"] != "completed" for index in ticked[:at]):
+            yield {**operation, "texts": []}  # the ticks of other items
+        if at < len(ticked):
+            return
+        if not ticked:
+            yield operation
+
+
+class _Step(NamedTuple):
+    """A call of the current AI message."""
+
+    operation: _Event
+    todos: list[TodoItem]
+    """The list before it."""
+    items: list[object]
+    """What identifies each item of that list."""
+
+
+def _steps(completion: Completion) -> Iterator[_Step]:
+    """Yield the earlier calls that change something, and the call that completes items."""
+    todos = completion.listed
+    items: list[object] = [*range(len(todos))]
     for call in completion.earlier:
         if call["name"] not in TOOLS:
-            yield {"op": "work"}
+            yield _Step({"op": "work"}, todos, items)
             continue
         answer = answer_call(call["name"], call["args"], todos, completion.limits)
         if answer.todos != todos:
-            yield from _without_tick_of(index, answer.operation, todos)
-        todos = answer.todos
-    operation: Any = completion.answer.operation
-    indices: list[int] = operation["indices"]
-    before_it = indices[: indices.index(index)]
-    yield from _without_tick_of(index, {**operation, "indices": before_it}, todos)
-
-
-def _without_tick_of(index: int, operation: Any, todos: list[TodoItem]) -> Iterator[_Event]:
-    """Yield an operation; an earlier tick of the same item, which may be refused, uses no work."""
-    if operation.get("status") != "completed":
-        yield operation
-        return
-    newly = (at for at in operation["indices"] if todos[at]["status"] != "completed")
-    if any(at != index for at in newly):
-        yield {**operation, "texts": []}
+            yield _Step({**(answer.operation or {})}, todos, items)
+            before = origins(todos, answer.todos, answer.operation)
+            items = [object() if at is None else items[at] for at in before]
+            todos = answer.todos
+    yield _Step({**(completion.answer.operation or {})}, todos, items)
