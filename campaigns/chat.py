@@ -40,7 +40,7 @@ sys.exit(chat.main(options))
 """
 
 _LINES = ["Begin.\r", "/go\r", "/edit add Three\r", "/edit 0 done\r", "!true\r", "/show\r"]
-_STOP, _YES = "\x03", "yes\r"
+_STOP, _YES, _QUIT = "\x03", "yes\r", "/quit\r"
 _MOVES = ["/fork 2\r", "/fork 4\r", "/switch 1\r", "/switch 2\r", "/redo 0\r", "/ask\r", "no\r"]
 
 
@@ -56,10 +56,14 @@ class Person:
     def __init__(self, chance: Random, folder: Path, *agent: str) -> None:
         self.typed = Counter[str]()
         self.ended = Counter[str]()
-        """How often each command had run when the program had surely seen its end.
+        """How often each command had run when the program had surely seen its end."""
+        self._known: set[str] = set()
+        self._unsure: set[str] = set()
+        """The commands that ended about when the person stopped or left the program.
 
-        Ctrl-C in the moment between the last line of a command and its end makes it run again.
+        It may have killed them between their last line and their end, and runs them again.
         """
+        self._stops = False
         self._chance = chance
         self._folder = folder
         self._agent = agent
@@ -67,15 +71,25 @@ class Person:
 
     def move(self, keys: Sequence[str]) -> None:
         """Press one of the keys, and look at the screen for a moment."""
-        self.ended = Counter({**self.ran(), **self.ended})  # each as it was first seen
+        self._note()
         self._look(0.1)
         pressed = self._chance.choice(keys)
         self.typed[pressed] += 1
+        stopped, self._stops = self._stops, pressed in (_STOP, _QUIT)
         self._screen.press(pressed)
         self._look(self._chance.choice([0.02, 0.1, 0.3, 1]))
+        if self._stops or stopped:
+            self._unsure |= self.ran().keys() - self._known
         if self._screen.ended:
             self.close()
             self._start()
+
+    def _note(self) -> None:
+        """Note which commands have ended, each as it was first seen."""
+        ran = self.ran()
+        self._known |= ran.keys()
+        sure = {name: times for name, times in ran.items() if name not in self._unsure}
+        self.ended = Counter({**sure, **self.ended})
 
     def ran(self) -> Counter[str]:
         """How often each command ran to its end."""
@@ -112,7 +126,7 @@ def asked(case: Case) -> None:
 
 def unasked(case: Case) -> None:
     """An agent that does not ask: on one branch, no command that has ended runs again."""
-    keys = [*_LINES, "/go\r", "/go\r", *[_STOP] * 3, "/quit\r"]
+    keys = [*_LINES, "/go\r", "/go\r", *[_STOP] * 3, _QUIT]
     with closing(Person(case.random, case.folder, "until_done", "shell")) as person:
         for _ in range(MOVES):
             person.move(keys)
