@@ -18,7 +18,7 @@ __all__ = ["items"]  # some test modules import it from here
 # No time is an error, because other tests run at the same time. `make test-fast` tries fewer
 # examples.
 _UNTIMED: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("default", **_UNTIMED)
+settings.register_profile("default", **_UNTIMED, max_examples=50)
 settings.register_profile("fast", **_UNTIMED, max_examples=25)
 # The nightly workflow tries more.
 settings.register_profile("many", **_UNTIMED, max_examples=1000)

@@ -280,9 +280,8 @@ def _earlier(place: CallPlace | None) -> list[ToolCall]:
 
 def _indices(operation: Operation | None) -> list[int]:
     """Return the indices by which an operation names items."""
-    if operation is None or operation["op"] == "replace" or operation["op"] == "append":
-        return []
-    return [operation["index"]] if operation["op"] == "insert" else operation["indices"]
+    given: dict[str, Any] = {**operation} if operation else {}
+    return [*given.get("indices", []), *([given["index"]] if "index" in given else [])]
 
 
 def _fault(
