@@ -57,7 +57,6 @@ class Person:
         self.typed = Counter[str]()
         self.ended = Counter[str]()
         """How often each command had run when the program had surely seen its end."""
-        self._known: set[str] = set()
         self._unsure: set[str] = set()
         """The commands that ended about when the person stopped or left the program.
 
@@ -79,16 +78,14 @@ class Person:
         self._screen.press(pressed)
         self._look(self._chance.choice([0.02, 0.1, 0.3, 1]))
         if self._stops or stopped:
-            self._unsure |= self.ran().keys() - self._known
+            self._unsure |= self.ran().keys() - self.ended.keys()
         if self._screen.ended:
             self.close()
             self._start()
 
     def _note(self) -> None:
         """Note which commands have ended, each as it was first seen."""
-        ran = self.ran()
-        self._known |= ran.keys()
-        sure = {name: times for name, times in ran.items() if name not in self._unsure}
+        sure = {name: times for name, times in self.ran().items() if name not in self._unsure}
         self.ended = Counter({**sure, **self.ended})
 
     def ran(self) -> Counter[str]:

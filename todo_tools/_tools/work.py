@@ -10,12 +10,7 @@ from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import origins
 from todo_tools._list.todos import TodoItem, incomplete
 from todo_tools._thread.reading import Entry, read
-from todo_tools._thread.transcript import (
-    is_from_user,
-    list_after,
-    listed_in,
-    result_note,
-)
+from todo_tools._thread.transcript import is_from_user, list_after, listed_in, result_note
 from todo_tools._tools.checks import AskedItem, Completion
 from todo_tools._view.view import record_block
 
