@@ -41,6 +41,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--db",
             metavar="FILE",
+            type=_named,
             default="todo-threads.sqlite",
             help="where threads are kept (default: %(default)s)",
         )
@@ -60,7 +61,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--workdir",
             metavar="DIR",
-            type=Path,
+            type=lambda text: Path(_named(text)),
             help="where commands run (default: the thread's, or a new temporary directory)",
         )
         self.add_argument("--create", action="store_true", help="create DIR if it does not exist")
@@ -106,6 +107,12 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise an error of one line."""
         raise UnusableInputError(f"{message}; see {self.prog} --help")
+
+
+def _named(text: str) -> str:
+    if not text:  # SQLite takes it for a database in memory, and Path for the current directory
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
 
 
 def _thread_id(text: str) -> str:
