@@ -426,7 +426,6 @@ WALLS = {
         "DeltaTodoState",
         "Entry",
         "LANGCHAIN_FORMAT",
-        "ListMark",
         "LoopEvent",
         "LoopState",
         "Outcome",
@@ -450,7 +449,6 @@ WALLS = {
         "fold_todos",
         "format_in",
         "has_channel",
-        "has_moved",
         "is_from_user",
         "is_injected",
         "is_rejection",
@@ -474,6 +472,7 @@ WALLS = {
         "todos_from_messages",
         "todos_in",
         "value_in",
+        "was_changed",
         "with_notice",
     ],
     "_tools": [

@@ -48,16 +48,25 @@ from langgraph.errors import GraphRecursionError
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import Runtime
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
 from tests.prompt_reader import read_list
 from tests.support import BEGIN, MIXED, Graph, edit, items, loop_of, plan, results_in
-from todo_tools import TODO_SYSTEM_PROMPT, AutoContinue, DeltaTodoState, TodoLimits, TodoState
+from todo_tools import (
+    TODO_SYSTEM_PROMPT,
+    AutoContinue,
+    DeltaTodoState,
+    TodoItem,
+    TodoLimits,
+    TodoState,
+    format_todos,
+)
 from todo_tools._list.formats import TodosFormat
+from todo_tools._thread.channels import fold_todos
 from todo_tools._thread.state import mark_of
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
-from todo_tools.operations import append_items, insert_items, start_items
+from todo_tools.operations import abandon_items, append_items, insert_items
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
 
@@ -855,48 +864,89 @@ class TestListsThatPeopleChange:
         self.todos = graph.invoke(None, config)["todos"]
         return results_in(graph.get_state(config).values)
 
-    @pytest.mark.parametrize("change", [insert_items(0, "x"), items("x", "a"), items("b"), []])
-    def test_an_index_that_may_be_another_item_is_refused(
-        self, config: RunnableConfig, change: Any
+    @pytest.mark.parametrize(
+        "change",
+        [
+            insert_items(0, "x"),
+            items("x", "a"),
+            items("b"),
+            append_items("x"),
+            abandon_items(0),
+            [],
+        ],
+    )
+    @pytest.mark.parametrize(
+        "waiting",
+        [
+            TICK,
+            call("write_todos", mode="replace", todos=["y"]),
+            call("write_todos", mode="insert", index=0, todos=["y"]),
+            call("write_todos", mode="append", todos=["y"]),
+        ],
+    )
+    def test_a_call_that_would_change_the_new_list_is_refused(
+        self, config: RunnableConfig, waiting: ToolCall, change: Any
     ) -> None:
-        (result,) = self.run(config, self.TICK, change=change)
+        """The model has not read it: an index may be another item, and a plan may lack one."""
+        (result,) = self.run(config, waiting, change=change)
         assert result.status == "error"
-        assert all(todo["status"] == "not_started" for todo in self.todos)
+        assert self.todos == fold_todos(items("a", "b"), change)
 
     def test_the_model_is_told_what_to_do(self, config: RunnableConfig) -> None:
         (result,) = self.run(config, self.TICK, change=insert_items(0, "x"))
         assert result.text == (
-            "Error: the list was changed after you read it, so this index may be another item now, "
-            "and nothing was changed; read the list and call again"
+            "Error: the list was changed after you read it, so this call changed nothing; read the "
+            "new list and call again if it still fits"
         )
 
-    @pytest.mark.parametrize("change", [append_items("x"), start_items(1), items("a", "b", "c")])
-    def test_a_change_that_moves_no_item_refuses_nothing(
-        self, config: RunnableConfig, change: Any
-    ) -> None:
+    @pytest.mark.parametrize("change", [None, items("a", "b")])
+    def test_the_same_list_refuses_nothing(self, config: RunnableConfig, change: Any) -> None:
         (result,) = self.run(config, self.TICK, change=change)
         assert result.text.startswith("Completed [0]")
 
-    @pytest.mark.parametrize("earlier", [[], [call("write_todos", mode="append", todos=["y"])]])
-    def test_an_index_past_the_list_that_was_read_names_no_new_item(
-        self, config: RunnableConfig, earlier: list[ToolCall]
+    def test_a_refused_call_opens_no_gate(self, config: RunnableConfig) -> None:
+        """A later call of the message is judged by the list as it is."""
+        start, dig = call("edit_todos", action="start", indices=[0]), call("look", place="here")
+        middleware = [TodoGateMiddleware(), TodoMiddleware(policy=None)]
+        model = ScriptedChatModel(script=[turn("", start, dig), "Done."])
+        graph = create_agent(
+            model,
+            [look],
+            middleware=middleware,
+            interrupt_before=["tools"],
+            checkpointer=InMemorySaver(),
+        )
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
+        graph.update_state(config, {"todos": append_items("x")})
+        graph.invoke(None, config)
+        results = results_in(graph.get_state(config).values)
+        assert [result.status for result in results] == ["error", "error"]
+
+    def test_the_answer_to_one_question_completes_no_other_item(
+        self, config: RunnableConfig
     ) -> None:
-        tick = call("edit_todos", action="complete", indices=[2])
-        *_, result = self.run(config, *earlier, tick, change=append_items("x"))
-        assert result.status == "error"
-        assert all(todo["status"] == "not_started" for todo in self.todos)
+        """A check asks about the first item; the person completes it and starts the second one."""
+
+        def check(item: TodoItem, _: object) -> str | None:
+            return None if interrupt(item["text"]) == "yes" else "no"
+
+        tick = turn("", call("edit_todos", action="complete", indices=[0, 1]))
+        graph = agent(scripted(tick, "Done."), TodoMiddleware(policy=None, check=check))
+        graph.invoke({**BEGIN, "todos": items("a", "b")}, config)
+        edited = [*items("a", status="completed"), *items("b", status="in_progress")]
+        done = graph.invoke(Command(resume="yes", update={"todos": edited}), config)
+        assert done["todos"] == edited
 
     def test_half_an_emoji_is_no_change(self) -> None:
         """Checkpointers store a question mark for it."""
         assert mark_of(items("a\ud83d")) == mark_of(items("a?"))
 
-    def test_an_insertion_is_refused_and_an_addition_is_not(self, config: RunnableConfig) -> None:
-        insertion = call("write_todos", mode="insert", index=1, todos=["y"])
+    def test_a_waiting_listing_shows_the_new_list(self, config: RunnableConfig) -> None:
+        """The call before it was refused, and changed nothing."""
         addition = call("write_todos", mode="append", todos=["z"])
-        calls = insertion, addition, call("list_todos")
-        results = self.run(config, *calls, change=insert_items(0, "x"))
-        assert [result.status for result in results] == ["error", "success", "success"]
-        assert [todo["text"] for todo in self.todos] == ["x", "a", "b", "z"]
+        added, listed = self.run(config, addition, call("list_todos"), change=insert_items(0, "x"))
+        assert added.status == "error"
+        assert listed.text == format_todos(items("x", "a", "b"))
 
     def test_the_next_call_is_for_the_list_as_it_is_now(self, config: RunnableConfig) -> None:
         model = ScriptedChatModel(

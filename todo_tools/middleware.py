@@ -35,7 +35,7 @@ from todo_tools._thread.channels import (
     merge_loop,
 )
 from todo_tools._thread.reading import Reading, read
-from todo_tools._thread.state import ListMark, blocks_in, loop_in, mark_of, todos_in, value_in
+from todo_tools._thread.state import blocks_in, loop_in, mark_of, todos_in, value_in
 from todo_tools._thread.transcript import is_from_user
 from todo_tools._tools.build import build_tools
 from todo_tools._tools.checks import Check
@@ -76,8 +76,8 @@ class _LastAnswer(TypedDict):
     """Whether the model had the todo tools."""
     ends: NotRequired[bool]
     """Whether the answer may end the run; after others, the model is called again."""
-    shown: NotRequired[ListMark]
-    """The list of its prompt."""
+    shown: NotRequired[str]
+    """The mark of the list of its prompt."""
 
 
 _NO_ANSWER: _LastAnswer = {"id": ""}

@@ -111,31 +111,21 @@ def todos_in(state: object) -> list[TodoItem]:
     return own_format(value_in(state, "todos") or [])
 
 
-ListMark = tuple[int, str]
-"""The number of items of a list, and a hash of their texts in order."""
-
-
-def mark_of(todos: Sequence[TodoItem]) -> ListMark:
+def mark_of(todos: Sequence[TodoItem]) -> str:
     """Return the mark of a list; the middleware stores it with each answer of the model."""
+    items = "\0".join(f"{todo['status']} {todo['text']}" for todo in todos)
     # Checkpointers store half an emoji as a question mark.
-    texts = (todo["text"].encode(errors="replace") for todo in todos)
-    return len(todos), sha256(b"\0".join(texts)).hexdigest()[:16]
+    return sha256(items.encode(errors="replace")).hexdigest()[:16]
 
 
-def has_moved(state: object, answer: str | None, indices: Sequence[int]) -> bool:
-    """Whether indices in an answer may name other items now than in the list of its prompt.
+def was_changed(state: object, answer: str | None) -> bool:
+    """Whether the list was changed after the prompt of an answer, such as at an interrupt.
 
-    At an interrupt, a person may have changed the list. New items at its end move no other item,
-    but an index past the end of the list of the prompt may name one of them.
+    Only the middleware knows.
     """
     note = value_in(state, "todo_answer")
-    match value_in(note, "shown"):
-        case [int(count), str(texts)] if value_in(note, "id") == answer:
-            todos = todos_in(state)
-            is_new = len(todos) > count and any(index >= count for index in indices)
-            return bool(indices) and (is_new or mark_of(todos[:count]) != (count, texts))
-        case _:  # only the middleware notes it
-            return False
+    shown = value_in(note, "shown") if value_in(note, "id") == answer else None
+    return shown is not None and shown != mark_of(todos_in(state))
 
 
 def loop_in(state: object) -> LoopState:

@@ -17,12 +17,11 @@ from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, TodoTool
 from todo_tools._list import prompts
 from todo_tools._list.formats import in_format
-from todo_tools._list.operations import Operation
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapping
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
 from todo_tools._thread.reading import read
-from todo_tools._thread.state import format_in, has_channel, has_moved, todos_in
+from todo_tools._thread.state import format_in, has_channel, todos_in, was_changed
 from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
 from todo_tools._tools.checks import Check, Completion, achecked, checked, require_check
 from todo_tools._view.view import record_block
@@ -222,7 +221,8 @@ class _Call:
     @property
     def completion(self) -> Completion:
         """What a check needs to know of the call."""
-        listed, earlier = todos_in(self.runtime.state), _earlier(self.place)
+        state = self.runtime.state
+        listed, earlier = todos_in(state), _earlier(state, self.place)
         return Completion(self.name, self.answer, self.before, listed, earlier, self.limits)
 
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
@@ -267,27 +267,21 @@ def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> l
     calls in the same order. Whether a check or another middleware refuses an earlier call is not
     known here. The operation of this call then changes nothing, or the same items as here.
     """
-    calls = ((call["name"], call["args"]) for call in _earlier(place))
+    calls = ((call["name"], call["args"]) for call in _earlier(state, place))
     return after_calls(calls, todos_in(state), limits)
 
 
-def _earlier(place: CallPlace | None) -> list[ToolCall]:
-    """Return the earlier calls of an AI message; those without an id of their own are refused."""
-    if place is None:
+def _earlier(state: object, place: CallPlace | None) -> list[ToolCall]:
+    """Return the earlier calls of an AI message that are not refused; see `_fault`."""
+    if place is None or was_changed(state, place.turn):
         return []
     return [call for call in place.pending if call["id"] and call["id"] not in place.repeated]
-
-
-def _indices(operation: Operation | None) -> list[int]:
-    """Return the indices by which an operation names items."""
-    given: dict[str, Any] = {**operation} if operation else {}
-    return [*given.get("indices", []), *([given["index"]] if "index" in given else [])]
 
 
 def _fault(
     runtime: ToolRuntime[Any, Any], place: CallPlace | None, answer: Answer
 ) -> CallError | None:
-    """Return the error for a call that no result could name, or that may mean another item."""
+    """Return the error for a call that no result could name, or that would undo a person's edit."""
     call_id = runtime.tool_call_id
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")
@@ -296,10 +290,10 @@ def _fault(
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",
         )
-    if place and has_moved(runtime.state, place.turn, _indices(answer.operation)):
+    if place and answer.operation and was_changed(runtime.state, place.turn):
         return CallError(
-            "the list was changed after you read it, so this index may be another item now, and "
-            "nothing was changed; read the list and call again",
+            "the list was changed after you read it, so this call changed nothing; read the new "
+            "list and call again if it still fits",
             "the list was changed",
         )
     return None
