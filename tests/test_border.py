@@ -439,6 +439,7 @@ WALLS = {
         "Turn",
         "add_messages_batch",
         "aitem_starts",
+        "as_messages",
         "blocks_in",
         "continuation_lines",
         "continuation_message",

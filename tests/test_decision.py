@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from tests.support import edit, items
 from todo_tools import AutoContinue, TodoItem
+from todo_tools._list.formatting import format_incomplete
 from todo_tools._loop.decision import Decision, Ended, decide, heard
 from todo_tools._thread.channels import LoopState
 from todo_tools._thread.reading import read
@@ -221,7 +222,11 @@ class TestWork:
         """The run was cancelled, or the arguments were not JSON."""
         broken: Any = [{"name": "look", "args": "{", "id": "1", "error": None}]
         assert after(turn("", call("look")), USER) == "answered"
-        assert after(USER, AIMessage("", invalid_tool_calls=broken)) == "answered"
+        answer = AIMessage("", invalid_tool_calls=broken)
+        assert after(USER, answer) == "answered"
+        # `create_agent` stores its error.
+        error = ToolMessage("Error: call 1", name="look", tool_call_id="1", status="error")
+        assert after(USER, answer, error) == "answered"
 
     def test_the_result_of_the_last_answer_is_that_answer(self) -> None:
         """A structured response is one; a todo call beside it is work."""
@@ -233,6 +238,14 @@ class TestWork:
         worked: list[AnyMessage] = [USER, turn("", report, *done), responded, completed]
         assert at_end(messages=worked).outcome is None
 
+    def test_a_structured_response_with_an_error_is_no_work(self) -> None:
+        """The model gave the same response again, without the error."""
+        first, second = call("Report", n="x"), call("Report", n=1)
+        failed = ToolMessage("Error: n", name="Report", tool_call_id=first["id"])
+        responded = ToolMessage("Returning…", name="Report", tool_call_id=second["id"])
+        answered: list[AnyMessage] = [USER, turn("", first), failed, turn("", second), responded]
+        assert at_end(messages=answered).outcome == "answered"
+
     def test_equal_ids_in_two_turns_are_different_calls(self) -> None:
         """Some model servers use the same ids in every turn."""
 
@@ -241,6 +254,23 @@ class TestWork:
             return [turn("", made), ToolMessage("", name="shell", tool_call_id="1")]
 
         assert after(USER, *called("a"), TALK, told(), *called("b")) is None
+
+    def test_the_id_of_the_call_in_a_result_is_nothing_new(self) -> None:
+        """deepagents names the call where it moved a large result into a file."""
+
+        def moved(call_id: str) -> list[AnyMessage]:
+            made: Any = {"name": "shell", "args": {}, "id": call_id}
+            text = f"Too large; the result of {call_id} is in a file."
+            return [turn("", made), ToolMessage(text, name="shell", tool_call_id=call_id)]
+
+        assert after(USER, *moved("a1"), TALK, told(), *moved("b2")) == "stalled"
+
+    def test_a_message_whose_id_middleware_changed_is_still_the_users(self) -> None:
+        """What was done before it is no work for it."""
+        stop = HumanMessage("Stop.", id="new")
+        loop = counted(0, 0)
+        reading = read({"messages": [HumanMessage("Hi."), *did(), stop, TALK], "todos": OPEN})
+        assert decide(reading, loop, AutoContinue(), {}).outcome == "answered"
 
     def test_messages_that_were_summarized_away_are_no_obstacle(self) -> None:
         """What is left of the history decides; an imported thread may have no user message."""
@@ -275,6 +305,20 @@ class TestLimits:
             "⚠ Stopped after 20 continuations without progress; 2 todo(s) remain. "
             "Send a message to go on."
         )
+
+    @pytest.mark.parametrize(("todos", "in_a_row"), [(OPEN, 21), (OPEN[:2], 1)])
+    def test_a_list_that_anything_changed_since_the_last_one_is_progress(
+        self, todos: list[TodoItem], in_a_row: int
+    ) -> None:
+        """Tools and nodes of the application change it without resetting the count."""
+        sent = continuation_message("Go on.", format_incomplete(OPEN))
+        decision = at_end(
+            todos,
+            counted(20, 20),
+            AutoContinue(max_in_a_row=21),
+            messages=[USER, *did(), TALK, sent, *did("test"), TALK],
+        )
+        assert decision.next_loop.get("in_a_row") == in_a_row
 
     def test_a_hundred_continuations_for_one_message_are_allowed(self) -> None:
         """The next one is refused even if the list has just changed."""

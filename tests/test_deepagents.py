@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from deepagents import create_deep_agent
 from deepagents.middleware.subagents import GENERAL_PURPOSE_SUBAGENT
+from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field, SecretStr
@@ -226,6 +228,34 @@ class CodexStandIn(ChatOpenAI):
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         return self.scripted._generate(messages, stop, run_manager, **kwargs)
+
+
+def test_a_large_result_that_comes_again_is_no_work(config: RunnableConfig) -> None:
+    """deepagents moves it into a file, and names the file after the call."""
+
+    @tool
+    def tests() -> str:
+        """Run the tests."""
+        return "FAILED test_a\n" * 9_000
+
+    first, second = turn("", call("tests")), turn("", call("tests"))
+    model = ScriptedChatModel(script=[plan("a"), first, "It fails.", second, "It still fails."])
+    graph = deep_agent(model, tools=[tests])
+    final = graph.invoke(BEGIN, config)
+    assert "Tool result too large" in final["messages"][-2].text
+    assert loop_of(graph, config)["outcome"] == "stalled"
+
+
+def test_a_message_that_a_summarizer_gives_an_id_is_still_the_users(config: RunnableConfig) -> None:
+    """deepagents keeps a tuple without an id, and LangChain's summarizer sets a random one."""
+    work = turn("", call("ls", path="/"))
+    model = ScriptedChatModel(script=[plan("a"), work, "Half of it.", "More.", "I stop."])
+    summarizer = SummarizationMiddleware(model, trigger=("tokens", 100_000))
+    middleware = [summarizer, TodoMiddleware()]
+    graph: Any = create_deep_agent(model, middleware=middleware, checkpointer=InMemorySaver())
+    graph.invoke({"messages": [("user", "Begin.")]}, config)
+    graph.invoke({"messages": [("user", "Stop.")]}, config)
+    assert loop_of(graph, config)["outcome"] == "answered"
 
 
 def test_in_the_codex_profile_it_replaces_the_stock_middleware(config: RunnableConfig) -> None:

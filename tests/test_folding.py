@@ -176,6 +176,13 @@ class TestFinishedItems:
         turns = turn("", plan("a"), start(0)), turn("", works("a1"))
         assert "= a1" not in last_prompt(*turns, turn("", edit("abandon", 0)))
 
+    def test_an_abandoned_item_takes_no_work_for_the_next_one_with_it(self) -> None:
+        """Without a start, work belongs to the item that is completed next."""
+        turns = turn("", plan("a", "b", "c")), turn("", works("a1")), turn("", edit("abandon", 2))
+        assert "= a1" in last_prompt(*turns)
+        assert "= a1" not in last_prompt(*turns, turn("", complete(0)))
+        assert "= a1" not in last_prompt(*turns, turn("", edit("abandon", 0, 1)))
+
     def test_a_turn_of_several_items_waits_for_the_last_of_them(self) -> None:
         turns = [
             turn("", plan("a", "b"), start(0, 1)),

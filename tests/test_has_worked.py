@@ -4,17 +4,28 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolRuntime
 
 from tests.support import items, result_of
-from todo_tools import TodoItem, create_todo_tools, has_worked
+from todo_tools import TodoItem, create_todo_tools, has_worked, model_view
 from todo_tools._thread.transcript import list_after
-from todo_tools.testing import call, turn
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.testing import ScriptedChatModel, call, turn
 
 REASON = "no other tool has worked on it yet; do its work with your other tools first"
 WORK = call("shell", command="make")
+
+
+@tool
+def shell() -> str:
+    """Run a command."""
+    return "ok"
 
 
 def edit(action: str, *indices: int) -> ToolCall:
@@ -341,3 +352,19 @@ class TestTheSameMessage:
         item: TodoItem = {"text": "a", "status": "in_progress"}
         messages = [*history.messages, AIMessage("Hm."), HumanMessage("Hm?")]
         assert has_worked(item, {"messages": messages, "todos": history.todos}) is None
+
+
+@pytest.mark.parametrize("view", [model_view, None])
+def test_the_middleware_knows_a_new_list_also_without_a_view(
+    view: Any, config: RunnableConfig
+) -> None:
+    """The model then reads the list from `list_todos`, after the message that brought it."""
+    tick = turn("", edit("complete", 0))
+    listing = turn("", call("list_todos"))
+    script = turn("", call("list_todos"), call("shell")), "Hm.", listing, tick, "Done."
+    middleware = TodoMiddleware(policy=None, view=view, check=has_worked)
+    model = ScriptedChatModel(script=script)
+    agent: Any = create_agent(model, [shell], middleware=[middleware], checkpointer=InMemorySaver())
+    agent.invoke({"messages": [("user", "Build.")]}, config)
+    final = agent.invoke({"messages": [("user", "Paint.")], "todos": items("a")}, config)
+    assert final["todos"] == items("a")

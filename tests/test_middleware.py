@@ -28,6 +28,7 @@ from langchain.agents.middleware import (
     after_model,
     before_model,
     hook_config,
+    wrap_model_call,
 )
 from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
 from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededError
@@ -654,6 +655,19 @@ class TestOrder:
 
 
 class TestHistoryOfOthers:
+    @pytest.mark.parametrize("create", [create_agent, create_deep_agent])
+    def test_a_message_of_a_request_may_be_a_dict(self, create: Any) -> None:
+        """Middleware adds one as LangChain's documentation does."""
+
+        @wrap_model_call
+        def add(request: Any, handler: Any) -> Any:
+            added = {"role": "user", "content": "Files: a.txt"}
+            return handler(request.override(messages=[*request.messages, added]))
+
+        model = scripted(PLAN, "Planned.")
+        create(model, middleware=[add, TodoMiddleware(policy=None)]).invoke(BEGIN)
+        assert [prompt[-1].text for prompt in model.prompts] == ["Files: a.txt"] * 2
+
     def test_the_list_survives_summarization(self, config: RunnableConfig) -> None:
         """The model still sees the list, and the counters stay."""
         summary = SummarizationMiddleware(
@@ -909,7 +923,7 @@ class TestListsThatPeopleChange:
         start, dig = call("edit_todos", action="start", indices=[0]), call("look", place="here")
         middleware = [TodoGateMiddleware(), TodoMiddleware(policy=None)]
         model = ScriptedChatModel(script=[turn("", start, dig), "Done."])
-        graph = create_agent(
+        graph: Any = create_agent(
             model,
             [look],
             middleware=middleware,

@@ -93,6 +93,20 @@ def test_each_state_can_continue_the_thread_of_any_other(
 
 
 @pytest.mark.parametrize("second", [name for name in VARIANTS if name != LANGCHAINS_OWN])
+def test_an_item_without_a_text_of_langchains_own_middleware_gets_one(
+    second: str, tmp_path: Path, config: RunnableConfig
+) -> None:
+    """LangChain stores what its model wrote."""
+    blank = turn("", call("write_todos", todos=[{"content": " ", "status": "pending"}]))
+    with opened(tmp_path, LANGCHAINS_OWN, blank) as graph:
+        graph.invoke(BEGIN, config)
+    drop = call("edit_todos", action="abandon", indices=[0])
+    with opened(tmp_path, second, turn("", drop)) as graph:
+        final = graph.invoke(BEGIN, config)
+    assert todos_in(final) == items("(no text)", status="abandoned")
+
+
+@pytest.mark.parametrize("second", [name for name in VARIANTS if name != LANGCHAINS_OWN])
 @pytest.mark.parametrize("first", ["DeltaTodoState", "DeltaClientTodoState"])
 def test_the_others_can_read_an_interrupted_run(
     first: str, second: str, tmp_path: Path, config: RunnableConfig

@@ -64,6 +64,8 @@ class TestReconstruction:
     def test_the_newest_change_counts(self, todos: list[TodoItem]) -> None:
         history: list[AnyMessage] = [snapshot(items("old")), snapshot(todos)]
         assert todos_from_messages(history) == todos
+        as_dicts: Any = [message.model_dump() for message in history]
+        assert todos_from_messages(as_dicts) == todos
 
     @given(todo_lists)
     def test_the_format_of_the_artifact_does_not_matter(self, todos: list[TodoItem]) -> None:

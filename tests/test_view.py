@@ -637,7 +637,10 @@ def test_a_refused_insertion_does_not_move_a_status_to_another_item(build: Build
 
 @pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
 def test_a_status_that_a_person_sets_during_a_pause_is_told(build: Build) -> None:
-    """The call that did not wait runs again and finds it, so its first line is not enough."""
+    """The call that did not wait runs again and finds it, so its first line is not enough.
+
+    With the middleware it is refused, because the model has not read the list of the person.
+    """
     together = turn("", call("ask_first"), call("edit_todos", action="start", indices=[1]))
     model = ScriptedChatModel(script=[together, *["Over."] * 4])
     graph, config = build(model, lambda _: None), new_thread()
@@ -645,7 +648,8 @@ def test_a_status_that_a_person_sets_during_a_pause_is_told(build: Build) -> Non
     edited = [*items("a", status="completed"), *items("b")]
     graph.update_state(config, {"todos": edited})
     graph.invoke(Command(resume="Yes."), config)
-    assert read_list(model.prompts[1]) == [("a", "completed"), ("b", "in_progress")]
+    started = "not_started" if build in AGENTS.values() else "in_progress"
+    assert read_list(model.prompts[1]) == [("a", "completed"), ("b", started)]
 
 
 one_call = st.one_of(

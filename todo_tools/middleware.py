@@ -29,6 +29,7 @@ from todo_tools._thread.channels import (
     LoopState,
     TodoBlocks,
     TodosChannel,
+    as_messages,
     fold_client_todos,
     fold_todos,
     merge_blocks,
@@ -196,7 +197,9 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             )
         require_format(todos_format)
         self._tool_settings = (limits, descriptions, check)
-        self.tools = build_tools(*self._tool_settings, records_blocks=False)
+        # Without a view nothing records where the application gave a list, which `has_worked` asks.
+        self._records_blocks = view is None
+        self.tools = build_tools(*self._tool_settings, records_blocks=self._records_blocks)
         self.state_schema = _ClientAgentState if todos_format == "langchain" else _AgentState
         self.policy = policy
         added = [system_prompt, TODO_FOLD_PROMPT if fold_finished else None]
@@ -212,7 +215,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Create the todo tools again; a subclass may have added others."""
         vars(self).update(state)
-        self.tools = [*build_tools(*self._tool_settings, records_blocks=False), *self.tools]
+        made = build_tools(*self._tool_settings, records_blocks=self._records_blocks)
+        self.tools = [*made, *self.tools]
 
     @property
     @override
@@ -284,7 +288,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         update: dict[str, Any] = {}
         if self.view:
             # The messages of the request, since other middleware may have changed them.
-            state: dict[str, Any] = {**request.state, "messages": request.messages}
+            state: dict[str, Any] = {**request.state, "messages": as_messages(request.messages)}
             reading = read(state)
             at = due_block(reading, at_newest=True)
             if at is not None:

@@ -16,6 +16,7 @@ from todo_tools._list.todos import (
     TodoItem,
     TodoStatus,
     are_todos,
+    is_blank,
     is_list,
     is_mapping,
     is_todo,
@@ -139,4 +140,11 @@ def own_format(stored: object) -> list[TodoItem]:
     """Convert the list of a channel to this library's format; do not copy it if it has it."""
     if are_todos(stored):
         return stored
-    return from_client_todos(stored)
+    return from_client_todos([*map(_with_text, stored)] if is_list(stored) else stored)
+
+
+def _with_text(item: Any) -> Any:
+    """Name an item without a text: LangChain's own middleware stores what its model wrote."""
+    content = item.get("content") if is_mapping(item) else None
+    is_empty = isinstance(content, str) and is_blank(content)
+    return {**item, "content": "(no text)"} if is_empty else item

@@ -20,7 +20,12 @@ from todo_tools._loop.policy import AutoContinue
 from todo_tools._thread.channels import LoopState
 from todo_tools._thread.events import LoopEvent, Outcome
 from todo_tools._thread.reading import Entry, Reading
-from todo_tools._thread.transcript import is_from_user, is_injected, is_rejection
+from todo_tools._thread.transcript import (
+    continuation_lines,
+    is_from_user,
+    is_injected,
+    is_rejection,
+)
 
 # The loop needs a few rounds of a model call, its tools and the hooks of other middleware.
 _STEPS_NEEDED = 25
@@ -122,11 +127,13 @@ def decide(
         return Decision(loop, outcome, notice=_notice(outcome, todos, loop))
     if _has_spoken(reading):
         return Decision(loop, "answered")
-    told = _Told.find(reading, loop)
+    told, lines = _Told.find(reading, loop), format_incomplete(todos)
+    if told.lines not in ("", lines):
+        # A tool or a node of the application changed the list; the todo tools reset the count.
+        loop = {**loop, "in_a_row": 0}
     worked = _has_worked(reading, told)
     if limit := _limit(loop, policy, told, ended.steps_left, worked=worked):
         return Decision(loop, limit, notice=_notice(limit, todos, loop))
-    lines = format_incomplete(todos)
     prompt = _prompt(open_items, lines, policy.prompt, has_tools=ended.has_tools)
     return Decision(loop, worked=worked, prompt=prompt, lines=lines)
 
@@ -174,17 +181,23 @@ class _Told:
     at: int
     by_person: bool
     """Whether a person was the last to tell it something, and not the loop."""
+    lines: str
+    """The incomplete items in the loop's last continuation; empty without one."""
 
     @classmethod
     def find(cls, reading: Reading, loop: LoopState) -> "_Told":
         message_id = loop.get("user_message")
-        by_user = next((at for at, e in enumerate(reading.entries) if e.place == message_id), -1)
-        by_loop, rejected = reading.last(is_injected), reading.last(is_rejection)
-        by_loop = -1 if by_loop is None else by_loop
+        by_user = next((at for at, e in enumerate(reading.entries) if e.place == message_id), None)
+        if by_user is None:  # middleware may have given the message another id
+            by_user = reading.last(is_from_user)
+        by_user = -1 if by_user is None else by_user
+        continued, rejected = reading.last(is_injected), reading.last(is_rejection)
+        by_loop = -1 if continued is None else continued
+        lines = "" if continued is None else continuation_lines(reading.entries[by_loop].message)
         # A person who rejects a call speaks to the agent.
         by_rejection = -1 if rejected is None else _end_of_results(reading.entries, rejected)
         by_person = max(by_user, by_rejection)
-        return cls(by_user, max(by_person, by_loop), by_person >= by_loop)
+        return cls(by_user, max(by_person, by_loop), by_person >= by_loop, lines)
 
 
 def _end_of_results(entries: Sequence[Entry], at: int) -> int:
@@ -199,16 +212,17 @@ def _has_worked(reading: Reading, told: _Told) -> bool:
     New is a result that differs in tool, arguments or text from all that the agent got between the
     user's message and that telling. So a command that fails each time in the same way is no work.
     """
+    results = list(_results(reading.entries, told.by_user + 1))
     # The results of the last answer are that answer: a structured response, or a tool's own result
-    # (`return_direct`). Only a todo call beside them is work.
+    # (`return_direct`). Nor are earlier ones of the same tools work, such as a response with an
+    # error. Only a todo call beside them is.
     answer = reading.last_answer() or 0
-    before = set[_Result]()
-    for at, result in _results(reading.entries, told.by_user + 1):
-        if at <= told.at:
-            before.add(result)
-        elif result not in before and (at < answer or result.tool in TOOLS):
-            return True
-    return False
+    no_work = {result.tool for at, result in results if at > answer} - TOOLS.keys()
+    before = {result for at, result in results if at <= told.at}
+    return any(
+        at > told.at and result not in before and result.tool not in no_work
+        for at, result in results
+    )
 
 
 class _Result(NamedTuple):
@@ -220,15 +234,22 @@ class _Result(NamedTuple):
 
 
 def _results(entries: Sequence[Entry], start: int) -> Iterator[tuple[int, _Result]]:
-    """Yield each result from an index on, with its index."""
+    """Yield each result from an index on, with its index.
+
+    Results of calls with broken JSON are left out: no tool ran. Only `create_agent` stores them.
+    """
     calls: Mapping[str | None, Any] = {}
+    broken: set[str | None] = set()
     for at, entry in enumerate(entries[start:], start):
         message = entry.message
         if isinstance(message, AIMessage):
             calls = {call["id"]: call["args"] for call in message.tool_calls}
-        elif isinstance(message, ToolMessage):
+            broken = {call["id"] for call in message.invalid_tool_calls}
+        elif isinstance(message, ToolMessage) and message.tool_call_id not in broken:
             args = repr(calls.get(message.tool_call_id))
-            yield at, _Result(message.name or "", args, message.text)
+            # deepagents names the call where it moved a large result into a file.
+            text = message.text.replace(message.tool_call_id or "\0", "")
+            yield at, _Result(message.name or "", args, text)
 
 
 def _limit(

@@ -18,6 +18,7 @@ from todo_tools._list.todos import (
     is_mapping,
     is_valid_text,
 )
+from todo_tools._thread.channels import as_messages
 from todo_tools._thread.events import LoopEvent
 from todo_tools._thread.state import messages_in, value_in
 
@@ -221,7 +222,7 @@ def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
     Use it for threads whose messages were imported, or to compare the state with the history.
 
     Args:
-        messages: A history, oldest first.
+        messages: A history, oldest first; a remote graph returns its messages as dicts.
 
     Returns:
         A copy of the list from the newest `write_todos` or `edit_todos` result that is not an
@@ -233,7 +234,7 @@ def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
         assert todos_from_messages(state["messages"]) == state["todos"]
         ```
     """
-    for message in reversed(messages):
+    for message in reversed(as_messages(messages)):
         todos = list_after(message)
         if todos is not None:
             return [todo.copy() for todo in todos if is_valid_text(todo["text"])]

@@ -52,7 +52,7 @@ def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[An
     """Return what the next prompt leaves out.
 
     A turn belongs to the items in progress after it; if there are none, to the items that are
-    finished next. When the last of its items is finished, it is folded for good if that pays. A
+    completed next. When the last of its items is finished, it is folded for good if that pays. A
     turn without a todo call is left out. In a turn with one, or with a call that a person rejected,
     the other results are cut.
 
@@ -108,7 +108,10 @@ class _Items:
         self._ever_finished += len(newly)
         self._in_progress = [k for k, todo in self._keyed(entry) if todo["status"] == "in_progress"]
         self._open = len(self._keys) - len(finished)
-        for item in [*sorted(newly), _NEXT] if newly else []:
+        # Work for the next item stays if only others were dropped.
+        completed = (k in newly and todo["status"] == "completed" for k, todo in self._keyed(entry))
+        has_next = bool(newly) and (not self._open or any(completed))
+        for item in [*sorted(newly), *([_NEXT] if has_next else [])]:
             for turn in self._turns.pop(item, ()):
                 self._unfinished[turn] -= 1
                 if not self._unfinished[turn]:
@@ -130,7 +133,7 @@ class _Items:
 
 
 _NEXT = -1
-"""Stands for the items that are finished next."""
+"""Stands for the items that are completed next."""
 
 
 class _Fold(NamedTuple):
