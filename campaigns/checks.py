@@ -166,7 +166,44 @@ class _Second(Wrapping):
     """Another one; an agent refuses two of one name."""
 
 
-TRIALS: dict[Trial, int] = {checked_node: 1, checked_agent: 1}
+def edited_list(case: Case) -> None:
+    """A person changes the list while the calls of an answer wait."""
+    texts = count()
+    formats: list[TodosFormat] = ["todo_tools", "langchain"]
+    todos = TodoMiddleware(policy=None, todos_format=case.random.choice(formats))
+    script: list[AIMessage | str] = [_answer(case.random, texts) for _ in range(TURNS)]
+    built: Any = create_agent(
+        ScriptedChatModel(script=[*script, "Done."]),
+        middleware=[todos],
+        checkpointer=InMemorySaver(),
+        interrupt_before=["tools"],
+    )
+    graph: Graph = built
+    values = graph.invoke({"messages": [HumanMessage("Go.")], "todos": _new_items(texts)}, _CONFIG)
+    for _ in range(TURNS):
+        read, number = todos_in(values), len(values["messages"])
+        graph.update_state(_CONFIG, {"todos": _edit(case.random, read, texts)})
+        waiting = todos_in(graph.get_state(_CONFIG).values)
+        values = graph.invoke(None, _CONFIG)
+        results = [each.text for each in values["messages"][number:]]
+        refused = [text for text in results if "after you read it" in text]
+        if waiting != read:
+            assert todos_in(values) == waiting, f"{results} changed the list of a person"
+        else:
+            assert not refused, "a call was refused although nobody changed the list"
+        case.tried += 1
+
+
+def _edit(random: Random, todos: list[TodoItem], texts: Iterator[int]) -> list[TodoItem] | None:
+    """What a person makes of a list; often nothing."""
+    new, at = _new_items(texts)[:1], random.randrange(len(todos) + 1)
+    edits = [None, None, todos, [*todos, *new], [*todos[:at], *new, *todos[at:]]]
+    edits += [todos[at:], [*reversed(todos)]]
+    started: list[TodoItem] = [{**todo, "status": "in_progress"} for todo in todos[at:]]
+    return random.choice([*edits, [*todos[:at], *started]])
+
+
+TRIALS: dict[Trial, int] = {checked_node: 1, checked_agent: 1, edited_list: 1}
 
 
 def check_step(before: list[TodoItem], after: list[TodoItem], agreed: set[str]) -> None:

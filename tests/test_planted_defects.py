@@ -267,6 +267,15 @@ class TestChecks:
         monkeypatch.setattr(Completion, "passed", lambda self: self.answer)
         assert "without a check" in found(trial, 10).example
 
+    @pytest.mark.parametrize("changed", [True, False])
+    def test_a_call_for_a_list_that_the_model_has_not_read_is_found(
+        self, monkeypatch: pytest.MonkeyPatch, *, changed: bool
+    ) -> None:
+        """It is run, or every call is refused."""
+        monkeypatch.setattr("todo_tools._tools.build.was_changed", lambda *_: changed)
+        reason = "nobody changed" if changed else "changed the list of a person"
+        assert reason in found(checks.edited_list, 10).example
+
     @pytest.mark.parametrize("trial", [checks.checked_node, checks.checked_agent])
     def test_an_operation_that_does_not_know_its_items_is_found(
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
