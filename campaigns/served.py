@@ -159,6 +159,8 @@ def _body(chance: Random, thread: str) -> dict[str, Any]:
         {"messages": [message], "hitl_edited_tool_calls": edits},
         {"messages": {"__overwrite__": [message]}},
         {"messages": [], "jump_to": "tools"},
+        {"messages": [message], "branch:to:tools": None},
+        {"__start__": {"messages": {"__overwrite__": [message]}, "jump_to": "tools"}},
     ]
     values = chance.choice(channels)
     jump = {"node": "tools", "input": [made]}
@@ -172,6 +174,7 @@ def _body(chance: Random, thread: str) -> dict[str, Any]:
             [
                 {"goto": goto},
                 {"goto": goto, "update": values},
+                {"update": chance.choice([values, list(values.items())])},
                 {
                     "resume": chance.choice(
                         ["yes", True, {"decisions": []}, {"decision": "approve"}]

@@ -10,6 +10,7 @@ page can give its own name the address of this machine; then its origin is the s
 
 import json
 import os
+import re
 from collections.abc import Callable
 from hmac import compare_digest
 from ipaddress import ip_address
@@ -38,8 +39,10 @@ def owner(headers: Headers) -> str | None:
         `"owner"`, the same for all; `None` if the token is set and the request does not have it.
     """
     token = os.environ.get("TODO_TOKEN", "")
-    given = headers.get("authorization", "").removeprefix("Bearer ") or headers.get("x-api-key", "")
-    return "owner" if not token or compare_digest(given.encode(), token.encode()) else None
+    bearer = re.sub("(?i)^bearer ", "", headers.get("authorization", ""))
+    given = (bearer, headers.get("x-api-key", ""))  # a proxy may add an `Authorization` of its own
+    has_token = any(compare_digest(each.encode(), token.encode()) for each in given)
+    return "owner" if not token or has_token else None
 
 
 def route_of(scope: Scope) -> str:
@@ -96,7 +99,8 @@ def _is_known_host(host: str) -> bool:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return False
-    if name in ["localhost", *os.environ.get("TODO_HOSTS", "").lower().split(",")]:
+    named = os.environ.get("TODO_HOSTS", "").lower().split(",")
+    if name in ["localhost", *map(str.strip, named)]:
         return bool(name)
     try:
         return bool(ip_address(name))

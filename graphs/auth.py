@@ -11,7 +11,7 @@ from langgraph_sdk import Auth
 
 from graphs.access import CALLER
 from graphs.context import fault_in, fault_in_config
-from graphs.writes import fault_in_command, fault_in_values
+from graphs.writes import fault_in_answer, fault_in_command, fault_in_values
 
 STATELESS = "todo_stateless"
 """The key in a run's `configurable` that says whether its thread is deleted when it ends."""
@@ -56,6 +56,8 @@ async def check_run(ctx: Auth.types.AuthContext, value: Auth.types.RunsCreate) -
     # LangGraph or the client itself.
     is_given = configurable.get("__context_provided__")
     _check_run({**run, "context": run.get("context") if is_given else None})
+    if configurable.get("__event_streaming_v2"):
+        _refuse(fault_in_answer(run.get("command") or {}))
     configurable[STATELESS] = bool(run.get("temporary"))
 
 

@@ -31,7 +31,8 @@ def command_passed(item: TodoItem, state: Any) -> str | None:
 
     Returns:
         `None` if the step has no command, or if the last run of the command since the checklist
-        ended with exit code 0; otherwise the reason.
+        ended with exit code 0; otherwise the reason. A call whose result has no exit code, also one
+        that a person rejected, counts as a run that did not end.
     """
     messages = messages_in(state)
     asked = (at for at in reversed(range(len(messages))) if _steps(messages[at]))
@@ -73,7 +74,7 @@ def _fault(command: str, messages: Sequence[AnyMessage]) -> str | None:
         elif isinstance(message, AIMessage):
             if _is_running(command, message, turn):
                 break
-            codes = [code for each in turn for code in _codes(command, each)]
+            codes = [code for each in turn for ran, code in _ran(each) if _is_same(ran, command)]
             if codes:  # the calls of one turn run at the same time
                 failed = next(filter(None, codes), None)
                 return f"ended with exit code {failed}" if failed else None
@@ -82,24 +83,24 @@ def _fault(command: str, messages: Sequence[AnyMessage]) -> str | None:
 
 
 def _is_running(command: str, answer: AIMessage, turn: Sequence[ToolMessage]) -> bool:
-    """Whether a call of an answer has no result yet, or runs the command in the background."""
-    status = {message.tool_call_id: message.status for message in turn}
-    return any(
-        _is_same(call["args"].get("command"), command)
-        and (
-            call["id"] not in status
-            or (call["name"] == "run_in_background" and status[call["id"]] == "success")
-        )
-        for call in answer.tool_calls
-    )
+    """Whether a call of an answer runs the command, and no result says how that ended."""
+    results = {message.tool_call_id: message for message in turn}
+    calls = (each for each in answer.tool_calls if _is_same(each["args"].get("command"), command))
+    return any(not _has_ended(call["name"], results.get(call["id"] or "")) for call in calls)
 
 
-def _codes(command: str, message: ToolMessage) -> Iterator[int]:
+def _has_ended(name: str, result: ToolMessage | None) -> bool:
+    """Whether a result has an exit code, or says that nothing was started in the background."""
+    if result is None:
+        return False
+    return any(_ran(result)) or (name == "run_in_background" and result.status == "error")
+
+
+def _ran(message: ToolMessage) -> Iterator[tuple[str, int]]:
+    """The command that ran, and its exit code, if a result has both."""
     match message:
-        case ToolMessage(
-            status="success", artifact={"command": str(ran), "exit_code": int(code)}
-        ) if _is_same(ran, command):
-            yield code
+        case ToolMessage(status="success", artifact={"command": str(ran), "exit_code": int(code)}):
+            yield ran, code
         case _:
             pass
 

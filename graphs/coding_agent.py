@@ -24,7 +24,7 @@ from graphs.terminal.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
 from todo_tools import AutoContinue, TodoItem, TodoLimits, format_todos
 from todo_tools.clients import TodosFormat
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
-from todo_tools.schemas import CallError, read_index, read_texts
+from todo_tools.schemas import CallError, brief, read_index, read_texts
 from todo_tools.state import todos_in
 
 CODING_PROMPT = """\
@@ -206,11 +206,15 @@ def planned_todos(todos: Sequence[TodoItem], args: Mapping[str, Any]) -> list[To
     new: list[TodoItem] = [
         {"text": text, "status": "not_started"} for text in read_texts(args.get("todos"))
     ]
-    start = len(todos) if args.get("index") is None else read_index("index", args["index"])
     match args.get("mode"):
         case "replace":
             return new
-        case "insert":
-            return [*todos[:start], *new, *todos[start:]]
-        case _:
+        case "append":
             return [*todos, *new]
+        case "insert":
+            start = read_index("index", args.get("index"))
+            if not 0 <= start <= len(todos):
+                raise CallError(f"index {start} is not in the list")
+            return [*todos[:start], *new, *todos[start:]]
+        case mode:
+            raise CallError(f"unknown mode {brief(mode)}")

@@ -74,8 +74,8 @@ class LedMiddleware(TodoMiddleware):
         todos, messages = [*todos_in(state)], messages_in(state)
         if (at := _first(todos, "in_progress")) is None:
             return None
-        told = next((m for m in reversed(messages) if isinstance(m, HumanMessage)), None)
-        since = takewhile(lambda m: m.type != "human" or _data(m).get("again"), reversed(messages))
+        told = next(filter(_tells, reversed(messages)), None)
+        since = takewhile(lambda m: not _tells(m) or _data(m).get("again"), reversed(messages))
         results = [m for m in since if isinstance(m, ToolMessage)]
         # The user's message may be "stop", and who asks waits for an answer.
         if not results and (told is None or is_from_user(told) or asks_user(state)):
@@ -136,7 +136,7 @@ def _repeats(messages: Sequence[AnyMessage]) -> bool:
 def _rejected(messages: Sequence[AnyMessage]) -> bool:
     """Whether a person has rejected a call of the last turn, and so spoke to the agent."""
     rest = reversed(messages)
-    since = takewhile(lambda m: m.type != "human" and not getattr(m, "tool_calls", None), rest)
+    since = takewhile(lambda m: not _tells(m) and not getattr(m, "tool_calls", None), rest)
     mark = "User rejected the tool call"  # LangChain's HumanInTheLoopMiddleware has no other
     return any(isinstance(m, ToolMessage) and m.text.startswith(mark) for m in since)
 
@@ -149,6 +149,12 @@ def _note(text: str, **data: Any) -> HumanMessage:
     return HumanMessage(text, additional_kwargs={"lc_source": "led", "lc_data": data or {"end": 1}})
 
 
+def _tells(message: AnyMessage) -> bool:
+    """Whether the user or this middleware wrote a message; a tool may add an image as a "user"."""
+    return is_from_user(message) or bool(_data(message))
+
+
 def _data(message: AnyMessage) -> dict[str, Any]:
-    data: dict[str, Any] = message.additional_kwargs.get("lc_data", {})
+    fields = message.additional_kwargs  # LangChain has data in the results of rejected calls
+    data: dict[str, Any] = fields.get("lc_data", {}) if fields.get("lc_source") == "led" else {}
     return data

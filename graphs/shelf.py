@@ -15,6 +15,7 @@ a store that shows all earlier writes: one PostgreSQL server does, a read replic
 
 import asyncio
 from hashlib import sha256
+from itertools import takewhile
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
@@ -27,8 +28,8 @@ from langgraph.types import Command
 
 from todo_tools.operations import append_items
 from todo_tools.rendering.lowlevel import one_line
-from todo_tools.state import todos_in
-from todo_tools.transcript import pending_calls
+from todo_tools.state import messages_in, todos_in
+from todo_tools.transcript import details_of, pending_calls
 
 ITEMS, CLAIMS, DONE = ("shelf", "items"), ("shelf", "claims"), ("shelf", "done")
 
@@ -63,11 +64,12 @@ def take(store: BaseStore, key: str, thread: str, older: int = 0) -> str | None:
     return None
 
 
-def hand_back(store: BaseStore, thread: str, state: Any) -> None:
+def hand_back(store: BaseStore, thread: str, state: Any, *, frees: bool = True) -> None:
     """Record the completed items of a thread as done, leave it the open ones, free the others."""
     for claim in [each for each in store.search(CLAIMS, limit=10**6) if each.key == thread]:
         item = store.get(ITEMS, key := claim.namespace[-1])
-        statuses = _statuses(state, key)
+        found = (_statuses(each, key) for each in _lists(state))
+        statuses = next(filter(None, found), list[str]())
         if {*statuses} - {"completed", "abandoned"}:
             continue
         if item and "completed" in statuses[claim.value.get("older", 0) :]:
@@ -75,11 +77,19 @@ def hand_back(store: BaseStore, thread: str, state: Any) -> None:
             # If this dies before the claim is deleted, an item that returns is not done again.
             store.put(claim.namespace, thread, {"older": len(statuses)}, index=False)
             store.delete(ITEMS, key)
+        elif not frees:
+            continue
         store.delete(claim.namespace, thread)
 
 
 def _key(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:12]
+
+
+def _lists(state: Any) -> list[Any]:
+    """The list and those before it in the last turn, where one call may drop what another did."""
+    turn = takewhile(lambda each: isinstance(each, ToolMessage), reversed(messages_in(state)))
+    return [state, *filter(None, map(details_of, turn))]
 
 
 def _statuses(state: Any, key: str) -> list[str]:
@@ -116,14 +126,22 @@ def take_items(keys: list[str], runtime: ToolRuntime[Any, Any]) -> Command[Any]:
 
 
 class ShelfMiddleware(AgentMiddleware[Any, Any, Any]):
-    """Give an agent the two tools, and hand back what is finished when its run ends."""
+    """Give an agent the two tools, and hand back what is finished."""
 
     tools = (see_shelf, take_items)
 
+    def before_model(self, state: Any, runtime: Any) -> None:
+        """Record what is done, before the model may drop it from its list."""
+        hand_back(runtime.store, runtime.execution_info.thread_id, state, frees=False)
+
+    async def abefore_model(self, state: Any, runtime: Any) -> None:
+        """Record it, from another thread than the event loop's, as async stores demand."""
+        await asyncio.to_thread(self.before_model, state, runtime)
+
     def after_agent(self, state: Any, runtime: Any) -> None:
-        """Hand back what is finished."""
+        """Also free what is given up; earlier the same agent would take it again."""
         hand_back(runtime.store, runtime.execution_info.thread_id, state)
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
-        """Hand back, from another thread than the event loop's, as async stores demand."""
+        """Do the same, from another thread."""
         await asyncio.to_thread(self.after_agent, state, runtime)

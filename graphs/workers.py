@@ -42,8 +42,12 @@ FAILED = "Failed:"
 _SAYS_FAILED = re.compile(r"[\W_]*failed[*_`\s]*:[*_`\s]*", re.IGNORECASE)
 """The same as models write it, for example in bold."""
 _REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
-_WHOLE = frozenset(["", "stop", "end_turn", "eos", "stop_sequence", "completed", "tool_calls"])
-"""The reasons of providers for the end of a whole answer; there are many for others."""
+_CUT_OFF = re.compile(
+    "length|limit|max_|exceeded|incomplete|malformed|error|fail|cancel|abort|interrupt|timeout"
+    "|filter|safety|sensitive|block|prohibited|recitation|refusal|guardrail|jailbreak|armor|spii"
+    "|resource|other"
+)
+"""What is in the reasons of providers for an answer that is not whole; each has its own words."""
 
 MAX_ROUNDS = 3
 """How often the planner can have open items done for one message of the user."""
@@ -217,9 +221,9 @@ def _report(state: WorkerState) -> Result:
 
 def _is_cut_off(answer: AnyMessage) -> bool:
     """Whether a limit, a filter or broken JSON ended an answer, and not the model."""
-    reasons = (answer.response_metadata.get(key) or "" for key in _REASON_KEYS)
+    reasons = [str(answer.response_metadata.get(key)).lower() for key in _REASON_KEYS]
     invalid = isinstance(answer, AIMessage) and answer.invalid_tool_calls
-    return bool(invalid) or not {str(reason).lower() for reason in reasons} <= _WHOLE
+    return bool(invalid) or any(map(_CUT_OFF.search, reasons))
 
 
 def _abandon(task: Task, error: NodeError) -> Result:

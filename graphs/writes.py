@@ -21,6 +21,7 @@ Check = Callable[[Mapping[str, Any]], str | None]
 _END = "__end__"
 _OVERWRITE = "__overwrite__"
 _JUMP = "jump_to"
+_QUESTION = re.compile("[0-9a-f]{32}")
 
 
 def fault_in_values(values: object) -> str | None:
@@ -30,6 +31,9 @@ def fault_in_values(values: object) -> str | None:
         values: The values by channel, or pairs of a channel and a value.
     """
     for channel, value in _by_channel(values):
+        if str(channel).startswith("__") or ":" in str(channel):
+            # For example `branch:to:NODE`, which starts a node, or `__start__`, which is unchecked.
+            return f"{channel!r} is a channel of LangGraph itself; a client may not write it"
         if channel == _JUMP:
             return f"{_JUMP!r} is written by middleware; a client may not choose the next node"
         if isinstance(value, dict) and (_OVERWRITE in value or value.get("type") == _OVERWRITE):
@@ -47,6 +51,18 @@ def fault_in_command(command: Mapping[str, Any]) -> str | None:
     if goto not in (_END, [_END]):
         return f"'goto' may only be {_END!r}"
     return fault_in_values(command.get("update"))
+
+
+def fault_in_answer(command: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with an answer of the event protocol; it must name its question.
+
+    There an answer waits for the run before it. So one that is sent twice would also answer the
+    next question, which nobody has seen.
+    """
+    answer = command.get("resume", {})
+    if isinstance(answer, dict) and all(map(_QUESTION.fullmatch, cast("dict[str, Any]", answer))):
+        return None
+    return "this would count as an answer; send that with 'input.respond', which names a question"
 
 
 def _fault_in_update(body: Mapping[str, Any]) -> str | None:

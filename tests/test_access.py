@@ -64,7 +64,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with this repository's `langgraph.json` and without a token."""
     directory = tmp_path_factory.mktemp("repository")
     shutil.copy(ROOT / "langgraph.json", directory)
-    with serving(directory, TODO_HOSTS="agents.example,other.example") as server:
+    with serving(directory, TODO_HOSTS="agents.example, other.example") as server:
         yield server
     assert server.blocking_calls == set()
 
@@ -260,6 +260,7 @@ class TestToken:
             {"X-Api-Key": "open"},
             {"X-Auth-Scheme": "langsmith"},
             {"Authorization": "Bearer \u00e9"},
+            {"Authorization": f"Basic {TOKEN}"},
         ],
     )
     def test_another_one_is_refused(self, headers: dict[str, str], guarded: Server) -> None:
@@ -284,8 +285,13 @@ class TestToken:
         guarded.client.runs.wait(thread, "until_done", input=user("- [ ] Think"))
         assert statuses(guarded.values_of(thread)["todos"]) == ["completed"]
 
-    def test_it_can_be_a_bearer_token(self, guarded: Server) -> None:
-        headers = {"Authorization": f"Bearer {TOKEN}"}
+    @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+    def test_it_can_be_a_bearer_token(self, scheme: str, guarded: Server) -> None:
+        headers = {"Authorization": f"{scheme} {TOKEN}"}
+        assert send(guarded, "POST", "/threads/search", headers).status == 200
+
+    def test_it_counts_beside_the_credentials_of_a_proxy(self, guarded: Server) -> None:
+        headers = {"Authorization": "Basic b3BlbjpzZXNhbWU=", "X-Api-Key": TOKEN}
         assert send(guarded, "POST", "/threads/search", headers).status == 200
 
     def test_a_configuration_without_the_app_lets_nobody_in(

@@ -70,6 +70,19 @@ class TestReason:
         refused = [started, ToolMessage("No.", tool_call_id="call_0", status="error")]
         assert reason(*ran("make test"), *refused) is None
 
+    @pytest.mark.parametrize(
+        "fields", [{"status": "error"}, {"artifact": None}, {"artifact": {"command": "make test"}}]
+    )
+    def test_a_later_run_without_an_exit_code_counts(self, fields: dict[str, Any]) -> None:
+        """Nobody knows how it ended, so the success before it proves nothing."""
+        unknown = ran("make test", **fields)
+        assert reason(*ran("make test"), *unknown) == NOT_RUN
+        assert reason(*unknown, *ran("make test")) is None
+
+    def test_a_later_call_that_a_person_edited_into_another_command_does_not_count(self) -> None:
+        other = ran("make test", artifact={"command": "true", "exit_code": 0})
+        assert reason(*ran("make test"), *other) is None
+
     @pytest.mark.parametrize("codes", [(0, 1), (1, 0)])
     def test_of_runs_at_the_same_time_each_must_succeed(self, codes: tuple[int, int]) -> None:
         """Which of them ended last is not known."""

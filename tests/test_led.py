@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 
 from graphs.led import LedMiddleware
@@ -44,11 +45,20 @@ def count() -> str:
 _numbers = itertools.count(1)
 
 
-def led(model: ScriptedChatModel, **settings: Any) -> Any:
-    middleware = LedMiddleware(**settings)
-    return create_agent(
-        model, [work, broken, count], middleware=[middleware], checkpointer=InMemorySaver()
-    )
+@tool
+def look(runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+    """See an image."""
+    image = HumanMessage("An image.", additional_kwargs={"lc_source": "look"})
+    seen = ToolMessage("See below.", tool_call_id=runtime.tool_call_id)
+    return Command(update={"messages": [seen, image]})
+
+
+TOOLS = [work, broken, count, look]
+
+
+def led(model: ScriptedChatModel, *others: Any, **settings: Any) -> Any:
+    middleware = [LedMiddleware(**settings), *others]
+    return create_agent(model, TOOLS, middleware=middleware, checkpointer=InMemorySaver())
 
 
 def run(
@@ -97,7 +107,7 @@ class TestWork:
 
     def test_the_model_has_no_todo_tools(self) -> None:
         _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
-        assert [each["function"]["name"] for each in model.tools] == ["work", "broken", "count"]
+        assert [each["function"]["name"] for each in model.tools] == [each.name for each in TOOLS]
 
     def test_each_prompt_begins_with_the_one_before(self) -> None:
         """So the provider's cache keeps it; this ends with the list."""
@@ -144,6 +154,12 @@ class TestWork:
         config = {"configurable": {"thread_id": "1"}}
         start = {"messages": [("user", "Do it.")], "todos": items("Wash")}
         assert statuses(await led(model).ainvoke(start, config)) == ["completed"]
+
+    def test_a_message_that_a_tool_adds_is_not_the_users(self) -> None:
+        """For example an image: the work before it counts."""
+        looking = turn("", call("look"))
+        final, _ = run(looking, "A cup.", "All is done.", todos=items("Look"))
+        assert statuses(final) == ["completed"]
 
 
 class TestNoWork:
@@ -244,12 +260,7 @@ class TestUser:
         """The person who rejected it may want the agent to stop; their next message goes on."""
         asks = HumanInTheLoopMiddleware[Any, Any, Any]({"work": True})
         script: list[AIMessage | str] = [did("a"), "I stop.", did("a"), "Washed.", "Done."]
-        agent: Any = create_agent(
-            ScriptedChatModel(script=script),
-            [work],
-            middleware=[LedMiddleware(), asks],
-            checkpointer=InMemorySaver(),
-        )
+        agent = led(ScriptedChatModel(script=script), asks)
         config = {"configurable": {"thread_id": "1"}}
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
         final = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), config)
@@ -257,6 +268,15 @@ class TestUser:
         agent.invoke({"messages": [("user", "Go on.")]}, config)
         final = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
         assert statuses(final) == ["completed"]
+
+    def test_a_rejected_call_stays_before_its_result(self) -> None:
+        """Models refuse a result without its call."""
+        model = ScriptedChatModel(script=[did("a"), "I stop."])
+        agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), config)
+        assert [message.type for message in model.prompts[1]] == ["human", "ai", "tool"]
 
     @pytest.mark.parametrize("todos", [[], items("Wash", status="completed")])
     def test_without_open_items_the_agent_only_answers(self, todos: Any) -> None:

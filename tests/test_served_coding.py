@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import json
 import re
 import shutil
 import sys
@@ -15,6 +16,7 @@ from uuid import uuid4
 import httpx
 import pytest
 from langgraph_sdk.errors import ConflictError, UnprocessableEntityError
+from websockets.sync.client import connect
 
 from graphs.terminal.tools.endings import FOLDER
 from tests.openai_api import model_server
@@ -158,6 +160,42 @@ class TestApproval:
         wait_for(lambda: questions(coding, thread) == ["echo two >> log"], "the next question")
         assert (work_of(coding, thread) / "log").read_text() == "one\n"
 
+    @pytest.mark.parametrize("is_socket", [False, True], ids=["HTTP", "WebSocket"])
+    def test_an_answer_of_the_event_protocol_must_name_its_question(
+        self, is_socket: bool, coding: Server
+    ) -> None:
+        """LangGraph queues such answers, so a second one would reach a question nobody saw."""
+        client, thread = coding.client, coding.new_thread()
+        steps = user("- [ ] One: `echo one >> log`\n- [ ] Two: `echo two >> log`")
+        client.runs.wait(thread, "coding_agent", input=steps)
+        start = {"assistant_id": "coding_agent", "input": APPROVE["resume"]}
+        told = told_by_socket if is_socket else told_by_http
+        for refused in told(coding, thread, *2 * [("run.start", start)]):
+            assert "send that with 'input.respond'" in refused["message"]
+        assert questions(coding, thread) == ["echo one >> log"]
+
+        ((asked,),) = (task["interrupts"] for task in coding.state_of(thread)["tasks"])
+        respond = {"interrupt_id": asked["id"], "response": APPROVE["resume"]}
+        told(coding, thread, *2 * [("input.respond", respond)])
+        wait_for(lambda: questions(coding, thread) == ["echo two >> log"], "the next question")
+        assert (work_of(coding, thread) / "log").read_text() == "one\n"
+
+    def test_an_answer_brings_no_call_to_the_tools(self, coding: Server) -> None:
+        """It may update the state, but start no node."""
+        client, thread = coding.client, coding.new_thread()
+        client.runs.wait(thread, "coding_agent", input=user("- [ ] One: `touch one`"))
+        ((asked,),) = (task["interrupts"] for task in coding.state_of(thread)["tasks"])
+        made = {"name": "execute", "args": {"command": "touch made"}, "id": "1"}
+        message = {"type": "ai", "content": "", "tool_calls": [made]}
+        answer = {
+            "interrupt_id": asked["id"],
+            "response": REJECT["resume"],
+            "update": {"messages": [message], "branch:to:tools": None},
+        }
+        (refused,) = told_by_http(coding, thread, ("input.respond", answer))
+        assert "'branch:to:tools' is a channel of LangGraph itself" in refused["message"]
+        assert questions(coding, thread) == ["touch one"]
+
     def test_a_fork_is_asked_about(self, coding: Server) -> None:
         """The approval of the first branch is used up."""
         client, thread = coding.client, coding.new_thread()
@@ -184,6 +222,32 @@ class TestApproval:
             client.runs.create(thread, "coding_agent", input=user("Begin."), config=config)
         with pytest.raises(UnprocessableEntityError, match=FOLDER):
             client.assistants.create("coding_agent", config=config)
+
+
+def told_by_http(server: Server, thread: str, *sent: tuple[str, Any]) -> list[Any]:
+    """Send methods of the event protocol with their parameters; returns the answers."""
+    return [
+        httpx.post(
+            f"{server.url}/threads/{thread}/commands",
+            json={"id": 1, "method": method, "params": params},
+            headers={"X-Api-Key": TOKEN},
+            timeout=LONG,
+            trust_env=False,
+        ).json()
+        for method, params in sent
+    ]
+
+
+def told_by_socket(server: Server, thread: str, *sent: tuple[str, Any]) -> list[Any]:
+    """The same over a WebSocket."""
+    url = f"{server.url.replace('http', 'ws')}/threads/{thread}/stream/events"
+    headers = {"X-Api-Key": TOKEN}
+    with connect(url, open_timeout=LONG, proxy=None, additional_headers=headers) as socket:
+        answers: list[Any] = []
+        for method, params in sent:
+            socket.send(json.dumps({"id": 1, "method": method, "params": params}))
+            answers.append(json.loads(socket.recv(LONG)))
+        return answers
 
 
 def _calls(past: Any) -> list[str]:

@@ -248,6 +248,38 @@ class TestWrites:
         with pytest.raises(UnprocessableEntityError, match="'jump_to' is written by middleware"):
             client.runs.create(thread, "until_done", input=user("- [ ] b", jump_to="tools"))
 
+    @pytest.mark.parametrize(
+        "update",
+        [
+            {"branch:to:tools": None},
+            [["branch:to:tools", None]],
+            {"__start__": {"todos": {"__overwrite__": "x"}}},
+            [["__start__", {"todos": {"__overwrite__": "x"}}]],
+        ],
+        ids=str,
+    )
+    def test_no_update_names_a_channel_of_langgraph(self, update: Any, repository: Server) -> None:
+        """It would start a node, or lead around the checks of the graph's own channels."""
+        client, thread = repository.client, repository.new_thread()
+        command: Any = {"update": update}
+        with pytest.raises(UnprocessableEntityError, match="is a channel of LangGraph itself"):
+            client.runs.create(thread, "until_done", command=command)
+        with pytest.raises(UnprocessableEntityError, match="is a channel of LangGraph itself"):
+            client.threads.update_state(thread, update)
+        assert client.runs.list(thread) == []
+
+    @pytest.mark.parametrize("form", [dict, list])
+    def test_an_update_may_name_the_channels_of_the_graph(
+        self, form: Any, repository: Server
+    ) -> None:
+        """As values by channel, and as pairs."""
+        client, thread = repository.client, repository.new_thread()
+        client.runs.wait(thread, "until_done", input=user("- [ ] a"))
+        update = {"messages": user("Go on.")["messages"], "todos": items("b")}
+        client.runs.wait(thread, "until_done", command={"update": form(update.items())})
+        values = repository.values_of(thread)
+        assert (texts(values["todos"]), users_messages(values)[-1]) == (["b"], "Go on.")
+
     def test_a_run_may_jump_to_its_end(self, repository: Server) -> None:
         """Interfaces mark a thread as resolved in this way."""
         client, thread = repository.client, repository.new_thread()

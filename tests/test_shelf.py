@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
@@ -191,6 +191,30 @@ class TestAgent:
         assert final["todos"] == items("Own", "Gate", "Fence")
         assert "gone: not free" in final["messages"][-2].text
         assert free(store) == []
+
+    @pytest.mark.parametrize("is_one_message", [False, True])
+    def test_what_is_done_is_recorded_although_a_new_list_drops_it(
+        self, is_one_message: bool, store: BaseStore
+    ) -> None:
+        """Otherwise another thread would do it again."""
+        done_it, new_plan = edit("complete", 0), plan("Roof")
+        both = turn("", *done_it.tool_calls, *new_plan.tool_calls)
+        take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
+        script = [take_it, *([both] if is_one_message else [done_it, new_plan]), "Later."]
+        assert agent_on(store, *script).invoke(BEGIN, thread("a"))["todos"] == items("Roof")
+        assert done(store) == [{"text": "Gate", "thread": "a"}]
+        assert (free(store), store.search(CLAIMS)) == (["Fence"], [])
+
+    @pytest.mark.parametrize("gives_up", [edit("abandon", 0), plan("Roof")])
+    def test_what_a_thread_gave_up_is_free_only_when_its_run_ends(
+        self, gives_up: AIMessage, store: BaseStore
+    ) -> None:
+        """Otherwise the same agent would see it at once and take it again."""
+        take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
+        script = [take_it, gives_up, turn("", call("see_shelf")), "I cannot do it."]
+        final = agent_on(store, *script).invoke(BEGIN, thread("a"))
+        assert "Gate" not in results_in(final)[-1].text
+        assert free(store) == ["Gate", "Fence"]
 
     @pytest.mark.parametrize("finish", ["complete", "abandon"])
     def test_an_item_that_returned_is_done_only_if_it_was_done_again(

@@ -99,6 +99,26 @@ class TestChecklists:
         """In code, or within a line where it is not closed, the mark begins no comment."""
         assert read_checklist(f"{before}\n- [ ] One") == ["One"]
 
+    @pytest.mark.parametrize("line", ["```sh echo hi``` first", "```` ``` ```` first"])
+    def test_no_step_is_lost_behind_a_line_that_opens_no_block(self, line: str) -> None:
+        """Three backticks that end in the same line are code in it."""
+        assert read_checklist(f"{line}\n- [ ] One") == ["One"]
+
+    def test_a_byte_order_mark_hides_no_step(self) -> None:
+        """Some editors put it before the first line."""
+        assert read_checklist("\ufeff- [ ] One") == ["One"]
+
+    @pytest.mark.parametrize("mark", ["```", "````", "~~~"])
+    def test_a_block_ends_only_at_its_mark(self, mark: str) -> None:
+        """Not at code in a line, nor at other or shorter marks."""
+        inside = "```sh echo```\n~~\n- [ ] an example"
+        assert read_checklist(f"{mark}sh\n{inside}\n{mark}\n- [ ] One") == ["One"]
+
+    def test_many_backticks_take_no_time(self) -> None:
+        began = time.monotonic()
+        assert read_checklist(f"{'`' * 50_000}{'a' * 50_000}`\n- [ ] One") == ["One"]
+        assert time.monotonic() - began < 2
+
     def test_many_comments_that_are_not_closed_take_no_time(self) -> None:
         line = "- [ ] " + "<!--" * 20_000
         began = time.monotonic()

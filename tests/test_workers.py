@@ -98,6 +98,9 @@ def test_a_failure_is_one_however_it_is_written(said: str) -> None:
         {"response_metadata": {"done_reason": "length"}},
         {"response_metadata": {"status": "incomplete"}},
         {"response_metadata": {"finish_reason": "content_filter"}},
+        {"response_metadata": {"finish_reason": "model_length"}},
+        {"response_metadata": {"finish_reason": "ERROR_LIMIT"}},
+        {"response_metadata": {"finish_reason": "FinishReason.MALFORMED_FUNCTION_CALL"}},
         {"invalid_tool_calls": [invalid_tool_call(name="look", args="{", id="1", error=None)]},
     ],
 )
@@ -106,6 +109,26 @@ def test_an_answer_that_was_cut_off_is_a_failure(fields: Any) -> None:
     final = compiled(planner, lambda _: AIMessage("It is", **fields)).invoke(START, CONFIG)
     assert final["todos"] == items("a", status="abandoned")
     assert "Failed: its answer was cut off: It is" in planner.prompts[-1][-1].text
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"finish_reason": "COMPLETE"},
+        {"finish_reason": "eos_token"},
+        {"finish_reason": "stopstop"},
+        {"finish_reason": "FinishReason.STOP"},
+        {"finish_reason": None, "status": "ACTIVE"},
+        {},
+    ],
+    ids=str,
+)
+def test_an_answer_is_whole_unless_its_reason_says_otherwise(metadata: dict[str, Any]) -> None:
+    """Each provider has its own words for a normal end; chunks may repeat them."""
+    planner = scripted(plan("a"), "Planned.", "Done.")
+    said = AIMessage("It is fine.", response_metadata=metadata)
+    final = compiled(planner, lambda _: said).invoke(START, CONFIG)
+    assert final["todos"] == items("a", status="completed")
 
 
 @pytest.mark.parametrize("end", ["\n\n", "\r", "\x0b", "\x85", "\u2028"])

@@ -8,7 +8,7 @@ from todo_tools._list.todos import TodoItem, TodoStatus
 __all__ = ["command_in", "read_checklist", "read_todos", "write_checklist"]
 
 _STEP = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")  # a line with more backticks has code in it
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 # A comment that is not closed in its line takes the rest of it, or many of them would take long.
 _CODE_OR_COMMENT = re.compile(rf"{_CODE.pattern}|<!--(?:.*?(-->)|.*)")
@@ -114,7 +114,7 @@ def _todo(mark: str, step: str) -> TodoItem:
 def _lines_outside_code(markdown: str) -> Iterator[str]:
     """Yield the lines that are in no code block, without their comments."""
     fence, is_comment = "", False
-    for given in markdown.splitlines():
+    for given in markdown.removeprefix("\ufeff").splitlines():  # the mark of some editors
         line = given
         if fence:
             mark = _FENCE.match(line)

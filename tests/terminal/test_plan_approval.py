@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
@@ -21,8 +21,8 @@ from langgraph.types import Command
 from graphs.coding_agent import build_coding_agent, proposed_plan
 from tests.prompt_reader import read_list
 from tests.strategies import edit_calls, write_calls
-from tests.support import BEGIN, Graph, edit, items, plan
-from todo_tools import AutoContinue
+from tests.support import BEGIN, Graph, edit, items, plan, result_of
+from todo_tools import AutoContinue, format_todos
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -171,5 +171,25 @@ class TestCodingAgent:
 
 
 @given(args=write_calls)
-def test_any_plan_can_be_shown(args: dict[str, Any]) -> None:
-    assert isinstance(proposed_plan(call("write_todos", **args), {"todos": items("a")}, None), str)
+@example(args={"mode": "replace", "index": "", "todos": ["b"]})
+@example(args={"mode": "append", "index": True, "todos": ["b"]})
+@example(args={"mode": "insert", "index": "0", "todos": ["b"]})
+def test_a_plan_is_shown_as_the_tool_will_write_it(args: dict[str, Any]) -> None:
+    """Also with arguments that models write and the tool does not read."""
+    before = items("a")
+    result = result_of("write_todos", args, before)
+    shown = proposed_plan(call("write_todos", **args), {"todos": before}, None)
+    assert result.status == "error" or shown == format_todos(result.artifact["todos"])
+
+
+@pytest.mark.parametrize(
+    "args",
+    [{}, {"mode": "add"}, {"mode": "insert"}, {"mode": "insert", "index": 2}],
+    ids=str,
+)
+def test_a_plan_that_the_tool_refuses_is_shown_as_it_was_written(args: dict[str, Any]) -> None:
+    """With the reason."""
+    written = {**args, "todos": ["b"]}
+    assert result_of("write_todos", written, items("a")).status == "error"
+    shown = proposed_plan(call("write_todos", **written), {"todos": items("a")}, None)
+    assert shown.endswith(f"\n\n{written}")
