@@ -88,6 +88,11 @@ class TestDue:
         """The application finished it, so the results show an item that is done."""
         assert due(USER, wrote("a"), LATER, todos=DONE) == "later"
 
+    def test_a_finished_list_is_shown_if_the_prompt_has_another_one(self) -> None:
+        """The model may start an item again, by its index."""
+        shown = {"user": [*items("b", status="completed"), *DONE]}
+        assert due(USER, SAID, LATER, todos=DONE, todo_blocks=shown) == "later"
+
     def test_a_list_that_is_finished_during_the_task_is_shown(self) -> None:
         """The model must not go on with an item that the application completed."""
         assert due(USER, wrote("a"), todos=DONE) == "result"

@@ -441,6 +441,7 @@ WALLS = {
         "aitem_starts",
         "as_messages",
         "blocks_in",
+        "computed_id",
         "continuation_lines",
         "continuation_message",
         "continue_question",

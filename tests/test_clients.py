@@ -74,9 +74,13 @@ class TestConversion:
         opened = [{**THEIRS[3], "status": "pending"}]
         assert from_client_todos(opened) == items("d")
 
+    def test_an_item_without_a_text_gets_one(self) -> None:
+        """LangChain's own middleware stores what its model wrote; so no index moves."""
+        assert from_client_todos([{"content": " ", "status": "pending"}]) == items("(no text)")
+
     @pytest.mark.parametrize(
         "wrong",
-        ["a", 5, [{"content": "a"}], [{"content": "", "status": "pending"}], [{"status": "x"}]],
+        ["a", 5, [{"content": "a"}], [{"text": "", "status": "completed"}], [{"status": "x"}]],
     )
     def test_anything_else_is_refused(self, wrong: Any) -> None:
         with pytest.raises(ValueError, match="todos"):

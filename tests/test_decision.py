@@ -258,19 +258,23 @@ class TestWork:
     def test_the_id_of_the_call_in_a_result_is_nothing_new(self) -> None:
         """deepagents names the call where it moved a large result into a file."""
 
-        def moved(call_id: str) -> list[AnyMessage]:
+        def moved(call_id: str, text: str) -> list[AnyMessage]:
             made: Any = {"name": "shell", "args": {}, "id": call_id}
-            text = f"Too large; the result of {call_id} is in a file."
+            text = f"Tool result too large, {call_id[:2]}... is at: /{call_id}\n\n{text}"
             return [turn("", made), ToolMessage(text, name="shell", tool_call_id=call_id)]
 
-        assert after(USER, *moved("a1"), TALK, told(), *moved("b2")) == "stalled"
+        first = *moved("a.1", "1 error"), TALK, told()
+        assert after(USER, *first, *moved("b.2", "1 error")) == "stalled"
+        assert after(USER, *first, *moved("b.2", "2 errors")) is None
 
     def test_a_message_whose_id_middleware_changed_is_still_the_users(self) -> None:
-        """What was done before it is no work for it."""
+        """What was done before it is no work for it; a message of a tool is not taken for it."""
+        earlier: list[AnyMessage] = [HumanMessage("Hi.", id="u0"), *did()]
+        loop = heard({}, read({"messages": [*earlier, HumanMessage("Stop.")]}))
         stop = HumanMessage("Stop.", id="new")
-        loop = counted(0, 0)
-        reading = read({"messages": [HumanMessage("Hi."), *did(), stop, TALK], "todos": OPEN})
-        assert decide(reading, loop, AutoContinue(), {}).outcome == "answered"
+        for later, outcome in (([], "answered"), ([*did(), HumanMessage("A photo.")], None)):
+            state = {"messages": [*earlier, stop, *later, TALK], "todos": OPEN}
+            assert decide(read(state), loop, AutoContinue(), {}).outcome == outcome
 
     def test_messages_that_were_summarized_away_are_no_obstacle(self) -> None:
         """What is left of the history decides; an imported thread may have no user message."""

@@ -806,9 +806,9 @@ class Watched:
 def is_over(prompt: Sequence[BaseMessage], todos: Sequence[TodoItem]) -> bool:
     """Whether the list was finished before the user's last message, so no prompt needs it.
 
-    If the prompt shows an open item, it has to show that none is open.
+    If the prompt shows a list, it has to show this one.
     """
-    if any(status not in ("completed", "abandoned") for _, status in read_list(prompt)):
+    if read_list(prompt):
         return False
     since = prompt[last_user_message(prompt) or 0 :]
     changed = [

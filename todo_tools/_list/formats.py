@@ -73,10 +73,14 @@ def to_client(todo: TodoItem) -> ClientTodo:
 
 
 def from_client(item: Any) -> Any:
-    """Convert one item; return anything else unchanged, so that the validation rejects it."""
+    """Convert one item; return anything else unchanged, so that the validation rejects it.
+
+    An item may have no text, since LangChain's own middleware stores what its model wrote.
+    """
     if not is_mapping(item) or not isinstance(item.get("content"), str):
         return item
-    content, status = item["content"], str(item.get("status"))
+    content = "(no text)" if is_blank(item["content"]) else item["content"]
+    status = str(item.get("status"))
     for name, row in STATUSES.items():
         if row.client_suffix and item.get(name):
             # The item still has this status, unless a client has given it another one.
@@ -140,11 +144,4 @@ def own_format(stored: object) -> list[TodoItem]:
     """Convert the list of a channel to this library's format; do not copy it if it has it."""
     if are_todos(stored):
         return stored
-    return from_client_todos([*map(_with_text, stored)] if is_list(stored) else stored)
-
-
-def _with_text(item: Any) -> Any:
-    """Name an item without a text: LangChain's own middleware stores what its model wrote."""
-    content = item.get("content") if is_mapping(item) else None
-    is_empty = isinstance(content, str) and is_blank(content)
-    return {**item, "content": "(no text)"} if is_empty else item
+    return from_client_todos(stored)

@@ -4,6 +4,7 @@ The decision has no side effects. Only this module defines the order of the chec
 the conditional edge and the middleware carry the decision out.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -17,7 +18,7 @@ from todo_tools._list.formatting import format_incomplete
 from todo_tools._list.todos import STATUSES, TodoItem, incomplete
 from todo_tools._loop.finish_reasons import broken_off
 from todo_tools._loop.policy import AutoContinue
-from todo_tools._thread.channels import LoopState
+from todo_tools._thread.channels import LoopState, computed_id
 from todo_tools._thread.events import LoopEvent, Outcome
 from todo_tools._thread.reading import Entry, Reading
 from todo_tools._thread.transcript import (
@@ -188,9 +189,8 @@ class _Told:
     def find(cls, reading: Reading, loop: LoopState) -> "_Told":
         message_id = loop.get("user_message")
         by_user = next((at for at, e in enumerate(reading.entries) if e.place == message_id), None)
-        if by_user is None:  # middleware may have given the message another id
-            by_user = reading.last(is_from_user)
-        by_user = -1 if by_user is None else by_user
+        if by_user is None:
+            by_user = _renamed(reading.entries, message_id)
         continued, rejected = reading.last(is_injected), reading.last(is_rejection)
         by_loop = -1 if continued is None else continued
         lines = "" if continued is None else continuation_lines(reading.entries[by_loop].message)
@@ -198,6 +198,14 @@ class _Told:
         by_rejection = -1 if rejected is None else _end_of_results(reading.entries, rejected)
         by_person = max(by_user, by_rejection)
         return cls(by_user, max(by_person, by_loop), by_person >= by_loop, lines)
+
+
+def _renamed(entries: Sequence[Entry], message_id: str | None) -> int:
+    """Return the index of a message that had no id and then got one from middleware; or -1."""
+    places = ["", *(entry.place for entry in entries)]
+    before = zip(entries, places, strict=False)
+    ids = (computed_id(entry.message, place) for entry, place in before)
+    return next((at for at, each in enumerate(ids) if each == message_id), -1)
 
 
 def _end_of_results(entries: Sequence[Entry], at: int) -> int:
@@ -233,6 +241,10 @@ class _Result(NamedTuple):
     text: str
 
 
+# deepagents names the call, and the file into which it moved the result, before the result's text.
+_IN_A_FILE = re.compile(r"\ATool result too large.*?\n\n", re.DOTALL)
+
+
 def _results(entries: Sequence[Entry], start: int) -> Iterator[tuple[int, _Result]]:
     """Yield each result from an index on, with its index.
 
@@ -247,9 +259,7 @@ def _results(entries: Sequence[Entry], start: int) -> Iterator[tuple[int, _Resul
             broken = {call["id"] for call in message.invalid_tool_calls}
         elif isinstance(message, ToolMessage) and message.tool_call_id not in broken:
             args = repr(calls.get(message.tool_call_id))
-            # deepagents names the call where it moved a large result into a file.
-            text = message.text.replace(message.tool_call_id or "\0", "")
-            yield at, _Result(message.name or "", args, text)
+            yield at, _Result(message.name or "", args, _IN_A_FILE.sub("", message.text))
 
 
 def _limit(

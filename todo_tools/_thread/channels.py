@@ -138,11 +138,13 @@ def stable_ids(messages: Sequence[BaseMessage], before: str = "") -> Iterator[st
         before: The id of the message before the first of them.
     """
     for message in messages:
-        before = message.id or _computed_id(f"{before}/{message.type}/{message.text}")
+        before = message.id or computed_id(message, before)
         yield before
 
 
-def _computed_id(name: str) -> str:
+def computed_id(message: BaseMessage, before: str) -> str:
+    """Return the id of a message that has none, after a message with an id."""
+    name = f"{before}/{message.type}/{message.text}"
     # Checkpointers store half an emoji as a question mark, and `uuid5` refuses it.
     return str(uuid5(NAMESPACE_OID, name.encode(errors="replace").decode()))
 

@@ -312,9 +312,9 @@ def _takes_block(message: AnyMessage) -> bool:
 def _is_over(reading: Reading) -> bool:
     """Whether the list was finished before the user's last message, so no prompt needs it.
 
-    If the prompt still shows an open item, the model must learn that none is open.
+    If the prompt shows another list, the model would take its indices for those of this one.
     """
-    if not reading.todos or incomplete([*reading.todos, *reading.known]):
+    if not reading.todos or reading.known or incomplete(reading.todos):
         return False
     since = reading.entries[reading.last(is_from_user) or 0 :]
     return not any(entry.changed for entry in since)
