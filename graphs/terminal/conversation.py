@@ -159,8 +159,7 @@ class Conversation:
             case Say(text):
                 await self._say(text)
             case Plain("ask"):
-                self.approved.names.clear()
-                await self.screen.show(*said("You are asked about every call again."))
+                await self._ask_again()
             case Plain("help" | "todos" | "history" | "branches") | Show():
                 await self.screen.show(*await self._answer(asked))
             case _ if self.working:
@@ -216,6 +215,16 @@ class Conversation:
             await self._ask_about(self.approval.next_call, todos_in(now.values))
             self.asked = True
         return bool(self.approval.calls)
+
+    async def _ask_again(self) -> None:
+        """Ask about every call from now on, and also about those that have passed and wait."""
+        self.approved.names.clear()
+        await self.screen.show(*said("You are asked about every call again."))
+        if self.work and self.approval.calls:
+            await asyncio.wait({self.work})  # its question is being drawn
+        if self.asked:
+            self.approval = Approval(self.approval.waiting)
+            await self._ask()
 
     async def _ask_about(
         self, call: Mapping[str, Any], todos: Sequence[TodoItem], *, whole: bool = False

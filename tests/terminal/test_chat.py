@@ -815,6 +815,19 @@ async def store_a_note() -> None:
         await graph.ainvoke(request, config, durability="sync")
 
 
+PASSED = """
+import sys
+from graphs.terminal import agents, chat
+from todo_tools.testing import ScriptedChatModel, call, turn
+write = call("write_file", file_path="three", content="hello")
+first, second = (call("execute", command=f"touch {name}") for name in ("one", "two"))
+script = [turn("", first), turn("", second, write), "Done."]
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=script)
+argv = ["--agent", "coding", "--workdir", "work", "--create", "--grace", "0"]
+sys.exit(chat.main(argv))
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 class TestTerminal:
@@ -1156,6 +1169,26 @@ class TestTerminal:
         terminal.see("rejected", "✗ [0] Three", "✗ 1 abandoned · your turn")
         assert "User rejected" not in terminal.drawn
         terminal.leave()
+
+    def test_ask_takes_back_what_always_has_passed_before_the_open_question(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """No call has run yet, because the calls of an answer run together."""
+        terminal = Terminal("-c", PASSED)
+        terminals.append(terminal)
+        terminal.see("your turn")
+        terminal.say("Begin.")
+        terminal.see("command: touch one", "yes, no, always, or why not")
+        terminal.press("always\r")
+        terminal.see("content: hello", "yes, no, always, or why not")
+        terminal.press("/ask\r")
+        terminal.see("command: touch two", "yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("content: hello", "yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("Done.", "your turn")
+        terminal.leave()
+        assert [path.name for path in (tmp_path / "work").iterdir()] == ["one"]
 
     def test_a_plan_is_edited_before_it_is_carried_out(
         self, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
