@@ -155,8 +155,41 @@ class TestRows:
         args = {f"x{n}": "\n" * 50 for n in range(100)} | {"command": "rm -rf ~"}
         rows = shown({"name": "execute", "args": args}, Room(80, 16))
         assert rows[2] == "    command: rm -rf ~"
-        assert rows[-1] == "    (97 more arguments)"
+        assert rows[-1] == "    (95 more arguments; show prints all)"
         assert len(rows) <= 16 + 3
+
+    def test_a_write_of_one_line_is_shown_on_a_low_screen(self) -> None:
+        """A chat of 22 rows has 7 for a call."""
+        write = {"name": "write_file", "args": {"content": "hello", "file_path": "a"}}
+        assert shown(write, Room(80, 7))[2:] == ["    file_path: a", "    content: hello"]
+        assert not is_cut(write, (), Room(80, 7))
+
+    @pytest.mark.parametrize(
+        ("action", "rows"),
+        [
+            (
+                {"name": "write_file", "args": {"content": "evil", "file_path": "b"}},
+                ["    file_path: b", "    content: evil"],
+            ),
+            (edit("o", "n"), ["    file_path: a", "    - o", "    + n"]),
+            ({"name": "run_in_background", "args": {"command": "evil"}}, ["    command: evil"]),
+        ],
+        ids=["write", "edit", "command"],
+    )
+    def test_invented_arguments_come_after_those_of_the_tool(
+        self, action: dict[str, Any], rows: list[str]
+    ) -> None:
+        """A model may name them after the arguments of another tool."""
+        invented = {"command": "ls", "old_string": "o", "new_string": "n", "content": "c"}
+        args = invented | {"file_path": "f"} | action["args"]
+        assert shown({**action, "args": args})[2 : 2 + len(rows)] == rows
+
+    def test_a_call_of_which_an_argument_is_left_out_is_cut(self) -> None:
+        """The note about it takes exactly its row."""
+        write = {"name": "write_file", "args": dict.fromkeys("abcde", "x")}
+        assert shown(write, Room(80, 4))[-1] == "    (1 more argument; show prints all)"
+        assert len(shown(write, Room(80, 4))) == len(shown(write))
+        assert is_cut(write, (), Room(80, 4))
 
     @given(
         st.dictionaries(st.text(max_size=30), st.text(max_size=400) | json_values, max_size=4),
