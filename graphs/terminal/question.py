@@ -6,6 +6,8 @@ begins with a mark of this program, and no row is as wide as the screen. A call 
 the screen is cut in the middle.
 """
 
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -50,11 +52,17 @@ class Room:
 
     @classmethod
     def of(cls, console: Console, taken: int = 0) -> "Room":
-        """The space on a console after some rows are reserved."""
-        if not console.is_terminal:
+        """The space on the terminal of the answer after some rows are reserved.
+
+        The console may be a pipe to that terminal, and `COLUMNS` and `LINES` may be wrong.
+        """
+        try:
+            terminal = os.get_terminal_size(sys.stdin.fileno())
+        except OSError:  # nobody is asked
             return cls(encoding=console.encoding)
-        height = max(console.height - taken - _OTHER_ROWS, _FEWEST_ROWS)
-        return cls(console.width, height, console.encoding)
+        columns, lines = terminal.columns or 80, terminal.lines or 24  # 0 if it does not know
+        height = max(lines - taken - _OTHER_ROWS, _FEWEST_ROWS)
+        return cls(min(columns, console.width), height, console.encoding)
 
     @property
     def whole(self) -> "Room":

@@ -1,6 +1,7 @@
 """The question about a call: what a person sees, whatever the call contains."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,28 @@ class TestRows:
         assert all(cell_len(row) < max(width, 66) for row in drawn)
         for row in drawn[2:-1]:
             assert row.startswith("    ")
+
+
+class TestRoom:
+    @pytest.mark.parametrize(
+        ("console", "width"),
+        [
+            (RecordingConsole(width=80, height=24), 80),
+            (RecordingConsole(width=300, height=200), 80),
+            (RecordingConsole(width=40, height=24), 40),
+            (RecordingConsole(width=1_000_000, terminal=False), 80),
+        ],
+        ids=["the same", "too large", "too narrow", "a pipe"],
+    )
+    def test_a_call_never_has_more_room_than_the_terminal_of_the_answer(
+        self, console: RecordingConsole, width: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`COLUMNS` may be wrong, and output may go through a pipe (`| tee log`)."""
+        monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((80, 24)))
+        with Path(os.devnull).open() as answers:
+            monkeypatch.setattr("sys.stdin", answers)
+            room = Room.of(console)
+        assert (room.width, room.height) == (width, 16)
 
 
 PROGRAM = """
