@@ -64,6 +64,7 @@ from tests.consoles import RecordingConsole
 from tests.screens import Emulator
 from tests.strategies import todo_lists
 from tests.support import checklist, edit, items, plan
+from tests.terminal.repositories import repository
 from tests.waiting import LONG, await_for
 from todo_tools._list.todos import validate_todos
 from todo_tools.rendering._lines import in_view, list_lines
@@ -102,7 +103,7 @@ class TestLines:
             ("!git diff ", Shell("git diff")),
             (" !important", Say("!important")),
             ("!", Say("!")),
-            ("/diff", Shell("git status --short && git diff")),
+            ("/diff", Plain("diff")),
             ("/clear", Plain("clear")),
             ("/model openai:gpt-5", Model("openai:gpt-5")),
             ("/show", Show(1)),
@@ -1037,6 +1038,19 @@ class TestTerminal:
         terminal.see("rejected")
         terminal.leave()
         assert not (tmp_path / "work" / "cut").exists()
+
+    def test_a_diff_cannot_act_on_the_terminal(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """A model may have written the file; an open question is asked again below it."""
+        repository(tmp_path / "work", committed="one\n")
+        (tmp_path / "work" / "file").write_text("\x1b[8mtwo\n")
+        terminal = begin(terminals, "--agent", "coding")
+        terminal.say(checklist("Cut: `touch cut`"))
+        terminal.see("Do it? ")
+        terminal.press("/diff\r")
+        terminal.see(" M file\n", "-one\n+␛[8mtwo\n", "command: touch cut", "Do it? ")
+        terminal.leave()
 
     def test_several_lines_are_typed_and_commands_completed(
         self, terminals: list[Terminal]

@@ -1,5 +1,6 @@
 """The settings that the programs remember for a thread, its files, and its database."""
 
+import asyncio
 import os
 import shlex
 import stat
@@ -18,8 +19,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from graphs.terminal.checklist import main
 from graphs.terminal.claim import claimed
 from graphs.terminal.options import Parser
-from graphs.terminal.session import choose_session, open_saver
+from graphs.terminal.session import Session, choose_session, open_saver
 from tests.support import ROOT, edit, items, plan, write_checklist
+from tests.terminal.repositories import repository
 from tests.waiting import LONG
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -52,6 +54,11 @@ def answering(monkeypatch: pytest.MonkeyPatch, *script: Any) -> list[str]:
 
     monkeypatch.setattr("graphs.model.init_chat_model", make)
     return made
+
+
+def session_of(*argv: str) -> Session:
+    options = Parser("python -m graphs", "").read(argv)
+    return asyncio.run(choose_session(options, InMemorySaver()))
 
 
 def stored_todos(thread: str) -> object:
@@ -232,6 +239,42 @@ class TestWorkdir:
     def test_unusable_input_leaves_no_directory(self, temporary: Path) -> None:
         assert main(["--thread", "new"]) == 2
         assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.slow
+class TestDiff:
+    @pytest.fixture
+    def work(self, tmp_path: Path) -> Path:
+        return repository(tmp_path / "work", committed="one\n")
+
+    @pytest.mark.parametrize(
+        "name", ["core.fsmonitor", "diff.external", "diff.x.textconv", "diff.x.command"]
+    )
+    def test_it_runs_nothing_that_the_repository_names(self, name: str, work: Path) -> None:
+        """The agent may have written the repository."""
+        (work / "file").write_text("two\n")
+        (work / ".git" / "info" / "attributes").write_text("file diff=x\n")
+        subprocess.run(["git", "config", name, "touch ran; false"], cwd=work, check=True)
+        assert session_of("--workdir", "work").diff().endswith("-one\n+two\n")
+        assert not (work / "ran").exists()
+
+    def test_it_ignores_a_repository_that_the_agent_made_of_plain_files(self, work: Path) -> None:
+        """git would take a directory with such files for a bare repository."""
+        subprocess.run(["git", "config", "core.worktree", str(work)], cwd=work, check=True)
+        for path in (work / ".git").iterdir():
+            path.rename(work / path.name)
+        (work / ".git").rmdir()
+        assert session_of("--workdir", "work").diff().startswith("fatal: ")
+
+    def test_git_gets_the_variables_of_commands(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """So no program that it starts sees the keys."""
+        monkeypatch.setattr("graphs.terminal.session._DIFF", "env")
+        monkeypatch.setenv("OPENAI_API_KEY", "secret")
+        assert "secret" not in session_of().diff()
+
+    @pytest.mark.usefixtures("work")
+    def test_it_says_that_nothing_has_changed(self) -> None:
+        assert session_of("--workdir", "work").diff() == "Nothing has changed."
 
 
 class TestSteps:
