@@ -80,9 +80,9 @@ def show_whole(console: Console, text: str) -> None:
     console.print(View((Line((Span(one_line(text)),)),)), soft_wrap=True)
 
 
-def print_error(error: Exception) -> None:
+def print_error(error: Exception, kind: str = "") -> None:
     """Print the error that ends a program. Its text is untrusted."""
-    print(f"error: {one_line(str(error))}", file=sys.stderr)
+    print(f"error: {kind}{one_line(str(error))}", file=sys.stderr)
 
 
 def close_output() -> int:

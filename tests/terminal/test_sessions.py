@@ -136,6 +136,39 @@ class TestResumeCommand:
         assert "must be printable" in capsys.readouterr().err
 
 
+class TestFailedRun:
+    """The last line of the output says how to resume, and the error is one line."""
+
+    def run(self, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+        code = main([write_checklist("a"), "--thread", "t", "--model", "some:model"])
+        shown = capsys.readouterr()
+        (error,) = shown.err.splitlines()
+        return code, shown.out.splitlines()[-1], error
+
+    def test_a_model_that_does_not_answer_is_unusable_input(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def fail(_: object) -> str:
+            raise OSError("no\nconnection")
+
+        model = ScriptedChatModel(script=fail)
+        monkeypatch.setattr("graphs.model.init_chat_model", lambda _: model)
+        code, resume, error = self.run(capsys)
+        assert code == 2
+        assert resume.startswith("stopped; resume with: python -m graphs --db todo-threads.sqlite")
+        assert error == "error: model 'some:model': no connection"
+
+    def test_an_answer_that_cannot_be_stored_leaves_the_list_incomplete(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The error has its type: a mistake in the program comes out here, too."""
+        answering(monkeypatch, turn("", call("shell", command="true", extra=2**70)))
+        code, resume, error = self.run(capsys)
+        assert code == 1
+        assert resume.endswith(" --model some:model")
+        assert error.startswith("error: TypeError: ")
+
+
 class TestNewestThread:
     def test_continue_resumes_the_thread_that_was_used_last(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
