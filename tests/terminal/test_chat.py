@@ -493,6 +493,15 @@ class TestMoving:
             "stopped: stalled",
         ]
 
+    async def test_a_list_cannot_be_edited_while_a_call_waits(self) -> None:
+        """Its command may have ended; the kept result belongs to this checkpoint."""
+        model = ScriptedChatModel(script=[turn("", call("list_todos"))])
+        graph = build_graph(model).compile(checkpointer=InMemorySaver(), interrupt_before=["tools"])
+        thread = Thread(graph, {"configurable": {"thread_id": "1"}})
+        await self.say(thread, "Begin.")
+        with pytest.raises(CommandError, match="the calls of the last answer come first; /go"):
+            await thread.replace_todos(items("a"))
+
     async def test_a_thread_can_start_with_the_users_own_list(self) -> None:
         thread = self.thread()
         await thread.replace_todos(items("a"))
@@ -899,17 +908,17 @@ class TestTerminal:
     ) -> None:
         """Its command ends too, and the next message is answered."""
         terminal = begin(terminals, "--thread", "t")
-        terminal.say(checklist("Wait: `touch began; sleep 600; touch late`"))
-        terminal.see("→ Shell touch began")
-        terminal.wait((tmp_path / "work" / "began").exists)
+        terminal.say(
+            checklist("Wait: `echo began >> log; test -e go || sleep 600; echo end >> log`")
+        )
+        terminal.wait((tmp_path / "work" / "log").exists)
         terminal.press("\x03")
         terminal.see("Stopped. Send a message, or /go", "📋 0/1 · your turn")
-        terminal.press("/edit 0 Wait no longer\r")
-        terminal.see("● [0] Wait no longer")
+        (tmp_path / "work" / "go").touch()
         terminal.press("Go on.\r")
         terminal.see("1 of 1 steps are completed.", "✓ Done (1 item) · your turn")
         assert terminal.leave() == 0
-        assert not (tmp_path / "work" / "late").exists()
+        assert (tmp_path / "work" / "log").read_text() == "began\nbegan\nend\n"
 
     def test_a_signal_ends_the_agent_and_then_the_program(
         self, terminals: list[Terminal], tmp_path: Path
