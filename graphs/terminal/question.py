@@ -185,7 +185,7 @@ def _difference(old: str, new: str, text: str, context: int) -> Iterator[Line]:
     """An edit as a diff; with context and line numbers if the text of the file is known."""
     first, was, now = _around(old, new, text, context)
     context = context if first else len(was)
-    groups = list(SequenceMatcher(None, was, now, autojunk=False).get_grouped_opcodes(context))
+    groups = list(SequenceMatcher(None, was, now).get_grouped_opcodes(context))
     if not groups:
         yield _note("(the two texts are the same)")
     for at, group in enumerate(groups):

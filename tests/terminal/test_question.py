@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,13 @@ class TestRows:
             "      20 - 7",
             "      20 + VII",
         ]
+
+    def test_a_long_edit_with_a_line_that_is_often_repeated_is_shown_at_once(self) -> None:
+        """To compare all of its places with each other takes long, and the chat would hang."""
+        old, new = ("\n".join(f"x\n{mark}{n}" for n in range(500)) for mark in "yz")
+        began = time.monotonic()
+        assert is_cut(edit(old, new), (), Room(100, 20), old)
+        assert time.monotonic() - began < 5
 
     def test_rows_that_a_small_argument_does_not_need_are_left_for_a_large_one(self) -> None:
         content = "\n".join(map(str, range(30)))
