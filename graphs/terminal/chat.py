@@ -76,7 +76,7 @@ def changed(session: Session, change: Model | Plain) -> dict[str, Any]:
     if isinstance(change, Model):
         return {"thread": session.thread, "model": change.name}
     kept = {name: getattr(session, name) for name in ("agent", "model", "ask_plan", "checked")}
-    return {**kept, "thread": None, "newest": False, "workdir": session.workdir.path}
+    return {**kept, "thread": None, "newest": False, "workdir": session.workdir}
 
 
 def chat_policy(grace: int, waiting: Sequence[str]) -> AutoContinue:

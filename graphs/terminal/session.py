@@ -273,8 +273,10 @@ def _read_environment(names: Sequence[str]) -> dict[str, str]:
 
 
 def _choose_workdir(
-    given: Path | None, kept: Mapping[str, Any], thread: str, *, create: bool
+    given: Path | Workdir | None, kept: Mapping[str, Any], thread: str, *, create: bool
 ) -> Workdir:
+    if isinstance(given, Workdir):  # that of the thread before, which may be temporary
+        return given
     if given:
         _check_directory(given, f"--workdir {given}", "--create makes it", create=create)
         return Workdir(given.resolve())

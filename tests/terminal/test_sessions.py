@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from graphs.terminal.chat import changed
 from graphs.terminal.checklist import main
 from graphs.terminal.claim import claimed
+from graphs.terminal.commands import Plain
 from graphs.terminal.options import Parser
 from graphs.terminal.session import Session, choose_session, open_saver
 from tests.support import ROOT, edit, items, plan, write_checklist
@@ -269,6 +272,16 @@ class TestWorkdir:
         assert [path.name for path in left.iterdir()] == ["made"]
         assert capsys.readouterr().out.endswith(f"files are left in {left}\n")
 
+    @pytest.mark.usefixtures("temporary")
+    def test_an_empty_thread_keeps_a_temporary_directory_temporary(self) -> None:
+        """So the chat names the files that are left in it when it ends."""
+        options = Parser("python -m graphs chat", "").read([])
+        first = asyncio.run(choose_session(options, InMemorySaver()))
+        cleared = Namespace(**{**vars(options), **changed(first, Plain("clear"))})
+        second = asyncio.run(choose_session(cleared, InMemorySaver()))
+        assert second.workdir == first.workdir
+        assert second.workdir.temporary
+
     def test_unusable_input_leaves_no_directory(self, temporary: Path) -> None:
         assert main(["--thread", "new"]) == 2
         assert list(temporary.iterdir()) == []
@@ -303,7 +316,7 @@ class TestDiff:
         """So no program that it starts sees the keys."""
         monkeypatch.setattr("graphs.terminal.session._DIFF", "env")
         monkeypatch.setenv("OPENAI_API_KEY", "secret")
-        assert "secret" not in session_of().diff()
+        assert "secret" not in session_of("--workdir", ".").diff()
 
     @pytest.mark.usefixtures("work")
     def test_it_says_that_nothing_has_changed(self) -> None:
