@@ -34,6 +34,7 @@ from graphs.terminal.lines import (
     show,
     show_costs,
     show_whole,
+    silence_libraries,
 )
 from graphs.terminal.options import (
     EXIT_DONE,
@@ -71,6 +72,7 @@ def main(argv: Sequence[str]) -> int:
         0 if all items are completed, 1 if some are abandoned or incomplete or the run failed, 2 on
         unusable input, 130 if interrupted.
     """
+    silence_libraries()
     try:
         options = _parser().read(argv)
         return asyncio.run(_work_through(options))

@@ -1,5 +1,6 @@
 """Printing lines of themed text, coloured in a terminal and plain in a pipe."""
 
+import logging
 import os
 import sqlite3
 import sys
@@ -54,6 +55,11 @@ def open_console() -> Console:
     if not console.is_terminal:
         console.width = _WHOLE
     return console
+
+
+def silence_libraries() -> None:
+    """Keep the logs of libraries off the screen: a model's text may be in them, unmarked."""
+    logging.basicConfig(handlers=[logging.NullHandler()])
 
 
 def show(console: Console, *shown: Line | View) -> None:

@@ -1319,6 +1319,29 @@ def test_a_question_and_a_stop_are_not_talked_over(terminals: list[Terminal]) ->
     assert not any(map(is_injected, messages("t")))
 
 
+GLOBS = """
+import sys
+from graphs.terminal import agents, chat
+from todo_tools.testing import ScriptedChatModel, call, turn
+script = [turn("", call("glob", pattern="{1..99999999}")), "Done."]
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=script)
+sys.exit(chat.main(["--agent", "coding", "--workdir", "work", "--create"]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_no_log_of_a_library_is_on_the_screen(terminals: list[Terminal]) -> None:
+    """A model's text may be in it, and would not be marked."""
+    terminal = Terminal("-c", GLOBS)
+    terminals.append(terminal)
+    terminal.see("your turn")
+    terminal.say("Begin.")
+    terminal.see("Invalid glob pattern", "Done.", "your turn")
+    terminal.leave()
+    assert "wcmatch refused" not in terminal.everything
+
+
 TWO_SHELLS = """
 import sys
 from graphs.terminal import agents, chat
