@@ -12,7 +12,15 @@ from graphs.model import ModelError
 from graphs.terminal.claim import claimed
 from graphs.terminal.commands import Model, Plain
 from graphs.terminal.conversation import Conversation
-from graphs.terminal.lines import open_console, print_error, said, show, show_costs, show_whole
+from graphs.terminal.lines import (
+    open_console,
+    print_error,
+    said,
+    show,
+    show_costs,
+    show_whole,
+    silence_libraries,
+)
 from graphs.terminal.options import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
@@ -37,6 +45,7 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         0 when the user leaves, 2 on unusable input, 130 when a signal interrupts the program.
     """
+    silence_libraries()
     try:
         description = "Talk to an agent, with its todo list in view. /help lists the commands."
         options = Parser("python -m graphs chat", description).read(argv)
@@ -76,7 +85,7 @@ def changed(session: Session, change: Model | Plain) -> dict[str, Any]:
     if isinstance(change, Model):
         return {"thread": session.thread, "model": change.name}
     kept = {name: getattr(session, name) for name in ("agent", "model", "ask_plan", "checked")}
-    return {**kept, "thread": None, "newest": False, "workdir": session.workdir.path}
+    return {**kept, "thread": None, "newest": False, "workdir": session.workdir}
 
 
 def chat_policy(grace: int, waiting: Sequence[str]) -> AutoContinue:

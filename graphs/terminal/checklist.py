@@ -34,6 +34,7 @@ from graphs.terminal.lines import (
     show,
     show_costs,
     show_whole,
+    silence_libraries,
 )
 from graphs.terminal.options import (
     EXIT_DONE,
@@ -68,9 +69,10 @@ def main(argv: Sequence[str]) -> int:
         argv: The command line without the program's name.
 
     Returns:
-        0 if all items are completed, 1 if some are abandoned or incomplete, 2 on unusable input,
-        130 if interrupted.
+        0 if all items are completed, 1 if some are abandoned or incomplete or the run failed, 2 on
+        unusable input, 130 if interrupted.
     """
+    silence_libraries()
     try:
         options = _parser().read(argv)
         return asyncio.run(_work_through(options))
@@ -84,6 +86,9 @@ def main(argv: Sequence[str]) -> int:
     except OutputError as error:
         close_output()
         print_error(error)
+        return EXIT_NOT_DONE
+    except Exception as error:  # for example, an answer that cannot be stored
+        print_error(error, kind=f"{type(error).__name__}: ")
         return EXIT_NOT_DONE
 
 
@@ -107,7 +112,8 @@ def _parser() -> Parser:
         "python -m graphs",
         "An agent works through a Markdown checklist until every step is finished. "
         "To talk to an agent instead: python -m graphs chat; see python -m graphs chat --help.",
-        "Exit code: 0 all items completed, 1 some abandoned or incomplete, 2 unusable input. "
+        "Exit code: 0 all items completed, 1 some abandoned or incomplete, or the run failed, "
+        "2 unusable input. "
         "Commands run with your rights: use only checklists that you would run yourself.",
     )
     parser.add_argument(
@@ -149,10 +155,13 @@ async def _run(
         try:
             approved = Approved(options.yes)
             snapshot = await _until_it_ends(graph, request, config, session, approved)
+        except BrokenPipeError:
+            raise
         except (asyncio.CancelledError, EOFError, OutputError):
             print(f"\ninterrupted; resume with: {session.resume_command}", file=sys.stderr)
             raise
         except Exception as error:
+            show_whole(open_console(), f"stopped; resume with: {session.resume_command}")
             if error is not errors.last:
                 raise
             raise ModelError(session.model, error) from error

@@ -27,7 +27,7 @@ Tab completes a command. Alt-Enter, or \\ at the end of a line, starts a line.
 While the agent works, Enter keeps a message until it stops; Ctrl-C stops it.
 Type during the countdown to stop it. Ctrl-C twice leaves, and so does Ctrl-D."""
 
-_Name = Literal["todos", "history", "branches", "go", "ask", "clear", "help", "quit"]
+_Name = Literal["todos", "history", "branches", "go", "ask", "clear", "diff", "help", "quit"]
 COMMANDS = (
     *("/ask", "/branches", "/clear", "/diff", "/edit add ", "/edit drop ", "/exit", "/fork "),
     *("/go", "/help", "/history", "/model ", "/quit", "/redo ", "/show", "/switch ", "/todos"),
@@ -141,7 +141,6 @@ Edit = Add | Rewrite | Mark | Drop
 _MEANT: dict[str, Plain | Shell] = {
     **dict.fromkeys(("quit", "exit", "/exit"), Plain("quit")),
     **dict.fromkeys(("?", "/?"), Plain("help")),
-    "/diff": Shell("git status --short && git diff"),
 }
 Asked = Say | Shell | Plain | Model | Show | Fork | Redo | Switch | Edit
 
@@ -182,7 +181,7 @@ def read_line(line: str) -> Asked:
             return Show(number) if name == "show" else Switch(number)
         case "model":
             return Model(_needed(argument, "/model NAME"))
-        case "todos" | "history" | "branches" | "go" | "ask" | "clear" | "help" | "quit":
+        case "todos" | "history" | "branches" | "go" | "ask" | "clear" | "diff" | "help" | "quit":
             if argument:
                 raise CommandError(f"/{name} takes no argument, got {_brief(argument)}")
             return Plain(name)

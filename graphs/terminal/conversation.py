@@ -48,7 +48,13 @@ from graphs.terminal.run_lines import RunLines
 from graphs.terminal.screen import ChatScreen
 from graphs.terminal.session import Session
 from graphs.terminal.thread import Request, Thread, current_branch, moments
-from graphs.terminal.thread_views import branches_view, history_view, last_exchange, whole_result
+from graphs.terminal.thread_views import (
+    branches_view,
+    diff_lines,
+    history_view,
+    last_exchange,
+    whole_result,
+)
 from todo_tools import TodoItem
 from todo_tools.rendering import show_todos
 from todo_tools.rendering.lowlevel import Line
@@ -159,22 +165,27 @@ class Conversation:
             case Say(text):
                 await self._say(text)
             case Plain("ask"):
-                self.approved.names.clear()
-                await self.screen.show(*said("You are asked about every call again."))
+                await self._ask_again()
             case Plain("help" | "todos" | "history" | "branches") | Show():
                 await self.screen.show(*await self._answer(asked))
             case _ if self.working:
                 raise CommandError("the agent is working; stop it with Ctrl-C first")
-            case Shell(command) if self.session:
-                self.session.run(command)
-                if self.asked:  # what was typed meanwhile was meant for the command
-                    await self._ask()
+            case Shell() | Plain("diff") if self.session:
+                await self._run_own(asked, self.session)
             case Model() | Plain("clear"):
                 self._end_for(asked)
-            case Plain():
+            case Plain("go"):
                 await self._go()
             case _:
                 await self._move(asked)
+
+    async def _run_own(self, asked: Shell | Plain, session: Session) -> None:
+        if isinstance(asked, Shell):
+            session.run(asked.command)
+        else:
+            await self.screen.show(*diff_lines(session.diff()))
+        if self.asked:  # what was typed meanwhile was meant for the command
+            await self._ask()
 
     def _end_for(self, change: Model | Plain) -> None:
         if self.waiting:
@@ -216,6 +227,16 @@ class Conversation:
             await self._ask_about(self.approval.next_call, todos_in(now.values))
             self.asked = True
         return bool(self.approval.calls)
+
+    async def _ask_again(self) -> None:
+        """Ask about every call from now on, and also about those that have passed and wait."""
+        self.approved.names.clear()
+        await self.screen.show(*said("You are asked about every call again."))
+        if self.work and self.approval.calls:
+            await asyncio.wait({self.work})  # its question is being drawn
+        if self.asked:
+            self.approval = Approval(self.approval.waiting)
+            await self._ask()
 
     async def _ask_about(
         self, call: Mapping[str, Any], todos: Sequence[TodoItem], *, whole: bool = False

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from graphs.terminal.region import with_advice
 from todo_tools.rendering.lowlevel import Followed, Line, LiveLines, Span, one_line
 
+_MOST_KEPT = 3
+
 
 class Foot:
     """The lines below the input line."""
@@ -41,4 +43,10 @@ class Foot:
         """
         self._lines.see(with_advice(followed, "type anything to interrupt"))
         yield from self._lines.lines(height, rows_of, working=working, hint=doing)
-        yield from (Line((Span(f"kept: {one_line(text)}", "dim"),)) for text in kept)
+        yield from (_dim(f"kept: {one_line(text)}") for text in kept[:_MOST_KEPT])
+        if more := len(kept[_MOST_KEPT:]):  # they would push the input line off the screen
+            yield _dim(f"kept: {more} more")
+
+
+def _dim(text: str) -> Line:
+    return Line((Span(text, "dim"),))

@@ -1,5 +1,6 @@
 """Printing lines of themed text, coloured in a terminal and plain in a pipe."""
 
+import logging
 import os
 import sqlite3
 import sys
@@ -56,6 +57,11 @@ def open_console() -> Console:
     return console
 
 
+def silence_libraries() -> None:
+    """Keep the logs of libraries off the screen: a model's text may be in them, unmarked."""
+    logging.basicConfig(handlers=[logging.NullHandler()])
+
+
 def show(console: Console, *shown: Line | View) -> None:
     """Print lines and views, one below the other."""
     for each in shown:
@@ -80,9 +86,9 @@ def show_whole(console: Console, text: str) -> None:
     console.print(View((Line((Span(one_line(text)),)),)), soft_wrap=True)
 
 
-def print_error(error: Exception) -> None:
+def print_error(error: Exception, kind: str = "") -> None:
     """Print the error that ends a program. Its text is untrusted."""
-    print(f"error: {one_line(str(error))}", file=sys.stderr)
+    print(f"error: {kind}{one_line(str(error))}", file=sys.stderr)
 
 
 def close_output() -> int:

@@ -6,9 +6,12 @@ begins with a mark of this program, and no row is as wide as the screen. A call 
 the screen is cut in the middle.
 """
 
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import Any, Literal, cast
 
 from rich.console import Console
@@ -22,8 +25,15 @@ _NEXT_LINE = Span("    │ ", "dim", plain="    | ")
 _SAME_LINE = Span("    ↪ ", "warning", plain="    > ")
 _NAME_CHARACTERS = 12
 _FEWEST_ROWS = 4
+_ROWS_OF_A_PART = 3  # the first and the last, and the note between them
 _OTHER_ROWS = 8
-_FIRST = ("command", "file_path", "old_string", "new_string", "content")
+_FIRST = {
+    "edit_file": ("file_path", "old_string", "new_string", "replace_all"),
+    "execute": ("command", "timeout"),
+    "run_in_background": ("command", "item"),
+    "write_file": ("file_path", "content"),
+}
+"""The arguments that a tool knows; what a model invents comes after them."""
 
 Token = Literal["success", "error", "dim"]
 _TOKENS: dict[str, Token] = {"+": "success", "-": "error", " ": "dim"}
@@ -42,11 +52,17 @@ class Room:
 
     @classmethod
     def of(cls, console: Console, taken: int = 0) -> "Room":
-        """The space on a console after some rows are reserved."""
-        if not console.is_terminal:
+        """The space on the terminal of the answer after some rows are reserved.
+
+        The console may be a pipe to that terminal, and `COLUMNS` and `LINES` may be wrong.
+        """
+        try:
+            terminal = os.get_terminal_size(sys.stdin.fileno())
+        except OSError:  # nobody is asked
             return cls(encoding=console.encoding)
-        height = max(console.height - taken - _OTHER_ROWS, _FEWEST_ROWS)
-        return cls(console.width, height, console.encoding)
+        columns, lines = terminal.columns or 80, terminal.lines or 24  # 0 if it does not know
+        height = max(lines - taken - _OTHER_ROWS, _FEWEST_ROWS)
+        return cls(min(columns, console.width), height, console.encoding)
 
     @property
     def whole(self) -> "Room":
@@ -74,18 +90,19 @@ def call_rows(
     """
     yield Line(())
     yield Line((Span(one_line(action["name"]), "accent", bold=True),), (Span("? ", "accent"),))
-    shown = max(room.height // _FEWEST_ROWS, 1)
     context = _CONTEXT
     while True:
         parts = _parts(action, todos, before, context)
-        drawn = [[row for line in part for row in _rows(line, room)] for part in parts[:shown]]
+        drawn = [[row for line in part for row in _rows(line, room)] for part in parts]
         if not context or sum(map(len, drawn)) <= room.height:
             break
         context -= 1  # what an edit changes matters more than what is around it
-    for rows, height in zip(drawn, _shares(list(map(len, drawn)), room.height), strict=True):
+    needed = accumulate(min(len(rows), _ROWS_OF_A_PART) for rows in drawn)
+    shown = drawn[: sum(rows <= room.height for rows in needed)]
+    for rows, height in zip(shown, _shares(list(map(len, shown)), room.height), strict=True):
         yield from _cut(rows, height)
-    if len(parts) > shown:
-        yield _note(f"({len(parts) - shown} more arguments)")
+    if len(drawn) > len(shown):
+        yield _note(f"({_count(len(drawn) - len(shown), 'more argument')}; show prints all)")
 
 
 def argument_rows(action: Mapping[str, Any]) -> Iterator[Line]:
@@ -98,7 +115,7 @@ def is_cut(
 ) -> bool:
     """Whether a part of a call is not shown."""
     fitting, whole = (list(call_rows(action, todos, each, before)) for each in (room, room.whole))
-    return len(fitting) < len(whole)
+    return fitting != whole  # a note may take the place of a row, so their number says nothing
 
 
 def size_of(action: Mapping[str, Any]) -> str:
@@ -148,7 +165,8 @@ def _parts(
     if edit := _edit_in(action):
         parts = [list(_difference(*edit, before, context))]
         del args["old_string"], args["new_string"]
-    names = sorted(args, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    first = _FIRST.get(action["name"], ())
+    names = sorted(args, key=lambda name: first.index(name) if name in first else len(first))
     arguments = [list(_argument(name, str(args[name]))) for name in names]
     return arguments[:1] + parts + arguments[1:]
 
@@ -167,7 +185,7 @@ def _difference(old: str, new: str, text: str, context: int) -> Iterator[Line]:
     """An edit as a diff; with context and line numbers if the text of the file is known."""
     first, was, now = _around(old, new, text, context)
     context = context if first else len(was)
-    groups = list(SequenceMatcher(None, was, now, autojunk=False).get_grouped_opcodes(context))
+    groups = list(SequenceMatcher(None, was, now).get_grouped_opcodes(context))
     if not groups:
         yield _note("(the two texts are the same)")
     for at, group in enumerate(groups):

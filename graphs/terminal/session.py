@@ -27,8 +27,18 @@ from graphs.terminal.options import DEFAULT_GRACE, UnusableInputError
 from graphs.terminal.plan import deaf_to_ctrl_c
 from graphs.terminal.thread import newest_of_threads
 from graphs.terminal.tools.endings import FOLDER
+from graphs.terminal.tools.shell import command_environment
 from graphs.terminal.tools.workspace import Workspace
 from todo_tools import AutoContinue, TodoLimits
+
+_GIT = (
+    "git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c safe.bareRepository=explicit "
+    "-c color.ui=false"
+)
+_DIFF = (
+    f"{_GIT} status --short --ignore-submodules=dirty && "
+    f"{_GIT} diff --no-ext-diff --no-textconv --ignore-submodules=dirty"
+)
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,25 @@ class Session:
             subprocess.run(command, shell=True, cwd=self.workdir.path, check=False)  # noqa: S602
         # The prompt would replace a last line without a line break. A row of blanks ends only that.
         os.write(1, b" " * os.get_terminal_size(1).columns + b"\r")
+
+    def diff(self) -> str:
+        """What has changed in its directory since the last commit, as git says it.
+
+        The agent may have written the repository, so git starts none of the programs for diffs that
+        it names, and gets no more variables than the agent's commands.
+        """
+        with deaf_to_ctrl_c():
+            said = subprocess.run(  # noqa: S602
+                _DIFF,
+                shell=True,
+                cwd=self.workdir.path,
+                env=command_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+        return said.stdout.decode(errors="replace") or "Nothing has changed."
 
     def open_agent(
         self,
@@ -244,8 +273,10 @@ def _read_environment(names: Sequence[str]) -> dict[str, str]:
 
 
 def _choose_workdir(
-    given: Path | None, kept: Mapping[str, Any], thread: str, *, create: bool
+    given: Path | Workdir | None, kept: Mapping[str, Any], thread: str, *, create: bool
 ) -> Workdir:
+    if isinstance(given, Workdir):  # that of the thread before, which may be temporary
+        return given
     if given:
         _check_directory(given, f"--workdir {given}", "--create makes it", create=create)
         return Workdir(given.resolve())

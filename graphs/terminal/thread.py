@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, cast
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -171,12 +170,11 @@ class Thread:
         """Replace the list; the next steps of the run stay the same.
 
         Raises:
-            CommandError: The last answer has several calls, and not all of them have a result. A
-                new checkpoint would not have the others, so calls that had ended would run again.
+            CommandError: A call of the last answer waits to run. It may have ended, and its result
+                is kept for this checkpoint only, so after a new one the call would run again.
         """
         now = await self.now()
-        answers = [each for each in messages_in(now.values) if isinstance(each, AIMessage)]
-        if "tools" in now.next and len(answers[-1].tool_calls) > 1:
+        if "tools" in now.next:
             raise CommandError(
                 "the calls of the last answer come first; /go runs them, a message drops them"
             )

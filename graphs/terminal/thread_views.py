@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
@@ -104,6 +104,14 @@ def whole_result(messages: Sequence[BaseMessage], number: int) -> Iterator[Line]
     yield Line((Span(one_line(call["name"]), "accent", bold=True),), (Span("→ ", plain="-> "),))
     yield from argument_rows(call)
     yield from result_view(result).lines
+
+
+def diff_lines(diff: str) -> Iterator[Line]:
+    """The output of git, with colours; a model may have written what is in it."""
+    tokens: dict[str, Literal["success", "error", "accent"]]
+    tokens = {"+": "success", "-": "error", "@": "accent"}
+    for line in diff.removesuffix("\n").split("\n"):
+        yield Line((Span(one_line(line), tokens.get(line[:1], "text")),))
 
 
 def _time(snapshot: StateSnapshot) -> str:

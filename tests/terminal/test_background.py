@@ -21,7 +21,7 @@ from graphs.terminal.tools.background import BackgroundTasks
 from graphs.terminal.tools.shell import LocalShell, shell_tool
 from tests.lifeline import BEGIN, Lifeline
 from tests.support import items
-from tests.waiting import LONG, await_for
+from tests.waiting import LONG, await_for, wait_for_file
 from todo_tools import AutoContinue
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user
@@ -138,6 +138,18 @@ class TestTheirEnd:
         tasks.start(f"{BEGIN}; (sleep 600 >/dev/null 2>&1 &)")
         assert lifeline.begins()
         assert lifeline.ends()
+
+    def test_nothing_waits_for_a_task_after_its_end(
+        self, tasks: BackgroundTasks, tmp_path: Path
+    ) -> None:
+        """Not even if a process that has left its group holds its output open."""
+        task = id_in(tasks.start("setsid sleep 30 & touch begun"))
+        waiting = threading.Thread(target=tasks.fetch, args=(task,), kwargs={"wait": 600})
+        waiting.start()
+        wait_for_file(tmp_path / "begun")
+        tasks.close()
+        waiting.join(15)
+        assert not waiting.is_alive()
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM", "SIGKILL"])

@@ -64,6 +64,7 @@ from tests.consoles import RecordingConsole
 from tests.screens import Emulator
 from tests.strategies import todo_lists
 from tests.support import checklist, edit, items, plan
+from tests.terminal.repositories import repository
 from tests.waiting import LONG, await_for
 from todo_tools._list.todos import validate_todos
 from todo_tools.rendering._lines import in_view, list_lines
@@ -102,7 +103,7 @@ class TestLines:
             ("!git diff ", Shell("git diff")),
             (" !important", Say("!important")),
             ("!", Say("!")),
-            ("/diff", Shell("git status --short && git diff")),
+            ("/diff", Plain("diff")),
             ("/clear", Plain("clear")),
             ("/model openai:gpt-5", Model("openai:gpt-5")),
             ("/show", Show(1)),
@@ -492,6 +493,15 @@ class TestMoving:
             "stopped: stalled",
         ]
 
+    async def test_a_list_cannot_be_edited_while_a_call_waits(self) -> None:
+        """Its command may have ended; the kept result belongs to this checkpoint."""
+        model = ScriptedChatModel(script=[turn("", call("list_todos"))])
+        graph = build_graph(model).compile(checkpointer=InMemorySaver(), interrupt_before=["tools"])
+        thread = Thread(graph, {"configurable": {"thread_id": "1"}})
+        await self.say(thread, "Begin.")
+        with pytest.raises(CommandError, match="the calls of the last answer come first; /go"):
+            await thread.replace_todos(items("a"))
+
     async def test_a_thread_can_start_with_the_users_own_list(self) -> None:
         thread = self.thread()
         await thread.replace_todos(items("a"))
@@ -815,6 +825,19 @@ async def store_a_note() -> None:
         await graph.ainvoke(request, config, durability="sync")
 
 
+PASSED = """
+import sys
+from graphs.terminal import agents, chat
+from todo_tools.testing import ScriptedChatModel, call, turn
+write = call("write_file", file_path="three", content="hello")
+first, second = (call("execute", command=f"touch {name}") for name in ("one", "two"))
+script = [turn("", first), turn("", second, write), "Done."]
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=script)
+argv = ["--agent", "coding", "--workdir", "work", "--create", "--grace", "0"]
+sys.exit(chat.main(argv))
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 class TestTerminal:
@@ -885,17 +908,17 @@ class TestTerminal:
     ) -> None:
         """Its command ends too, and the next message is answered."""
         terminal = begin(terminals, "--thread", "t")
-        terminal.say(checklist("Wait: `touch began; sleep 600; touch late`"))
-        terminal.see("→ Shell touch began")
-        terminal.wait((tmp_path / "work" / "began").exists)
+        terminal.say(
+            checklist("Wait: `echo began >> log; test -e go || sleep 600; echo end >> log`")
+        )
+        terminal.wait((tmp_path / "work" / "log").exists)
         terminal.press("\x03")
         terminal.see("Stopped. Send a message, or /go", "📋 0/1 · your turn")
-        terminal.press("/edit 0 Wait no longer\r")
-        terminal.see("● [0] Wait no longer")
+        (tmp_path / "work" / "go").touch()
         terminal.press("Go on.\r")
         terminal.see("1 of 1 steps are completed.", "✓ Done (1 item) · your turn")
         assert terminal.leave() == 0
-        assert not (tmp_path / "work" / "late").exists()
+        assert (tmp_path / "work" / "log").read_text() == "began\nbegan\nend\n"
 
     def test_a_signal_ends_the_agent_and_then_the_program(
         self, terminals: list[Terminal], tmp_path: Path
@@ -1024,6 +1047,19 @@ class TestTerminal:
         terminal.see("rejected")
         terminal.leave()
         assert not (tmp_path / "work" / "cut").exists()
+
+    def test_a_diff_cannot_act_on_the_terminal(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """A model may have written the file; an open question is asked again below it."""
+        repository(tmp_path / "work", committed="one\n")
+        (tmp_path / "work" / "file").write_text("\x1b[8mtwo\n")
+        terminal = begin(terminals, "--agent", "coding")
+        terminal.say(checklist("Cut: `touch cut`"))
+        terminal.see("Do it? ")
+        terminal.press("/diff\r")
+        terminal.see(" M file\n", "-one\n+␛[8mtwo\n", "command: touch cut", "Do it? ")
+        terminal.leave()
 
     def test_several_lines_are_typed_and_commands_completed(
         self, terminals: list[Terminal]
@@ -1157,6 +1193,26 @@ class TestTerminal:
         assert "User rejected" not in terminal.drawn
         terminal.leave()
 
+    def test_ask_takes_back_what_always_has_passed_before_the_open_question(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """No call has run yet, because the calls of an answer run together."""
+        terminal = Terminal("-c", PASSED)
+        terminals.append(terminal)
+        terminal.see("your turn")
+        terminal.say("Begin.")
+        terminal.see("command: touch one", "yes, no, always, or why not")
+        terminal.press("always\r")
+        terminal.see("content: hello", "yes, no, always, or why not")
+        terminal.press("/ask\r")
+        terminal.see("command: touch two", "yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("content: hello", "yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("Done.", "your turn")
+        terminal.leave()
+        assert [path.name for path in (tmp_path / "work").iterdir()] == ["one"]
+
     def test_a_plan_is_edited_before_it_is_carried_out(
         self, terminals: list[Terminal], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -1261,6 +1317,29 @@ def test_a_question_and_a_stop_are_not_talked_over(terminals: list[Terminal]) ->
     terminal.see("I have stopped.", "📋 0/1 · your turn")
     terminal.leave()
     assert not any(map(is_injected, messages("t")))
+
+
+GLOBS = """
+import sys
+from graphs.terminal import agents, chat
+from todo_tools.testing import ScriptedChatModel, call, turn
+script = [turn("", call("glob", pattern="{1..99999999}")), "Done."]
+agents.chat_model = lambda *_, **__: ScriptedChatModel(script=script)
+sys.exit(chat.main(["--agent", "coding", "--workdir", "work", "--create"]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_no_log_of_a_library_is_on_the_screen(terminals: list[Terminal]) -> None:
+    """A model's text may be in it, and would not be marked."""
+    terminal = Terminal("-c", GLOBS)
+    terminals.append(terminal)
+    terminal.see("your turn")
+    terminal.say("Begin.")
+    terminal.see("Invalid glob pattern", "Done.", "your turn")
+    terminal.leave()
+    assert "wcmatch refused" not in terminal.everything
 
 
 TWO_SHELLS = """

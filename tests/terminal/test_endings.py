@@ -87,6 +87,8 @@ def killed_and_resumed(graph: Graph, saver: LosingSaver, config: Any) -> str:
         ("true", 0),
         ("(exit 4)", 4),
         ("exec true", 0),
+        ("exit 128", 128),
+        ("exit 255", 255),
         ("trap 'exit 5' EXIT", 5),
         ("sh -c 'kill -TERM $$' || true", 0),
     ],

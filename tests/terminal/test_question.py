@@ -1,6 +1,8 @@
 """The question about a call: what a person sees, whatever the call contains."""
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,6 +147,13 @@ class TestRows:
             "      20 + VII",
         ]
 
+    def test_a_long_edit_with_a_line_that_is_often_repeated_is_shown_at_once(self) -> None:
+        """To compare all of its places with each other takes long, and the chat would hang."""
+        old, new = ("\n".join(f"x\n{mark}{n}" for n in range(500)) for mark in "yz")
+        began = time.monotonic()
+        assert is_cut(edit(old, new), (), Room(100, 20), old)
+        assert time.monotonic() - began < 5
+
     def test_rows_that_a_small_argument_does_not_need_are_left_for_a_large_one(self) -> None:
         content = "\n".join(map(str, range(30)))
         write = {"name": "write_file", "args": {"file_path": "a", "content": content}}
@@ -155,8 +164,41 @@ class TestRows:
         args = {f"x{n}": "\n" * 50 for n in range(100)} | {"command": "rm -rf ~"}
         rows = shown({"name": "execute", "args": args}, Room(80, 16))
         assert rows[2] == "    command: rm -rf ~"
-        assert rows[-1] == "    (97 more arguments)"
+        assert rows[-1] == "    (95 more arguments; show prints all)"
         assert len(rows) <= 16 + 3
+
+    def test_a_write_of_one_line_is_shown_on_a_low_screen(self) -> None:
+        """A chat of 22 rows has 7 for a call."""
+        write = {"name": "write_file", "args": {"content": "hello", "file_path": "a"}}
+        assert shown(write, Room(80, 7))[2:] == ["    file_path: a", "    content: hello"]
+        assert not is_cut(write, (), Room(80, 7))
+
+    @pytest.mark.parametrize(
+        ("action", "rows"),
+        [
+            (
+                {"name": "write_file", "args": {"content": "evil", "file_path": "b"}},
+                ["    file_path: b", "    content: evil"],
+            ),
+            (edit("o", "n"), ["    file_path: a", "    - o", "    + n"]),
+            ({"name": "run_in_background", "args": {"command": "evil"}}, ["    command: evil"]),
+        ],
+        ids=["write", "edit", "command"],
+    )
+    def test_invented_arguments_come_after_those_of_the_tool(
+        self, action: dict[str, Any], rows: list[str]
+    ) -> None:
+        """A model may name them after the arguments of another tool."""
+        invented = {"command": "ls", "old_string": "o", "new_string": "n", "content": "c"}
+        args = invented | {"file_path": "f"} | action["args"]
+        assert shown({**action, "args": args})[2 : 2 + len(rows)] == rows
+
+    def test_a_call_of_which_an_argument_is_left_out_is_cut(self) -> None:
+        """The note about it takes exactly its row."""
+        write = {"name": "write_file", "args": dict.fromkeys("abcde", "x")}
+        assert shown(write, Room(80, 4))[-1] == "    (1 more argument; show prints all)"
+        assert len(shown(write, Room(80, 4))) == len(shown(write))
+        assert is_cut(write, (), Room(80, 4))
 
     @given(
         st.dictionaries(st.text(max_size=30), st.text(max_size=400) | json_values, max_size=4),
@@ -175,6 +217,28 @@ class TestRows:
         assert all(cell_len(row) < max(width, 66) for row in drawn)
         for row in drawn[2:-1]:
             assert row.startswith("    ")
+
+
+class TestRoom:
+    @pytest.mark.parametrize(
+        ("console", "width"),
+        [
+            (RecordingConsole(width=80, height=24), 80),
+            (RecordingConsole(width=300, height=200), 80),
+            (RecordingConsole(width=40, height=24), 40),
+            (RecordingConsole(width=1_000_000, terminal=False), 80),
+        ],
+        ids=["the same", "too large", "too narrow", "a pipe"],
+    )
+    def test_a_call_never_has_more_room_than_the_terminal_of_the_answer(
+        self, console: RecordingConsole, width: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`COLUMNS` may be wrong, and output may go through a pipe (`| tee log`)."""
+        monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((80, 24)))
+        with Path(os.devnull).open() as answers:
+            monkeypatch.setattr("sys.stdin", answers)
+            room = Room.of(console)
+        assert (room.width, room.height) == (width, 16)
 
 
 PROGRAM = """

@@ -22,6 +22,8 @@ IMPOSSIBLE = {
     "a write outside": call("write_file", file_path="link/file", content="x"),
     "a write to a directory": call("write_file", file_path="folder", content="x"),
     "a write below a file": call("write_file", file_path="file/below", content="x"),
+    "a write in .git": call("write_file", file_path=".git/config", content="x"),
+    "an edit in .git": call("edit_file", file_path="sub/.GIT/a", old_string="x", new_string="y"),
 }
 
 
@@ -31,6 +33,8 @@ def workdir(tmp_path: Path) -> Path:
     (folder / "folder").mkdir(parents=True)
     (folder / "file").write_text("one two two")
     (folder / "link").symlink_to(tmp_path)
+    (folder / "sub" / ".GIT").mkdir(parents=True)
+    (folder / "sub" / ".GIT" / "a").write_text("x")
     return folder
 
 

@@ -1,11 +1,13 @@
 """The settings that the programs remember for a thread, its files, and its database."""
 
+import asyncio
 import os
 import shlex
 import stat
 import subprocess
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,14 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from graphs.terminal.chat import changed
 from graphs.terminal.checklist import main
 from graphs.terminal.claim import claimed
+from graphs.terminal.commands import Plain
 from graphs.terminal.options import Parser
-from graphs.terminal.session import choose_session, open_saver
+from graphs.terminal.session import Session, choose_session, open_saver
 from tests.support import ROOT, edit, items, plan, write_checklist
+from tests.terminal.repositories import repository
 from tests.waiting import LONG
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -52,6 +57,11 @@ def answering(monkeypatch: pytest.MonkeyPatch, *script: Any) -> list[str]:
 
     monkeypatch.setattr("graphs.model.init_chat_model", make)
     return made
+
+
+def session_of(*argv: str) -> Session:
+    options = Parser("python -m graphs", "").read(argv)
+    return asyncio.run(choose_session(options, InMemorySaver()))
 
 
 def stored_todos(thread: str) -> object:
@@ -127,6 +137,39 @@ class TestResumeCommand:
         """It could not be shown in a command."""
         assert main([write_checklist("a"), "--thread", "a\x1b[2J"]) == 2
         assert "must be printable" in capsys.readouterr().err
+
+
+class TestFailedRun:
+    """The last line of the output says how to resume, and the error is one line."""
+
+    def run(self, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+        code = main([write_checklist("a"), "--thread", "t", "--model", "some:model"])
+        shown = capsys.readouterr()
+        (error,) = shown.err.splitlines()
+        return code, shown.out.splitlines()[-1], error
+
+    def test_a_model_that_does_not_answer_is_unusable_input(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def fail(_: object) -> str:
+            raise OSError("no\nconnection")
+
+        model = ScriptedChatModel(script=fail)
+        monkeypatch.setattr("graphs.model.init_chat_model", lambda _: model)
+        code, resume, error = self.run(capsys)
+        assert code == 2
+        assert resume.startswith("stopped; resume with: python -m graphs --db todo-threads.sqlite")
+        assert error == "error: model 'some:model': no connection"
+
+    def test_an_answer_that_cannot_be_stored_leaves_the_list_incomplete(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The error has its type: a mistake in the program comes out here, too."""
+        answering(monkeypatch, turn("", call("shell", command="true", extra=2**70)))
+        code, resume, error = self.run(capsys)
+        assert code == 1
+        assert resume.endswith(" --model some:model")
+        assert error.startswith("error: TypeError: ")
 
 
 class TestNewestThread:
@@ -229,9 +272,55 @@ class TestWorkdir:
         assert [path.name for path in left.iterdir()] == ["made"]
         assert capsys.readouterr().out.endswith(f"files are left in {left}\n")
 
+    @pytest.mark.usefixtures("temporary")
+    def test_an_empty_thread_keeps_a_temporary_directory_temporary(self) -> None:
+        """So the chat names the files that are left in it when it ends."""
+        options = Parser("python -m graphs chat", "").read([])
+        first = asyncio.run(choose_session(options, InMemorySaver()))
+        cleared = Namespace(**{**vars(options), **changed(first, Plain("clear"))})
+        second = asyncio.run(choose_session(cleared, InMemorySaver()))
+        assert second.workdir == first.workdir
+        assert second.workdir.temporary
+
     def test_unusable_input_leaves_no_directory(self, temporary: Path) -> None:
         assert main(["--thread", "new"]) == 2
         assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.slow
+class TestDiff:
+    @pytest.fixture
+    def work(self, tmp_path: Path) -> Path:
+        return repository(tmp_path / "work", committed="one\n")
+
+    @pytest.mark.parametrize(
+        "name", ["core.fsmonitor", "diff.external", "diff.x.textconv", "diff.x.command"]
+    )
+    def test_it_runs_nothing_that_the_repository_names(self, name: str, work: Path) -> None:
+        """The agent may have written the repository."""
+        (work / "file").write_text("two\n")
+        (work / ".git" / "info" / "attributes").write_text("file diff=x\n")
+        subprocess.run(["git", "config", name, "touch ran; false"], cwd=work, check=True)
+        assert session_of("--workdir", "work").diff().endswith("-one\n+two\n")
+        assert not (work / "ran").exists()
+
+    def test_it_ignores_a_repository_that_the_agent_made_of_plain_files(self, work: Path) -> None:
+        """git would take a directory with such files for a bare repository."""
+        subprocess.run(["git", "config", "core.worktree", str(work)], cwd=work, check=True)
+        for path in (work / ".git").iterdir():
+            path.rename(work / path.name)
+        (work / ".git").rmdir()
+        assert session_of("--workdir", "work").diff().startswith("fatal: ")
+
+    def test_git_gets_the_variables_of_commands(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """So no program that it starts sees the keys."""
+        monkeypatch.setattr("graphs.terminal.session._DIFF", "env")
+        monkeypatch.setenv("OPENAI_API_KEY", "secret")
+        assert "secret" not in session_of("--workdir", ".").diff()
+
+    @pytest.mark.usefixtures("work")
+    def test_it_says_that_nothing_has_changed(self) -> None:
+        assert session_of("--workdir", "work").diff() == "Nothing has changed."
 
 
 class TestSteps:

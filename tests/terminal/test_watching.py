@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from graphs.terminal.commands import HELP
+from graphs.terminal.foot import Foot
 from graphs.terminal.lines import open_console, show
 from graphs.terminal.spoken import spoken
 from tests.consoles import RecordingConsole
 from tests.screens import Emulator
 from tests.support import ROOT, checklist, write_checklist
+from todo_tools.rendering.lowlevel import Followed
 
 _ROW = re.compile(r"^([–●✓✗]) \[(\d+)\]", re.MULTILINE)  # noqa: RUF001
 _RANK = "–●✓✗"  # noqa: RUF001
@@ -23,6 +25,19 @@ HELD = "One: `echo early; until test -e seen; do sleep 0.05; done; echo late`"
 LONG_WORD = ",".join(f"{number:04}" for number in range(30))
 STEPS = (HELD, *(f"Step {n}: `echo {n}`" for n in range(4)))
 OPTIONS = ("--workdir", "work", "--create", "--thread", "t", "--grace", "1")
+
+
+class TestFoot:
+    def test_many_kept_messages_leave_room_for_the_input_line(self) -> None:
+        """Only the first ones are shown, and how many there are besides."""
+        kept = [f"Message {number}" for number in range(30)]
+        foot = Foot().lines(Followed(), "working", kept, 10, working=False, rows_of=lambda _: 1)
+        assert [str(line) for line in foot][-4:] == [
+            "kept: Message 0",
+            "kept: Message 1",
+            "kept: Message 2",
+            "kept: 27 more",
+        ]
 
 
 class TestAnswers:

@@ -138,6 +138,31 @@ class TestEditing:
         assert (inside / "folder" / "file").stat().st_mode & 0o777 == 0o755
 
 
+class TestGit:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda workspace: workspace.write("folder/.git/config", "mine").error,
+            lambda workspace: workspace.edit("folder/.git/config", "theirs", "mine").error,
+            lambda workspace: workspace.edit("folder/link/config", "theirs", "mine").error,
+            lambda workspace: workspace.delete("folder/.git").error,
+            lambda workspace: workspace.upload_files([("folder/.git/config", b"mine")])[0].error,
+        ],
+        ids=["write", "edit", "through a link", "delete", "upload"],
+    )
+    def test_what_belongs_to_git_is_not_changed(
+        self, change: Callable[[Workspace], str | None], inside: Path
+    ) -> None:
+        """git runs programs that are named there. Reading it is allowed."""
+        config = inside / "folder" / ".git" / "config"
+        config.parent.mkdir()
+        config.write_text("theirs")
+        (inside / "folder" / "link").symlink_to(".git")
+        assert change(Workspace(inside))
+        assert config.read_text() == "theirs"
+        assert "theirs" in repr(Workspace(inside).read("folder/.git/config"))
+
+
 class TestWhatIsNoRegularFile:
     """Opening a special file may block forever or have an effect."""
 

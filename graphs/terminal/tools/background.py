@@ -270,4 +270,5 @@ def _end(tasks: Mapping[str, _Task], lock: threading.Lock) -> None:
     for run in runs:
         run.end()
     for run in runs:
-        run.wait(SECONDS_TO_DIE)
+        if not run.wait(SECONDS_TO_DIE):
+            run.give_up()  # a tool may wait for it, and the program for the tool

@@ -26,8 +26,9 @@ FOLDER = "endings_folder"
 """The key in a run's `configurable` that names the folder; without it nothing is kept."""
 
 _THIS_PROGRAM = uuid4().hex
-_EXIT_CODES = range(128)
-"""The exit codes of commands that ended by themselves; a shell adds 128 to a signal's number."""
+_EXIT_CODES = frozenset(range(256)) - frozenset(range(129, 193))
+"""The exit codes of commands that ended by themselves; a shell adds 128 to a signal's number, which
+is 64 at most."""
 
 
 class Ending:

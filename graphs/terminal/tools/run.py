@@ -111,6 +111,10 @@ class ShellRun:
             if self._process and not self.finished:
                 end_group(self._process.pid)
 
+    def give_up(self) -> None:
+        """End every wait for it, also if a process that left the group holds its output open."""
+        self._finished.set()
+
     def take_new(self) -> str:
         """The output since the last call; if there is much, only its end."""
         return "".join(output.take_new() for output in self._outputs)

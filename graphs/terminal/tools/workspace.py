@@ -47,7 +47,8 @@ class Workspace(LocalShell):
 
     File operations stay inside the directory, even if links change while they run (`Directory`);
     commands do not. A link is followed only if it leads to a place inside. Only regular files are
-    read and written. A hard link counts as a file inside, wherever its other names are.
+    read and written. A hard link counts as a file inside, wherever its other names are. Nothing in
+    `.git` is changed, because git runs programs that are named there.
 
     Errors are results for the model, not exceptions. Searches skip `.git` and `node_modules`,
     unless they begin inside, and return at most 1,000 files.
@@ -78,7 +79,7 @@ class Workspace(LocalShell):
     def write(self, file_path: str, content: str) -> WriteResult:
         """Write a file and the directories it needs."""
         try:
-            self._directory.write(self._place(file_path), content.encode())
+            self._directory.write(self._place_to_change(file_path), content.encode())
         except _ERRORS as error:
             return WriteResult(error=f"Error writing file '{file_path}': {_reason(error)}")
         return WriteResult(path=self._name(file_path))
@@ -94,7 +95,7 @@ class Workspace(LocalShell):
         try:
             result, content = self._edited(file_path, old_string, new_string, replace_all)
             if not result.error:
-                self._directory.write(self._place(file_path), content)
+                self._directory.write(self._place_to_change(file_path), content)
         except _ERRORS as error:
             return EditResult(f"Error editing file '{file_path}': {_reason(error)}")
         return EditResult(result.error, self._name(file_path), result.occurrences)
@@ -102,6 +103,7 @@ class Workspace(LocalShell):
     def check_edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> str | None:
         """The error that an edit would cause now, if any; changes nothing."""
         try:
+            self._place_to_change(path)
             return self._edited(path, old, new, replace_all)[0].error
         except _ERRORS as error:
             return f"Error editing file '{path}': {_reason(error)}"
@@ -109,7 +111,7 @@ class Workspace(LocalShell):
     def check_write(self, path: str) -> str | None:
         """The error that a write would cause now, if any; changes nothing."""
         try:
-            place = self._place(path)
+            place = self._place_to_change(path)
             with suppress(FileNotFoundError):
                 self._directory.read(place)
         except _ERRORS as error:
@@ -119,7 +121,7 @@ class Workspace(LocalShell):
     def delete(self, file_path: str) -> DeleteResult:
         """Delete a file, or a directory with its content."""
         try:
-            self._directory.remove(self._place(file_path))
+            self._directory.remove(self._place_to_change(file_path))
         except _ERRORS as error:
             return DeleteResult(f"Error deleting '{file_path}': {_reason(error)}")
         return DeleteResult(path=self._name(file_path))
@@ -212,6 +214,13 @@ class Workspace(LocalShell):
         resolved = self._resolve_path(self._inside(path))
         return PurePosixPath(resolved.relative_to(self.cwd).as_posix())
 
+    def _place_to_change(self, path: str) -> PurePosixPath:
+        """The same, unless git keeps its files there: it would run the programs that they name."""
+        place = self._place(path)
+        if ".git" in map(str.casefold, place.parts):
+            raise ValueError("it belongs to git, which may run what it names; use a command")
+        return place
+
     def _name(self, path: str) -> str:
         return self._inside(path).lstrip("/")
 
@@ -258,7 +267,7 @@ class Workspace(LocalShell):
 
     def _upload(self, path: str, content: bytes) -> FileUploadResponse:
         try:
-            self._directory.write(self._place(path), content)
+            self._directory.write(self._place_to_change(path), content)
         except _ERRORS:
             return FileUploadResponse(path, error=INVALID_PATH)
         return FileUploadResponse(path)
