@@ -5,13 +5,16 @@ import sys
 
 
 def _main(argv: list[str]) -> int:
-    if argv[:1] == ["chat"]:
-        from graphs.terminal import chat  # noqa: PLC0415  its screen is loaded only where there is one
+    try:
+        if argv[:1] == ["chat"]:
+            from graphs.terminal import chat  # noqa: PLC0415  its screen is loaded only where there is one
 
-        return chat.main(argv[1:])
-    from graphs.terminal import checklist  # noqa: PLC0415
+            return chat.main(argv[1:])
+        from graphs.terminal import checklist  # noqa: PLC0415
 
-    return checklist.main(argv)
+        return checklist.main(argv)
+    except KeyboardInterrupt:  # while it is being imported
+        return 130
 
 
 # SIGTERM is handled like Ctrl-C, so that nothing the agent started keeps running.

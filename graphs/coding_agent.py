@@ -184,7 +184,8 @@ def _approval(
 def proposed_plan(tool_call: ToolCall, state: Any, runtime: Any) -> str:  # noqa: ARG001  LangChain passes it
     """Show the person who decides the whole list as it would be after a call of `write_todos`.
 
-    Arguments that the tool would refuse are shown unchanged; the tool then returns its error.
+    Arguments of a wrong form are shown unchanged; the tool then returns its error. It also refuses
+    a list that is larger than `limits` allow.
     """
     args = tool_call["args"]
     try:

@@ -53,7 +53,8 @@ def take(store: BaseStore, key: str, thread: str, older: int = 0) -> str | None:
     An item that is done or abandoned may return. So the claim stores how many `older` items with
     this text the list of the thread has.
     """
-    if not (held := store.get((*CLAIMS, key), thread)):
+    claim = store.get((*CLAIMS, key), thread)
+    if not (held := claim and not claim.value.get("over")):
         store.put((*CLAIMS, key), thread, {"older": older}, index=False)
     claims = store.search((*CLAIMS, key), limit=2)
     # The item is read after the claims, because a done item is deleted before its claim.
@@ -64,21 +65,26 @@ def take(store: BaseStore, key: str, thread: str, older: int = 0) -> str | None:
     return None
 
 
-def hand_back(store: BaseStore, thread: str, state: Any, *, frees: bool = True) -> None:
-    """Record the completed items of a thread as done, leave it the open ones, free the others."""
+def hand_back(store: BaseStore, thread: str, state: Any, *, ends: bool = True) -> None:
+    """Record the completed items of a thread as done, leave it the open ones, free the others.
+
+    Before the run `ends`, only note in the claims what is completed: the model may open an item
+    again, or drop it from its list.
+    """
     for claim in [each for each in store.search(CLAIMS, limit=10**6) if each.key == thread]:
-        item = store.get(ITEMS, key := claim.namespace[-1])
-        found = (_statuses(each, key) for each in _lists(state))
-        statuses = next(filter(None, found), list[str]())
-        if {*statuses} - {"completed", "abandoned"}:
+        key, value = claim.namespace[-1], claim.value
+        own = _own_statuses(state, key, value.get("older", 0))
+        is_open = bool({*own} - {"completed", "abandoned"})
+        done = ("completed" in own and not is_open) if own else value.get("done", False)
+        if is_open or not ends:
+            if done != value.get("done", False):
+                store.put(claim.namespace, thread, {**value, "done": done}, index=False)
             continue
-        if item and "completed" in statuses[claim.value.get("older", 0) :]:
+        if done and not value.get("over") and (item := store.get(ITEMS, key)):
             store.put(DONE, key, {**item.value, "thread": thread}, index=False)
             # If this dies before the claim is deleted, an item that returns is not done again.
-            store.put(claim.namespace, thread, {"older": len(statuses)}, index=False)
+            store.put(claim.namespace, thread, {**value, "over": True}, index=False)
             store.delete(ITEMS, key)
-        elif not frees:
-            continue
         store.delete(claim.namespace, thread)
 
 
@@ -86,10 +92,16 @@ def _key(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:12]
 
 
-def _lists(state: Any) -> list[Any]:
-    """The list and those before it in the last turn, where one call may drop what another did."""
+def _own_statuses(state: Any, key: str, older: int) -> list[str]:
+    """The statuses of a claimed item: of those with its text, without the `older` ones.
+
+    In the last turn, one call may drop from the list what another did. A list that was written
+    again has no older ones.
+    """
     turn = takewhile(lambda each: isinstance(each, ToolMessage), reversed(messages_in(state)))
-    return [state, *filter(None, map(details_of, turn))]
+    lists = [state, *filter(None, map(details_of, turn))]
+    statuses = next(filter(None, (_statuses(each, key) for each in lists)), list[str]())
+    return statuses[min(older, max(len(statuses) - 1, 0)) :]
 
 
 def _statuses(state: Any, key: str) -> list[str]:
@@ -114,11 +126,11 @@ def take_items(keys: list[str], runtime: ToolRuntime[Any, Any]) -> Command[Any]:
     for key in dict.fromkeys(keys):
         if repr(key) in taken:
             continue
-        listed = len(_statuses(runtime.state, key))
-        texts[key] = text = take(store, key, thread, listed) if key.isalnum() else None
+        listed = _statuses(runtime.state, key)
+        texts[key] = text = take(store, key, thread, len(listed)) if key.isalnum() else None
         claim = store.get((*CLAIMS, key), thread) if text else None
         # The claim of an item that is in the list already counts fewer.
-        if text and claim and claim.value.get("older", 0) == listed:
+        if text and claim and {*listed[claim.value.get("older", 0) :]} <= {"abandoned"}:
             new.append(text)
     said = "\n".join(f"{key}: {'taken' if text else 'not free'}" for key, text in texts.items())
     result = ToolMessage(said, tool_call_id=runtime.tool_call_id)
@@ -131,15 +143,15 @@ class ShelfMiddleware(AgentMiddleware[Any, Any, Any]):
     tools = (see_shelf, take_items)
 
     def before_model(self, state: Any, runtime: Any) -> None:
-        """Record what is done, before the model may drop it from its list."""
-        hand_back(runtime.store, runtime.execution_info.thread_id, state, frees=False)
+        """Note what is done, before the model may drop it from its list."""
+        hand_back(runtime.store, runtime.execution_info.thread_id, state, ends=False)
 
     async def abefore_model(self, state: Any, runtime: Any) -> None:
-        """Record it, from another thread than the event loop's, as async stores demand."""
+        """Note it, from another thread than the event loop's, as async stores demand."""
         await asyncio.to_thread(self.before_model, state, runtime)
 
     def after_agent(self, state: Any, runtime: Any) -> None:
-        """Also free what is given up; earlier the same agent would take it again."""
+        """Hand back what is finished."""
         hand_back(runtime.store, runtime.execution_info.thread_id, state)
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:

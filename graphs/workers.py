@@ -45,7 +45,7 @@ _REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "st
 _CUT_OFF = re.compile(
     "length|limit|max_|exceeded|incomplete|malformed|error|fail|cancel|abort|interrupt|timeout"
     "|filter|safety|sensitive|block|prohibited|recitation|refusal|guardrail|jailbreak|armor|spii"
-    "|resource|other"
+    "|resource|other|pause|progress|queued|not_finished|language|unexpected|too_many"
 )
 """What is in the reasons of providers for an answer that is not whole; each has its own words."""
 

@@ -21,6 +21,7 @@ Check = Callable[[Mapping[str, Any]], str | None]
 _END = "__end__"
 _OVERWRITE = "__overwrite__"
 _JUMP = "jump_to"
+_QUESTIONS = "__interrupt__"
 _QUESTION = re.compile("[0-9a-f]{32}")
 
 
@@ -28,10 +29,11 @@ def fault_in_values(values: object) -> str | None:
     """Say which value a client may not write; `None` if there is none.
 
     Args:
-        values: The values by channel, or pairs of a channel and a value.
+        values: The values by channel, or pairs of a channel and a value. They may be the result of
+            a run; its questions are no channel, and LangGraph ignores them.
     """
     for channel, value in _by_channel(values):
-        if str(channel).startswith("__") or ":" in str(channel):
+        if channel != _QUESTIONS and (str(channel).startswith("__") or ":" in str(channel)):
             # For example `branch:to:NODE`, which starts a node, or `__start__`, which is unchecked.
             return f"{channel!r} is a channel of LangGraph itself; a client may not write it"
         if channel == _JUMP:
@@ -50,7 +52,10 @@ def fault_in_command(command: Mapping[str, Any]) -> str | None:
     goto: Any = command.get("goto") or _END
     if goto not in (_END, [_END]):
         return f"'goto' may only be {_END!r}"
-    return fault_in_values(command.get("update"))
+    update = command.get("update")
+    if any(channel == _QUESTIONS for channel, _ in _by_channel(update)):  # this would be written
+        return f"{_QUESTIONS!r} may not be written"
+    return fault_in_values(update)
 
 
 def fault_in_answer(command: Mapping[str, Any]) -> str | None:
@@ -62,7 +67,10 @@ def fault_in_answer(command: Mapping[str, Any]) -> str | None:
     answer = command.get("resume", {})
     if isinstance(answer, dict) and all(map(_QUESTION.fullmatch, cast("dict[str, Any]", answer))):
         return None
-    return "this would count as an answer; send that with 'input.respond', which names a question"
+    return (
+        "this would count as an answer; send that with 'input.respond', which names a question; "
+        "send a message with /threads/ID/runs"
+    )
 
 
 def _fault_in_update(body: Mapping[str, Any]) -> str | None:

@@ -268,6 +268,15 @@ class TestWrites:
             client.threads.update_state(thread, update)
         assert client.runs.list(thread) == []
 
+    def test_the_result_of_a_run_can_be_sent_back(self, repository: Server) -> None:
+        """It may have questions beside the channels; only a command would write them."""
+        client, thread = repository.client, repository.new_thread()
+        result: Any = {**user("- [ ] a"), "__interrupt__": []}
+        client.runs.wait(thread, "until_done", input=result)
+        client.threads.update_state(thread, {"messages": [], "__interrupt__": []})
+        with pytest.raises(UnprocessableEntityError, match="'__interrupt__' may not be written"):
+            client.runs.create(thread, "until_done", command={"update": {"__interrupt__": []}})
+
     @pytest.mark.parametrize("form", [dict, list])
     def test_an_update_may_name_the_channels_of_the_graph(
         self, form: Any, repository: Server

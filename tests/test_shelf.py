@@ -216,6 +216,38 @@ class TestAgent:
         assert "Gate" not in results_in(final)[-1].text
         assert free(store) == ["Gate", "Fence"]
 
+    @pytest.mark.parametrize(("last", "is_free"), [("abandon", True), ("start", False)])
+    def test_an_item_that_was_opened_again_is_not_done(
+        self, last: str, is_free: bool, store: BaseStore
+    ) -> None:
+        """A model may tick too early. What it gives up is free, and it keeps what is open."""
+        take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
+        script = [take_it, edit("complete", 0), edit("start", 0), edit(last, 0), "I was wrong."]
+        agent_on(store, *script).invoke(BEGIN, thread("a"))
+        assert done(store) == []
+        assert ("Gate" in free(store)) == is_free
+
+    @pytest.mark.parametrize("before", [[plan("Gate", "Roof")], []])
+    def test_an_item_of_a_list_that_was_written_again_is_done(
+        self, before: list[AIMessage], store: BaseStore
+    ) -> None:
+        """The model had planned it before, or given it up in an earlier run."""
+        take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
+        earlier = [*before, take_it] if before else [take_it, edit("abandon", 0), "No.", take_it]
+        agent = agent_on(store, *earlier, plan("Gate"), edit("complete", 0), "Ready.")
+        for _ in range(1 if before else 2):
+            agent.invoke(BEGIN, thread("a"))
+        assert done(store) == [{"text": "Gate", "thread": "a"}]
+        assert free(store) == ["Fence"]
+
+    def test_an_item_that_was_given_up_in_this_run_can_be_taken_again(
+        self, store: BaseStore
+    ) -> None:
+        take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
+        script = [take_it, edit("abandon", 0), take_it, "Later."]
+        final = agent_on(store, *script).invoke(BEGIN, thread("a"))
+        assert final["todos"] == [*items("Gate", status="abandoned"), *items("Gate")]
+
     @pytest.mark.parametrize("finish", ["complete", "abandon"])
     def test_an_item_that_returned_is_done_only_if_it_was_done_again(
         self, finish: str, store: BaseStore

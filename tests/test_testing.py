@@ -80,6 +80,8 @@ class TestChecklists:
             "- [x] done <!-- - [ ] old -->",
             "```sh\n- [ ] an example\n```",
             "~~~\n```\n- [ ] an example\n~~~",
+            "- ```\n  - [ ] an example\n  ```",
+            "```\n```python\n- [ ] an example",
         ],
     )
     def test_text_that_is_not_a_step_is_ignored(self, markdown: str) -> None:
@@ -92,6 +94,7 @@ class TestChecklists:
             "- [x] Put `<!--` before the block",
             "- [x] Replace <!-- by {{",
             "```html\n<!-- the head\n```",
+            "1. ```bash\n   make\n   ```",
             "<!-- `a` --> <!-- a\nb -->",
         ],
     )

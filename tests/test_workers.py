@@ -99,6 +99,7 @@ def test_a_failure_is_one_however_it_is_written(said: str) -> None:
         {"response_metadata": {"status": "incomplete"}},
         {"response_metadata": {"finish_reason": "content_filter"}},
         {"response_metadata": {"finish_reason": "model_length"}},
+        {"response_metadata": {"stop_reason": "pause_turn"}},
         {"response_metadata": {"finish_reason": "ERROR_LIMIT"}},
         {"response_metadata": {"finish_reason": "FinishReason.MALFORMED_FUNCTION_CALL"}},
         {"invalid_tool_calls": [invalid_tool_call(name="look", args="{", id="1", error=None)]},

@@ -8,11 +8,14 @@ from todo_tools._list.todos import TodoItem, TodoStatus
 __all__ = ["command_in", "read_checklist", "read_todos", "write_checklist"]
 
 _STEP = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
-_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")  # a line with more backticks has code in it
+_IN_LIST = r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*"
+# A line with more backticks has code in it.
+_FENCE = re.compile(rf"{_IN_LIST}(`{{3,}}(?=[^`]*$)|~{{3,}})")
+_END_OF_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 # A comment that is not closed in its line takes the rest of it, or many of them would take long.
 _CODE_OR_COMMENT = re.compile(rf"{_CODE.pattern}|<!--(?:.*?(-->)|.*)")
-_COMMENT_OF_LINES = re.compile(r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*<!--")
+_COMMENT_OF_LINES = re.compile(rf"{_IN_LIST}<!--")
 _STRUCK = re.compile(r"~~(.*\S.*)~~")
 # `write_checklist` adds a backslash where a text would otherwise be read as something else.
 _COMMENT_MARK = re.compile(r"<(\\*)!--")
@@ -117,7 +120,7 @@ def _lines_outside_code(markdown: str) -> Iterator[str]:
     for given in markdown.removeprefix("\ufeff").splitlines():  # the mark of some editors
         line = given
         if fence:
-            mark = _FENCE.match(line)
+            mark = _END_OF_FENCE.fullmatch(line)
             fence = "" if mark and mark[1].startswith(fence) else fence
             continue
         if is_comment:

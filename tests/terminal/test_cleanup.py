@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from langgraph.types import Command
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal.tools.endings import FOLDER
 from graphs.terminal.tools.run import ShellRun
-from tests.support import BEGIN, Graph
+from tests.support import BEGIN, ROOT, Graph
 from tests.waiting import await_for, has_ended, wait_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -111,3 +113,32 @@ async def test_after_a_cancellation_nothing_is_left(tmp_path: Path, config: Runn
         await task
     await await_for(lambda: has_ended(tmp_path / "pid"), "the command to be ended")
     assert endings(tmp_path) == []
+
+
+INTERRUPTS_THE_IMPORT = """
+import sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("graphs.terminal.chat", "graphs.terminal.checklist"):
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize("arguments", [[], ["chat"]])
+def test_a_signal_while_the_program_is_loaded_ends_it_quietly(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    """As at any other moment, the exit code is 130."""
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTS_THE_IMPORT)
+    ended = subprocess.run(
+        [sys.executable, "-m", "graphs", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")
