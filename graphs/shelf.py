@@ -68,7 +68,7 @@ def take(store: BaseStore, key: str, thread: str, older: int = 0) -> str | None:
 def hand_back(store: BaseStore, thread: str, state: Any, *, ends: bool = True) -> None:
     """Record the completed items of a thread as done, leave it the open ones, free the others.
 
-    Before the run `ends`, only note in the claims what is completed: the model may open an item
+    Without `ends`, only note in the claims what is completed: the model may open an item
     again, or drop it from its list.
     """
     for claim in [each for each in store.search(CLAIMS, limit=10**6) if each.key == thread]:
@@ -93,10 +93,10 @@ def _key(text: str) -> str:
 
 
 def _own_statuses(state: Any, key: str, older: int) -> list[str]:
-    """The statuses of a claimed item: of those with its text, without the `older` ones.
+    """The statuses of the items with a claimed item's text, without the `older` ones.
 
-    In the last turn, one call may drop from the list what another did. A list that was written
-    again has no older ones.
+    A call may drop an item that another call of its turn completed. In a list that was written
+    again, no item is older.
     """
     turn = takewhile(lambda each: isinstance(each, ToolMessage), reversed(messages_in(state)))
     lists = [state, *filter(None, map(details_of, turn))]

@@ -47,7 +47,7 @@ _CUT_OFF = re.compile(
     "|filter|safety|sensitive|block|prohibited|recitation|refusal|guardrail|jailbreak|armor|spii"
     "|resource|other|pause|progress|queued|not_finished|language|unexpected|too_many"
 )
-"""What is in the reasons of providers for an answer that is not whole; each has its own words."""
+"""Parts of finish reasons that mean that an answer is not whole; each provider has its own."""
 
 MAX_ROUNDS = 3
 """How often the planner can have open items done for one message of the user."""

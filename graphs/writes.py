@@ -30,7 +30,7 @@ def fault_in_values(values: object) -> str | None:
 
     Args:
         values: The values by channel, or pairs of a channel and a value. They may be the result of
-            a run; its questions are no channel, and LangGraph ignores them.
+            a run; LangGraph ignores the questions in it.
     """
     for channel, value in _by_channel(values):
         if channel != _QUESTIONS and (str(channel).startswith("__") or ":" in str(channel)):
@@ -53,7 +53,7 @@ def fault_in_command(command: Mapping[str, Any]) -> str | None:
     if goto not in (_END, [_END]):
         return f"'goto' may only be {_END!r}"
     update = command.get("update")
-    if any(channel == _QUESTIONS for channel, _ in _by_channel(update)):  # this would be written
+    if any(channel == _QUESTIONS for channel, _ in _by_channel(update)):  # a command writes it
         return f"{_QUESTIONS!r} may not be written"
     return fault_in_values(update)
 
@@ -68,8 +68,8 @@ def fault_in_answer(command: Mapping[str, Any]) -> str | None:
     if isinstance(answer, dict) and all(map(_QUESTION.fullmatch, cast("dict[str, Any]", answer))):
         return None
     return (
-        "this would count as an answer; send that with 'input.respond', which names a question; "
-        "send a message with /threads/ID/runs"
+        "this would count as an answer; answers need 'input.respond', which names a question, and "
+        "messages need /threads/ID/runs"
     )
 
 

@@ -171,7 +171,7 @@ class TestApproval:
         start = {"assistant_id": "coding_agent", "input": APPROVE["resume"]}
         told = told_by_socket if is_socket else told_by_http
         for refused in told(coding, thread, *2 * [("run.start", start)]):
-            assert "send that with 'input.respond'" in refused["message"]
+            assert "answers need 'input.respond'" in refused["message"]
         assert questions(coding, thread) == ["echo one >> log"]
 
         ((asked,),) = (task["interrupts"] for task in coding.state_of(thread)["tasks"])

@@ -117,7 +117,7 @@ def _todo(mark: str, step: str) -> TodoItem:
 def _lines_outside_code(markdown: str) -> Iterator[str]:
     """Yield the lines that are in no code block, without their comments."""
     fence, is_comment = "", False
-    for given in markdown.removeprefix("\ufeff").splitlines():  # the mark of some editors
+    for given in markdown.removeprefix("\ufeff").splitlines():  # the byte order mark
         line = given
         if fence:
             mark = _END_OF_FENCE.fullmatch(line)

@@ -132,8 +132,8 @@ class Session:
     def diff(self) -> str:
         """What has changed in its directory since the last commit, as git says it.
 
-        The agent may have written the repository, so git starts none of the programs for diffs that
-        it names, and gets no more variables than the agent's commands.
+        The agent may have written the repository, so git starts no diff program that the
+        repository names, and gets no more variables than the agent's commands.
         """
         with deaf_to_ctrl_c():
             said = subprocess.run(  # noqa: S602

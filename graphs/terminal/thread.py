@@ -170,8 +170,8 @@ class Thread:
         """Replace the list; the next steps of the run stay the same.
 
         Raises:
-            CommandError: A call of the last answer waits to run. It may have ended, and its result
-                is kept for this checkpoint only, so after a new one the call would run again.
+            CommandError: A call of the last answer has no stored result. If it has ended, its
+                result is kept for this checkpoint only, so after an edit it would run again.
         """
         now = await self.now()
         if "tools" in now.next:

@@ -130,7 +130,7 @@ def decide(
         return Decision(loop, "answered")
     told, lines = _Told.find(reading, loop), format_incomplete(todos)
     if told.lines not in ("", lines):
-        # A tool or a node of the application changed the list; the todo tools reset the count.
+        # The application changed the list. Only the todo tools reset the count themselves.
         loop = {**loop, "in_a_row": 0}
     worked = _has_worked(reading, told)
     if limit := _limit(loop, policy, told, ended.steps_left, worked=worked):
@@ -222,8 +222,8 @@ def _has_worked(reading: Reading, told: _Told) -> bool:
     """
     results = list(_results(reading.entries, told.by_user + 1))
     # The results of the last answer are that answer: a structured response, or a tool's own result
-    # (`return_direct`). Nor are earlier ones of the same tools work, such as a response with an
-    # error. Only a todo call beside them is.
+    # (`return_direct`). Only its todo calls are work. Earlier results of the same tools, such as a
+    # response with an error, are not.
     answer = reading.last_answer() or 0
     no_work = {result.tool for at, result in results if at > answer} - TOOLS.keys()
     before = {result for at, result in results if at <= told.at}

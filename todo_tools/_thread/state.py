@@ -112,16 +112,16 @@ def todos_in(state: object) -> list[TodoItem]:
 
 
 def mark_of(todos: Sequence[TodoItem]) -> str:
-    """Return the mark of a list; the middleware stores it with each answer of the model."""
+    """Return a hash of a list; the middleware stores it with each answer of the model."""
     items = "\0".join(f"{todo['status']} {todo['text']}" for todo in todos)
     # Checkpointers store half an emoji as a question mark.
     return sha256(items.encode(errors="replace")).hexdigest()[:16]
 
 
 def was_changed(state: object, answer: str | None) -> bool:
-    """Whether the list was changed after the prompt of an answer, such as at an interrupt.
+    """Whether the list was changed after the prompt of an answer, for example at an interrupt.
 
-    Only the middleware knows.
+    Always false without the middleware.
     """
     note = value_in(state, "todo_answer")
     shown = value_in(note, "shown") if value_in(note, "id") == answer else None

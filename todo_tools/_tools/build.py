@@ -272,7 +272,7 @@ def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> l
 
 
 def _earlier(state: object, place: CallPlace | None) -> list[ToolCall]:
-    """Return the earlier calls of an AI message that are not refused; see `_fault`."""
+    """Return the earlier calls of an AI message that `_fault` does not refuse."""
     if place is None or was_changed(state, place.turn):
         return []
     return [call for call in place.pending if call["id"] and call["id"] not in place.repeated]
@@ -281,7 +281,7 @@ def _earlier(state: object, place: CallPlace | None) -> list[ToolCall]:
 def _fault(
     runtime: ToolRuntime[Any, Any], place: CallPlace | None, answer: Answer
 ) -> CallError | None:
-    """Return the error for a call that no result could name, or that would undo a person's edit."""
+    """Return the error for a call that no result can name, or that would change an unread list."""
     call_id = runtime.tool_call_id
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")

@@ -108,7 +108,7 @@ class _Items:
         self._ever_finished += len(newly)
         self._in_progress = [k for k, todo in self._keyed(entry) if todo["status"] == "in_progress"]
         self._open = len(self._keys) - len(finished)
-        # Work for the next item stays if only others were dropped.
+        # If items were only abandoned, the work for the next one stays.
         completed = (k in newly and todo["status"] == "completed" for k, todo in self._keyed(entry))
         has_next = bool(newly) and (not self._open or any(completed))
         for item in [*sorted(newly), *([_NEXT] if has_next else [])]:

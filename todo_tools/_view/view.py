@@ -312,7 +312,7 @@ def _takes_block(message: AnyMessage) -> bool:
 def _is_over(reading: Reading) -> bool:
     """Whether the list was finished before the user's last message, so no prompt needs it.
 
-    If the prompt shows another list, the model would take its indices for those of this one.
+    A prompt that shows another list needs it, or the model uses the other list's indices.
     """
     if not reading.todos or reading.known or incomplete(reading.todos):
         return False

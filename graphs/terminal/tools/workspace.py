@@ -47,8 +47,8 @@ class Workspace(LocalShell):
 
     File operations stay inside the directory, even if links change while they run (`Directory`);
     commands do not. A link is followed only if it leads to a place inside. Only regular files are
-    read and written. A hard link counts as a file inside, wherever its other names are. Nothing in
-    `.git` is changed, because git runs programs that are named there.
+    read and written. A hard link counts as a file inside, wherever its other names are. They change
+    nothing in `.git`, because git runs programs that are named there.
 
     Errors are results for the model, not exceptions. Searches skip `.git` and `node_modules`,
     unless they begin inside, and return at most 1,000 files.
@@ -218,7 +218,7 @@ class Workspace(LocalShell):
         """The same, unless git keeps its files there: it would run the programs that they name."""
         place = self._place(path)
         if ".git" in map(str.casefold, place.parts):
-            raise ValueError("it belongs to git, which may run what it names; use a command")
+            raise ValueError("git may run programs that are named in it; use a command")
         return place
 
     def _name(self, path: str) -> str:
