@@ -76,14 +76,18 @@ def hand_back(store: BaseStore, thread: str, state: Any, *, ends: bool = True) -
         own = _own_statuses(state, key, value.get("older", 0))
         is_open = bool({*own} - {"completed", "abandoned"})
         done = ("completed" in own and not is_open) if own else value.get("done", False)
-        if is_open or not ends:
+        over = value.get("over")
+        if not over and (is_open or not ends):
             if done != value.get("done", False):
                 store.put(claim.namespace, thread, {**value, "done": done}, index=False)
             continue
-        if done and not value.get("over") and (item := store.get(ITEMS, key)):
+        item = store.get(ITEMS, key)
+        if item and done and not over:
             store.put(DONE, key, {**item.value, "thread": thread}, index=False)
-            # If this dies before the claim is deleted, an item that returns is not done again.
-            store.put(claim.namespace, thread, {**value, "over": True}, index=False)
+            # If this dies before the claim is deleted, an item that returns is another one.
+            over = item.created_at.isoformat()
+            store.put(claim.namespace, thread, {**value, "over": over}, index=False)
+        if item and over == item.created_at.isoformat():
             store.delete(ITEMS, key)
         store.delete(claim.namespace, thread)
 

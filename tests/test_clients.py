@@ -77,6 +77,8 @@ class TestConversion:
     def test_an_item_without_a_text_gets_one(self) -> None:
         """LangChain's own middleware stores what its model wrote; so no index moves."""
         assert from_client_todos([{"content": " ", "status": "pending"}]) == items("(no text)")
+        emptied = {**THEIRS[3], "content": " (abandoned)"}
+        assert from_client_todos([emptied]) == items("(no text)", status="abandoned")
 
     @pytest.mark.parametrize(
         "wrong",

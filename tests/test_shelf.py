@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
 from typing_extensions import override
 
-from graphs.shelf import CLAIMS, DONE, ShelfMiddleware, free_items, hand_back, put_up, take
+from graphs.shelf import CLAIMS, DONE, ITEMS, ShelfMiddleware, free_items, hand_back, put_up, take
 from tests.support import BEGIN, ROOT, Graph, edit, items, plan, results_in
 from tests.waiting import LONG
 from todo_tools.middleware import TodoMiddleware
@@ -33,13 +33,13 @@ def store() -> BaseStore:
 
 
 class DyingStore(InMemoryStore):
-    """A store that fails to delete a claim."""
+    """A store that fails to delete a claim, or what is in another namespace."""
 
-    alive = True
+    failing: tuple[str, ...] = ()
 
     @override
     def delete(self, namespace: tuple[str, ...], key: str) -> None:
-        if not self.alive and namespace[: len(CLAIMS)] == CLAIMS:
+        if self.failing and namespace[: len(self.failing)] == self.failing:
             raise ConnectionError
         super().delete(namespace, key)
 
@@ -271,13 +271,26 @@ class TestAgent:
         put_up(store, ["Gate"])
         take(store, key_of(store, "Gate"), "one")
         state = {"todos": items("Gate", status="completed")}
-        store.alive = False
+        store.failing = CLAIMS
         with pytest.raises(ConnectionError):
             hand_back(store, "one", state)
-        store.alive = True
+        store.failing = ()
         put_up(store, ["Gate"])
         hand_back(store, "one", state)
         assert free(store) == ["Gate"]
+
+    def test_an_item_is_handed_back_although_the_store_failed(self) -> None:
+        """Otherwise another thread would do it again."""
+        store = DyingStore()
+        put_up(store, ["Gate"])
+        take(store, key_of(store, "Gate"), "one")
+        state = {"todos": items("Gate", status="completed")}
+        store.failing = ITEMS
+        with pytest.raises(ConnectionError):
+            hand_back(store, "one", state)
+        store.failing = ()
+        hand_back(store, "one", state)
+        assert (len(done(store)), free(store), store.search(CLAIMS)) == (1, [], [])
 
     @pytest.mark.parametrize("key", ["", "no.such", "a\x00b", "0123456789ab"])
     def test_a_key_that_does_not_exist_leaves_no_claim(self, store: BaseStore, key: str) -> None:

@@ -42,7 +42,7 @@ from graphs.terminal.commands import (
 from graphs.terminal.cut_off import cut_off_lines
 from graphs.terminal.foot import Foot
 from graphs.terminal.lines import error_lines, rows_below, said
-from graphs.terminal.plan import NotEditedError
+from graphs.terminal.plan import NotEditedError, deaf_to_ctrl_c
 from graphs.terminal.question import Room, call_rows, is_cut
 from graphs.terminal.run_lines import RunLines
 from graphs.terminal.screen import ChatScreen
@@ -148,7 +148,8 @@ class Conversation:
         if asked == Plain("quit"):
             return False
         if asked:
-            await self._guarded(self._carry_out(asked))
+            with deaf_to_ctrl_c():  # between two prompts, it would end the program
+                await self._guarded(self._carry_out(asked))
         return self.change is None
 
     async def _guarded(self, doing: Coroutine[Any, Any, None]) -> None:

@@ -102,7 +102,7 @@ def call_rows(
     for rows, height in zip(shown, _shares(list(map(len, shown)), room.height), strict=True):
         yield from _cut(rows, height)
     if len(drawn) > len(shown):
-        yield _note(f"({_count(len(drawn) - len(shown), 'more argument')}; show prints all)")
+        yield _note(f"({_count(len(drawn) - len(shown), 'more argument')})")
 
 
 def argument_rows(action: Mapping[str, Any]) -> Iterator[Line]:
@@ -270,5 +270,5 @@ def _cut(rows: list[Line], height: int) -> Iterator[Line]:
     first = height - 1 - last
     yield from rows[:first]
     left_out = len(rows) - first - last
-    yield _note(f"({left_out:,} of {len(rows):,} rows are left out; show prints them)")
+    yield _note(f"({left_out:,} of {len(rows):,} rows left out)")
     yield from rows[len(rows) - last :]

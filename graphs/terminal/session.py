@@ -33,11 +33,12 @@ from todo_tools import AutoContinue, TodoLimits
 
 _GIT = (
     "git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c safe.bareRepository=explicit "
-    "-c color.ui=false"
+    "-c color.ui=false -c color.diff=false -c color.status=false"
 )
 _DIFF = (
     f"{_GIT} status --short --ignore-submodules=dirty && "
-    f"{_GIT} diff --no-ext-diff --no-textconv --ignore-submodules=dirty"
+    f"{_GIT} diff $({_GIT} rev-parse --quiet --verify HEAD) "
+    "--no-ext-diff --no-textconv --submodule=short --ignore-submodules=dirty"
 )
 
 
@@ -140,13 +141,15 @@ class Session:
                 _DIFF,
                 shell=True,
                 cwd=self.workdir.path,
-                env=command_environment(),
+                env={**command_environment(), "GIT_ALLOW_PROTOCOL": ""},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 check=False,
             )
-        return said.stdout.decode(errors="replace") or "Nothing has changed."
+        ended = f"git ended with exit code {said.returncode}"
+        nothing = ended if said.returncode else "Nothing has changed."
+        return said.stdout.decode(errors="replace") or nothing
 
     def open_agent(
         self,

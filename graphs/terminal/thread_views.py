@@ -10,6 +10,7 @@ from langchain_core.messages.tool import ToolCall
 from langgraph.types import StateSnapshot
 
 from graphs.terminal.commands import CommandError
+from graphs.terminal.lines import said
 from graphs.terminal.question import argument_rows
 from graphs.terminal.spoken import spoken
 from graphs.terminal.thread import redone_items, tips
@@ -21,6 +22,7 @@ from todo_tools.state import loop_in, messages_in, todos_in
 from todo_tools.transcript import details_of, is_from_user, is_injected, last_user_message
 
 _BRIEF_CHARACTERS = 56
+_MOST_OF_A_DIFF = 2_000
 
 
 def history_view(way: Sequence[StateSnapshot]) -> View:
@@ -107,11 +109,14 @@ def whole_result(messages: Sequence[BaseMessage], number: int) -> Iterator[Line]
 
 
 def diff_lines(diff: str) -> Iterator[Line]:
-    """The output of git, with colours; a model may have written what is in it."""
+    """The first lines of git's output, with colours; a model may have written what is in it."""
     tokens: dict[str, Literal["success", "error", "accent"]]
     tokens = {"+": "success", "-": "error", "@": "accent"}
-    for line in diff.removesuffix("\n").split("\n"):
+    lines = diff.removesuffix("\n").split("\n")
+    for line in lines[:_MOST_OF_A_DIFF]:
         yield Line((Span(one_line(line), tokens.get(line[:1], "text")),))
+    if more := len(lines[_MOST_OF_A_DIFF:]):
+        yield from said(f"{more:,} more lines; !git diff shows all")
 
 
 def _time(snapshot: StateSnapshot) -> str:

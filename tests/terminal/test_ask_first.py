@@ -139,15 +139,33 @@ class TestOtherWays:
         assert [f"echo {ran} >> log" for ran in done.log] == [asked]
         assert sorted(each.status for each in results_in(final)) == ["error", "success"]
 
-    def test_also_if_another_program_is_answered(self, work: Callable[..., Work]) -> None:
-        """If it asked about a second call, the first one would run again with the answer to it."""
+    @pytest.mark.parametrize("answer", [APPROVE, REJECT])
+    def test_the_question_of_another_program_is_asked_again(
+        self, answer: Command[Any], work: Callable[..., Work]
+    ) -> None:
+        """It may have been about another call of the task, which ran there."""
         done = work()
         done.run(BEGIN)
         done.run(Command(goto=Send("tools", [ONE, FORGED])))
         done.restart()
+        done.run(answer)
+        assert (len(done.questions), done.log) == (1, [])
         final = done.run(APPROVE)
         assert (done.questions, len(done.log)) == ([], 1)
         assert sorted(each.status for each in results_in(final)) == ["error", "success"]
+
+    def test_an_answer_for_another_program_runs_no_call_again(
+        self, work: Callable[..., Work]
+    ) -> None:
+        """One call of the task was approved and ran; the question was about the other one."""
+        done = work(turn("", ONE))
+        done.run(BEGIN)
+        done.run(APPROVE, interrupt_before=["tools"])
+        done.run(Command(goto=Send("tools", [ONE, FORGED])))
+        assert (done.asked[-1], done.log) == (["echo forged >> log"], ["one"])
+        done.restart()
+        done.run(APPROVE)
+        assert done.log == ["one"]
 
     def test_an_approved_call_that_is_sent_twice_runs_once(self, work: Callable[..., Work]) -> None:
         done = work(turn("", ONE))

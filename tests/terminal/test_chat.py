@@ -1,6 +1,7 @@
 """The chat: its lines, its thread, and the program in a terminal."""
 
 import asyncio
+import os
 import re
 import signal
 import sqlite3
@@ -682,6 +683,21 @@ class TestAnswering:
         waiting.clear()
         assert not await chat._take("/model stand-in")
         assert chat.change == Model("stand-in")
+
+    @pytest.mark.usefixtures("typed")
+    async def test_ctrl_c_while_a_command_is_carried_out_does_not_end_the_program(
+        self, thread: SlowThread, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Between two prompts, nothing else handles the signal; drawing a diff takes a while."""
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+
+        async def interrupted(_: object) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+        monkeypatch.setattr(chat, "_carry_out", interrupted)
+        before = signal.getsignal(signal.SIGINT)
+        assert await chat._take("/diff")
+        assert signal.getsignal(signal.SIGINT) == before
 
     async def test_ctrl_c_at_a_question_returns_the_kept_messages_to_the_input(
         self, thread: SlowThread, typed: PipeInput

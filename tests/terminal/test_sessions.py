@@ -23,6 +23,7 @@ from graphs.terminal.claim import claimed
 from graphs.terminal.commands import Plain
 from graphs.terminal.options import Parser
 from graphs.terminal.session import Session, choose_session, open_saver
+from graphs.terminal.thread_views import diff_lines
 from tests.support import ROOT, edit, items, plan, write_checklist
 from tests.terminal.repositories import repository
 from tests.waiting import LONG
@@ -317,6 +318,38 @@ class TestDiff:
         monkeypatch.setattr("graphs.terminal.session._DIFF", "env")
         monkeypatch.setenv("OPENAI_API_KEY", "secret")
         assert "secret" not in session_of("--workdir", ".").diff()
+
+    def test_it_starts_no_program_of_a_submodule(self, work: Path) -> None:
+        """With `diff.submodule=diff`, git starts another git there."""
+        inner = repository(work / "sub", committed="one\n")
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a", "-c", "protocol.file.allow=always"]
+        for command in (["submodule", "add", "./sub"], ["commit", "-qm", "Add it"]):
+            subprocess.run([*git, *command], cwd=work, check=True, capture_output=True)
+        (inner / "file").write_text("two\n")
+        subprocess.run([*git, "commit", "-qam", "Go on"], cwd=inner, check=True)
+        for place, name, value in (
+            (work, "diff.submodule", "diff"),
+            (inner, "diff.external", "touch ran"),
+        ):
+            subprocess.run(["git", "config", name, value], cwd=place, check=True)
+        assert "Subproject commit" in session_of("--workdir", "work").diff()
+        assert not (inner / "ran").exists()
+
+    def test_it_shows_what_is_staged(self, work: Path) -> None:
+        """Otherwise `git add` would hide a change."""
+        (work / "file").write_text("two\n")
+        subprocess.run(["git", "add", "file"], cwd=work, check=True)
+        assert session_of("--workdir", "work").diff().endswith("-one\n+two\n")
+
+    def test_it_says_that_git_was_stopped(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("graphs.terminal.session._DIFF", "kill $$")
+        assert "exit code -15" in session_of("--workdir", ".").diff()
+
+    def test_only_the_first_lines_of_a_long_one_are_drawn(self) -> None:
+        """The chat waits for the drawing."""
+        *lines, last = diff_lines("+x\n" * 3_000)
+        assert len(lines) == 2_000
+        assert "1,000 more lines; !git diff shows all" in str(last)
 
     @pytest.mark.usefixtures("work")
     def test_it_says_that_nothing_has_changed(self) -> None:

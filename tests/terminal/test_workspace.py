@@ -162,6 +162,12 @@ class TestGit:
         assert config.read_text() == "theirs"
         assert "theirs" in repr(Workspace(inside).read("folder/.git/config"))
 
+    def test_a_link_of_that_name_is_not_followed_either(self, inside: Path) -> None:
+        (inside / "store").mkdir()
+        (inside / ".git").symlink_to("store")
+        assert Workspace(inside).write(".git/config", "mine").error
+        assert not (inside / "store" / "config").exists()
+
 
 class TestWhatIsNoRegularFile:
     """Opening a special file may block forever or have an effect."""

@@ -79,14 +79,17 @@ def from_client(item: Any) -> Any:
     """
     if not is_mapping(item) or not isinstance(item.get("content"), str):
         return item
-    content = "(no text)" if is_blank(item["content"]) else item["content"]
-    status = str(item.get("status"))
+    content, status = item["content"], str(item.get("status"))
     for name, row in STATUSES.items():
         if row.client_suffix and item.get(name):
             # The item still has this status, unless a client has given it another one.
             kept = name if status == row.client else _status_of(status)
-            return {"text": content.removesuffix(row.client_suffix), "status": kept}
-    return {"text": content, "status": _status_of(status)}
+            return _item(content.removesuffix(row.client_suffix), kept)
+    return _item(content, _status_of(status))
+
+
+def _item(text: str, status: str) -> dict[str, str]:
+    return {"text": "(no text)" if is_blank(text) else text, "status": status}
 
 
 def read_todos(stored: object) -> list[TodoItem] | None:

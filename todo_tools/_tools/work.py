@@ -26,9 +26,9 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     Pass it as `create_todo_tools(check=has_worked)` or `TodoMiddleware(check=has_worked)`. Some
     models complete all items of a list without working. The call must come after the item was
     started or, if it is not in progress, after the last item was completed or abandoned, also by
-    the same call, and after a message with which the application gave a new list. A call that
-    failed does not count. Calls before `edit_todos` in the same AI message count, because their
-    results are not known yet.
+    the same call, and after the model or a message of the application last replaced the list. A
+    call that failed does not count. Calls before `edit_todos` in the same AI message count, because
+    their results are not known yet.
 
     Args:
         item: The item to complete, as a check gets it: it knows the call. For a copy of it, only

@@ -6,6 +6,7 @@ edit of the message, by `goto`, or by `update_state(as_node=...)`.
 """
 
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
@@ -57,6 +58,7 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
         super().__init__(interrupt_on)
         self._approved: dict[Approval, _Allowed] = {}
         self._asked: dict[str, Approval] = {}
+        self._ignored = Counter[str]()  # the answers of each task that are for other programs
 
     @property
     @override
@@ -128,16 +130,27 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
         """Ask about a call as if it were the only one of its message.
 
         If a task has several calls, only one of them is asked about, because they share its answer.
+        So an answer to the question of a program before this one may be about another call.
         """
         runtime = get_runtime()
         task = runtime.execution_info.task_id if runtime.execution_info else ""
+        is_new = task not in self._asked
         if self._asked.setdefault(task, approval) != approval:
             return _not_asked_about(request.tool_call)
-        message = AIMessage("", tool_calls=[request.tool_call])
-        state: Any = {**_state_of(request), "messages": [message]}
-        update = super().after_model(state, runtime) or {}
+        for _ in range(self._ignored[task]):
+            self._answer(request, runtime)
+        update = self._answer(request, runtime)
+        if is_new and "messages" in update:  # it was answered before it was asked
+            self._ignored[task] += 1
+            update = self._answer(request, runtime)
         rejections: list[ToolMessage] = update.get("messages", [])[1:]
         return rejections[0] if rejections else _edits_in(update)
+
+    def _answer(self, request: ToolCallRequest, runtime: Runtime[Any]) -> Mapping[str, Any]:
+        """What LangChain's middleware makes of the next answer; it changes the message."""
+        message = AIMessage("", tool_calls=[request.tool_call])
+        state: Any = {**_state_of(request), "messages": [message]}
+        return super().after_model(state, runtime) or {}
 
 
 def answered(messages: Sequence[AnyMessage]) -> set[str]:

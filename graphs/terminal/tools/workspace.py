@@ -217,7 +217,7 @@ class Workspace(LocalShell):
     def _place_to_change(self, path: str) -> PurePosixPath:
         """The same, unless git keeps its files there: it would run the programs that they name."""
         place = self._place(path)
-        if ".git" in map(str.casefold, place.parts):
+        if ".git" in map(str.casefold, (*place.parts, *PurePosixPath(path).parts)):
             raise ValueError("git may run programs that are named in it; use a command")
         return place
 
