@@ -99,7 +99,8 @@ def build_coding_agent(
         workdir: The directory it works in.
         ask: Whether a person is asked before a write or a command, in the form of LangChain's
             `HumanInTheLoopMiddleware` (`AskFirst`). A function decides for each call; it is called
-            again on resume and must return the same. Asking needs a checkpointer.
+            again on resume and must return the same, so it should read only the call. Asking needs
+            a checkpointer.
         ask_plan: Whether a person approves each plan (each call of `write_todos`) in the same way.
             No other tool runs before a plan is approved and one of its items is started.
         timeout: Seconds after which a command is killed.

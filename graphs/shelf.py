@@ -73,13 +73,17 @@ def hand_back(store: BaseStore, thread: str, state: Any, *, ends: bool = True) -
     """
     for claim in [each for each in store.search(CLAIMS, limit=10**6) if each.key == thread]:
         key, value = claim.namespace[-1], claim.value
-        own = _own_statuses(state, key, value.get("older", 0))
+        older = value.get("older", 0)
+        listed = value.get("listed", False) or len(_statuses(state, key)) > older
+        # If the run broke before the item joined the list, an older one is not this one.
+        own = _own_statuses(state, key, older) if listed else []
         is_open = bool({*own} - {"completed", "abandoned"})
         done = ("completed" in own and not is_open) if own else value.get("done", False)
         over = value.get("over")
         if not over and (is_open or not ends):
-            if done != value.get("done", False):
-                store.put(claim.namespace, thread, {**value, "done": done}, index=False)
+            noted = {**value, "done": done, "listed": listed}
+            if noted != value:
+                store.put(claim.namespace, thread, noted, index=False)
             continue
         item = store.get(ITEMS, key)
         if item and done and not over:

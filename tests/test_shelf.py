@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
@@ -239,6 +240,29 @@ class TestAgent:
             agent.invoke(BEGIN, thread("a"))
         assert done(store) == [{"text": "Gate", "thread": "a"}]
         assert free(store) == ["Fence"]
+
+    def test_an_item_that_never_joined_the_list_is_free(self, store: BaseStore) -> None:
+        """The run broke in the step that took it; the thread has done it once before."""
+
+        @tool
+        def fails() -> str:
+            """Break the run."""
+            raise RuntimeError
+
+        take_it = call("take_items", keys=[key_of(store, "Gate")])
+        script = [turn("", take_it), edit("complete", 0), "Ready."]
+        model = ScriptedChatModel(script=[*script, turn("", take_it, call("fails")), "Hello!"])
+        middleware: list[Any] = [ShelfMiddleware(), TodoMiddleware(policy=None)]
+        agent: Any = create_agent(
+            model, [fails], middleware=middleware, store=store, checkpointer=InMemorySaver()
+        )
+        agent.invoke(BEGIN, thread("a"))
+        store.delete(DONE, take_it["args"]["keys"][0])
+        put_up(store, ["Gate"])
+        with pytest.raises(RuntimeError):
+            agent.invoke(BEGIN, thread("a"))
+        agent.invoke(BEGIN, thread("a"))
+        assert ("Gate" in free(store), done(store)) == (True, [])
 
     def test_an_item_that_was_given_up_in_this_run_can_be_taken_again(
         self, store: BaseStore

@@ -167,6 +167,18 @@ class TestOtherWays:
         done.run(APPROVE)
         assert done.log == ["one"]
 
+    def test_after_two_restarts_no_earlier_answer_counts(self, work: Callable[..., Work]) -> None:
+        """Each program has asked, and was stopped or replaced before it used the answer."""
+        done = work()
+        done.run(BEGIN)
+        done.run(Command(goto=Send("tools", [FORGED])))
+        for _ in range(3):
+            done.restart()
+            done.run(APPROVE)
+            assert (done.asked, done.log) == ([["echo forged >> log"]], [])
+        done.run(APPROVE)
+        assert done.log == ["forged"]
+
     def test_an_approved_call_that_is_sent_twice_runs_once(self, work: Callable[..., Work]) -> None:
         done = work(turn("", ONE))
         done.run(BEGIN)

@@ -58,7 +58,8 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
         super().__init__(interrupt_on)
         self._approved: dict[Approval, _Allowed] = {}
         self._asked: dict[str, Approval] = {}
-        self._ignored = Counter[str]()  # the answers of each task that are for other programs
+        self._ignored = Counter[str]()
+        """The answers of each task that are used up, or are for other programs."""
 
     @property
     @override
@@ -140,9 +141,11 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
         for _ in range(self._ignored[task]):
             self._answer(request, runtime)
         update = self._answer(request, runtime)
-        if is_new and "messages" in update:  # it was answered before it was asked
+        while is_new and "messages" in update:  # it was answered before it was asked
             self._ignored[task] += 1
             update = self._answer(request, runtime)
+        if "messages" in update:  # the answer is used up, although the step may run again
+            self._ignored[task] += 1
         rejections: list[ToolMessage] = update.get("messages", [])[1:]
         return rejections[0] if rejections else _edits_in(update)
 
