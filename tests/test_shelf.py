@@ -250,8 +250,8 @@ class TestAgent:
             raise RuntimeError
 
         take_it = call("take_items", keys=[key_of(store, "Gate")])
-        script = [turn("", take_it), edit("complete", 0), "Ready."]
-        model = ScriptedChatModel(script=[*script, turn("", take_it, call("fails")), "Hello!"])
+        script = turn("", take_it), edit("complete", 0), "Ready."
+        model = ScriptedChatModel(script=(*script, turn("", take_it, call("fails")), "Hello!"))
         middleware: list[Any] = [ShelfMiddleware(), TodoMiddleware(policy=None)]
         agent: Any = create_agent(
             model, [fails], middleware=middleware, store=store, checkpointer=InMemorySaver()
