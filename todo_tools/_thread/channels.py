@@ -182,6 +182,8 @@ def as_messages(given: Sequence[Any]) -> list[AnyMessage]:
 
 
 def _as_message(message: Any) -> BaseMessage:
+    if isinstance(message, BaseMessage):  # each model call converts the whole history
+        return message
     dumped: Mapping[str, Any] = message if is_mapping(message) else {}
     if dumped.get("type") in ("ai", "AIMessageChunk") and "response_metadata" in dumped:
         # `convert_to_messages` would drop the token counts and invalid tool calls of such dicts.
