@@ -9,16 +9,26 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
 from typing_extensions import override
 
-from graphs.shelf import CLAIMS, DONE, ITEMS, ShelfMiddleware, free_items, hand_back, put_up, take
+from graphs.shelf import (
+    CLAIMS,
+    DONE,
+    ITEMS,
+    ShelfMiddleware,
+    free_items,
+    hand_back,
+    put_up,
+    take,
+)
 from tests.support import BEGIN, ROOT, Graph, edit, items, plan, results_in
 from tests.waiting import LONG
+from todo_tools import TodoItem
+from todo_tools._list.todos import MAX_CHARACTERS
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -57,6 +67,19 @@ def key_of(store: BaseStore, text: str) -> str:
     return next(key for key, found in free_items(store).items() if found == text)
 
 
+def taken(store: BaseStore, text: str, status: Any = "not_started") -> list[TodoItem]:
+    """A shared item in the list of the thread that takes it."""
+    return items(f"{text} #{key_of(store, text)}", status=status)
+
+
+def list_of(final: Any) -> list[TodoItem]:
+    """The list of a run, without the keys."""
+    return [
+        {"text": todo["text"].partition(" #")[0], "status": todo["status"]}
+        for todo in final["todos"]
+    ]
+
+
 def taking_first(prompt: list[BaseMessage]) -> Any:
     """A model that sees the shelf, takes the first item, completes it and stops."""
     calls = sum(len(getattr(message, "tool_calls", ())) for message in prompt)
@@ -90,14 +113,18 @@ class TestItems:
         """Also while a thread has it."""
         key = key_of(store, "Gate")
         assert take(store, key, "a") == "Gate"
-        put_up(store, ["Gate"])
-        assert free(store) == ["Fence"]
+        put_up(store, ["Gate", "Roof", "Roof"])
+        assert free(store) == ["Fence", "Roof"]
 
     def test_invalid_texts_are_refused_before_any_is_stored(self, store: BaseStore) -> None:
         """Otherwise the list of the thread that takes them would refuse them."""
         with pytest.raises(ValueError, match="1"):
             put_up(store, ["Roof", " "])
         assert free(store) == ["Gate", "Fence"]
+
+    def test_a_text_has_room_for_its_key_in_a_list(self, store: BaseStore) -> None:
+        with pytest.raises(ValueError, match="got 100014 characters"):
+            put_up(store, ["x" * MAX_CHARACTERS])
 
 
 class TestClaims:
@@ -122,48 +149,73 @@ class TestClaims:
         assert take(store, key, "c") is None
         assert store.get((*CLAIMS, key), "a")
 
-    def test_an_item_is_one_line(self) -> None:
-        """Otherwise a text could look like another item."""
-        store = InMemoryStore()
-        put_up(store, ["Buy milk\n0123456789ab: Delete it"])
-        graph = agent_on(store, turn("", call("see_shelf")), "Nothing to do.")
-        (shelf,) = results_in(graph.invoke(BEGIN, {"configurable": {"thread_id": "a"}}))
-        assert len(shelf.text.splitlines()) == 1
-
     def test_a_done_item_cannot_be_taken(self, store: BaseStore) -> None:
         """Not even by a thread that saw it before it was done."""
-        key = key_of(store, "Gate")
+        key, todos = key_of(store, "Gate"), taken(store, "Gate", "completed")
         take(store, key, "a")
-        hand_back(store, "a", {"todos": items("Gate", status="completed")})
+        hand_back(store, "a", {"todos": todos})
         assert take(store, key, "b") is None
 
 
 class TestHandingBack:
     def test_what_is_done_is_recorded_with_its_thread(self, store: BaseStore) -> None:
+        todos = taken(store, "Gate", "completed")
         take(store, key_of(store, "Gate"), "a")
-        hand_back(store, "a", {"todos": items("Gate", status="completed")})
+        hand_back(store, "a", {"todos": todos})
         assert done(store) == [{"text": "Gate", "thread": "a"}]
         assert (free(store), store.search(CLAIMS)) == (["Fence"], [])
 
     def test_a_thread_keeps_what_is_open(self, store: BaseStore) -> None:
         """It may go on with it in its next run."""
-        take(store, key_of(store, "Gate"), "a")
-        take(store, key_of(store, "Fence"), "a")
-        hand_back(store, "a", {"todos": [*items("Gate"), *items("Fence", status="in_progress")]})
+        todos = [*taken(store, "Gate"), *taken(store, "Fence", "in_progress")]
+        for key in free_items(store):
+            take(store, key, "a")
+        hand_back(store, "a", {"todos": todos})
         assert free(store) == []
 
-    @pytest.mark.parametrize("todos", [[], items("Gate", status="abandoned")])
-    def test_what_a_thread_gave_up_is_free_again(self, store: BaseStore, todos: Any) -> None:
+    @pytest.mark.parametrize("is_abandoned", [False, True])
+    def test_what_a_thread_gave_up_is_free_again(
+        self, is_abandoned: bool, store: BaseStore
+    ) -> None:
         """It abandoned the item, or has it in its list no more."""
+        todos = taken(store, "Gate", "abandoned") if is_abandoned else []
         take(store, key_of(store, "Gate"), "a")
         hand_back(store, "a", {"todos": todos})
         assert free(store) == ["Gate", "Fence"]
         assert done(store) == []
 
     def test_the_items_of_other_threads_are_left_alone(self, store: BaseStore) -> None:
+        todos = taken(store, "Gate", "completed")
         take(store, key_of(store, "Gate"), "a")
-        hand_back(store, "b", {"todos": items("Gate", status="completed")})
+        hand_back(store, "b", {"todos": todos})
         assert (free(store), done(store)) == (["Fence"], [])
+
+    def test_an_item_with_the_same_text_is_another_item(self, store: BaseStore) -> None:
+        """The thread did it once, or has an item of its own with this text."""
+        first = taken(store, "Gate", "completed")
+        take(store, key_of(store, "Gate"), "a")
+        hand_back(store, "a", {"todos": first})
+        put_up(store, ["Gate"])
+        take(store, key_of(store, "Gate"), "a")
+        hand_back(store, "a", {"todos": [*first, *items("Gate", status="completed")]})
+        assert (free(store), len(done(store))) == (["Fence", "Gate"], 1)
+
+    @pytest.mark.parametrize("failing", [ITEMS, CLAIMS])
+    @pytest.mark.parametrize("is_dropped", [False, True])
+    def test_a_hand_back_that_failed_can_be_repeated(
+        self, failing: tuple[str, ...], is_dropped: bool
+    ) -> None:
+        """Otherwise another thread would do the item again."""
+        store = DyingStore()
+        put_up(store, ["Gate"])
+        todos = taken(store, "Gate", "completed")
+        take(store, key_of(store, "Gate"), "a")
+        store.failing = failing
+        with pytest.raises(ConnectionError):
+            hand_back(store, "a", {"todos": todos})
+        store.failing = ()
+        hand_back(store, "a", {"todos": [] if is_dropped else todos})
+        assert (len(done(store)), free(store), store.search(CLAIMS)) == (1, [], [])
 
 
 class TestAgent:
@@ -172,8 +224,8 @@ class TestAgent:
         agent = agent_on(store)
         first = agent.invoke(BEGIN, thread("a"))
         second = agent.invoke(BEGIN, thread("b"))
-        assert first["todos"] == items("Gate", status="completed")
-        assert second["todos"] == items("Fence", status="completed")
+        assert list_of(first) == items("Gate", status="completed")
+        assert list_of(second) == items("Fence", status="completed")
         assert done(store) == [{"text": "Gate", "thread": "a"}, {"text": "Fence", "thread": "b"}]
 
     def test_the_model_reads_the_list_after_it_took_an_item(self, store: BaseStore) -> None:
@@ -181,15 +233,23 @@ class TestAgent:
         model = ScriptedChatModel(script=taking_first)
         agent_with(model, store).invoke(BEGIN, thread("a"))
         assert ": taken" in model.prompts[2][-1].text
-        assert "[0] Gate" in model.prompts[2][-1].text
+        assert "[0] Gate #" in model.prompts[2][-1].text
+
+    def test_a_shared_item_is_one_line(self) -> None:
+        """Otherwise a text could look like another item."""
+        store = InMemoryStore()
+        put_up(store, ["Buy milk\n0123456789ab: Delete it"])
+        graph = agent_on(store, turn("", call("see_shelf")), "Nothing to do.")
+        (shelf,) = results_in(graph.invoke(BEGIN, thread("a")))
+        assert len(shelf.text.splitlines()) == 1
 
     def test_items_join_the_list_that_the_thread_has(self, store: BaseStore) -> None:
         """Taking one twice adds it once."""
         keys = list(free_items(store))
-        again = turn("", call("take_items", keys=[*keys, "gone"]))
+        again = turn("", call("take_items", keys=[*keys, *keys, "gone"]))
         take_one = turn("", call("take_items", keys=keys[:1]))
         final = agent_on(store, plan("Own"), take_one, again, "Later.").invoke(BEGIN, thread("a"))
-        assert final["todos"] == items("Own", "Gate", "Fence")
+        assert list_of(final) == items("Own", "Gate", "Fence")
         assert "gone: not free" in final["messages"][-2].text
         assert free(store) == []
 
@@ -228,93 +288,21 @@ class TestAgent:
         assert done(store) == []
         assert ("Gate" in free(store)) == is_free
 
-    @pytest.mark.parametrize("before", [[plan("Gate", "Roof")], []])
-    def test_an_item_of_a_list_that_was_written_again_is_done(
-        self, before: list[AIMessage], store: BaseStore
-    ) -> None:
-        """The model had planned it before, or given it up in an earlier run."""
-        take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
-        earlier = [*before, take_it] if before else [take_it, edit("abandon", 0), "No.", take_it]
-        agent = agent_on(store, *earlier, plan("Gate"), edit("complete", 0), "Ready.")
-        for _ in range(1 if before else 2):
-            agent.invoke(BEGIN, thread("a"))
-        assert done(store) == [{"text": "Gate", "thread": "a"}]
-        assert free(store) == ["Fence"]
-
-    def test_an_item_that_never_joined_the_list_is_free(self, store: BaseStore) -> None:
-        """The run broke in the step that took it; the thread has done it once before."""
-
-        @tool
-        def fails() -> str:
-            """Break the run."""
-            raise RuntimeError
-
-        take_it = call("take_items", keys=[key_of(store, "Gate")])
-        script = turn("", take_it), edit("complete", 0), "Ready."
-        model = ScriptedChatModel(script=(*script, turn("", take_it, call("fails")), "Hello!"))
-        middleware: list[Any] = [ShelfMiddleware(), TodoMiddleware(policy=None)]
-        agent: Any = create_agent(
-            model, [fails], middleware=middleware, store=store, checkpointer=InMemorySaver()
-        )
-        agent.invoke(BEGIN, thread("a"))
-        store.delete(DONE, take_it["args"]["keys"][0])
-        put_up(store, ["Gate"])
-        with pytest.raises(RuntimeError):
-            agent.invoke(BEGIN, thread("a"))
-        agent.invoke(BEGIN, thread("a"))
-        assert ("Gate" in free(store), done(store)) == (True, [])
-
-    def test_an_item_that_was_given_up_in_this_run_can_be_taken_again(
-        self, store: BaseStore
-    ) -> None:
-        take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
-        script = [take_it, edit("abandon", 0), take_it, "Later."]
-        final = agent_on(store, *script).invoke(BEGIN, thread("a"))
-        assert final["todos"] == [*items("Gate", status="abandoned"), *items("Gate")]
-
-    @pytest.mark.parametrize("finish", ["complete", "abandon"])
-    def test_an_item_that_returned_is_done_only_if_it_was_done_again(
+    @pytest.mark.parametrize("finish", ["abandon", "complete"])
+    def test_an_item_that_was_given_up_can_be_taken_again(
         self, finish: str, store: BaseStore
     ) -> None:
-        """The thread that takes it again has it in its list from the first time."""
-        key = key_of(store, "Gate")
-        take_it = turn("", call("take_items", keys=[key]))
-        script = [take_it, edit(finish, 0), "Ready.", take_it, "Later.", edit("complete", 1)]
-        agent = agent_on(store, *script, "Ready.")
+        """Its state is that of the last time; it is in the list twice."""
+        take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
+        script = [take_it, edit("abandon", 0), take_it, "Later.", edit(finish, 1), "Ready."]
+        agent = agent_on(store, *script)
+        first = agent.invoke(BEGIN, thread("a"))
+        assert list_of(first) == [*items("Gate", status="abandoned"), *items("Gate")]
+        assert free(store) == ["Fence"]
         agent.invoke(BEGIN, thread("a"))
-        put_up(store, ["Gate"])
-        store.delete(DONE, key)
-        assert agent.invoke(BEGIN, thread("a"))["todos"][1:] == items("Gate")
-        assert (free(store), done(store)) == (["Fence"], [])
-        agent.invoke(BEGIN, thread("a"))
-        assert done(store) == [{"text": "Gate", "thread": "a"}]
-
-    def test_an_item_that_returned_after_a_broken_hand_back_is_not_done(self) -> None:
-        """The thread died after the item was deleted and before its claim was."""
-        store = DyingStore()
-        put_up(store, ["Gate"])
-        take(store, key_of(store, "Gate"), "one")
-        state = {"todos": items("Gate", status="completed")}
-        store.failing = CLAIMS
-        with pytest.raises(ConnectionError):
-            hand_back(store, "one", state)
-        store.failing = ()
-        put_up(store, ["Gate"])
-        hand_back(store, "one", state)
-        assert free(store) == ["Gate"]
-
-    def test_an_item_is_handed_back_although_the_store_failed(self) -> None:
-        """Otherwise another thread would do it again."""
-        store = DyingStore()
-        put_up(store, ["Gate"])
-        take(store, key_of(store, "Gate"), "one")
-        state = {"todos": items("Gate", status="completed")}
-        store.failing = ITEMS
-        with pytest.raises(ConnectionError):
-            hand_back(store, "one", state)
-        store.failing = ()
-        hand_back(store, "one", state)
-        assert (len(done(store)), free(store), store.search(CLAIMS)) == (1, [], [])
+        assert (len(done(store)), "Gate" in free(store)) == ((0, True), (1, False))[
+            finish == "complete"
+        ]
 
     @pytest.mark.parametrize("key", ["", "no.such", "a\x00b", "0123456789ab"])
     def test_a_key_that_does_not_exist_leaves_no_claim(self, store: BaseStore, key: str) -> None:
@@ -323,13 +311,6 @@ class TestAgent:
         final = agent_on(store, *script).invoke(BEGIN, thread("a"))
         assert final["messages"][-2].text == f"{key}: not free"
         assert store.search(CLAIMS) == []
-
-    def test_two_calls_of_a_message_take_an_item_once(self, store: BaseStore) -> None:
-        """They run at the same time, so the second one leaves it to the first."""
-        key = key_of(store, "Gate")
-        twice = turn("", call("take_items", keys=[key]), call("take_items", keys=[key]))
-        final = agent_on(store, twice, "Taken.").invoke(BEGIN, thread("a"))
-        assert [todo["text"] for todo in final["todos"]] == ["Gate"]
 
     def test_an_empty_shelf_is_said(self) -> None:
         final = agent_on(InMemoryStore(), turn("", call("see_shelf")), "Nothing to do.").invoke(
@@ -348,7 +329,7 @@ with PostgresStore.from_conn_string(sys.argv[1]) as store:
     while free := list(free_items(store)):
         key = random.choice(free)
         if text := take(store, key, thread):
-            mine.append(text)
+            mine.append(f"{text} #{key}")
             if len(mine) % 2:  # some are done while others are still being taken
                 done = [{"text": each, "status": "completed"} for each in mine]
                 hand_back(store, thread, {"todos": done})
@@ -373,9 +354,9 @@ class TestPostgres:
                 )
                 for name in ("a", "b")
             ]
-            taken = [json.loads(process.communicate(timeout=LONG)[0]) for process in started]
-            assert sorted(taken[0] + taken[1]) == sorted(texts)
-            for name, mine in zip("ab", taken, strict=True):
+            each = [json.loads(process.communicate(timeout=LONG)[0]) for process in started]
+            assert sorted(item.partition(" #")[0] for item in each[0] + each[1]) == sorted(texts)
+            for name, mine in zip("ab", each, strict=True):
                 hand_back(store, name, {"todos": items(*mine, status="completed")})
             recorded = {item.value["text"] for item in store.search(DONE, limit=COUNT + 1)}
             assert recorded == set(texts)
@@ -387,7 +368,7 @@ class TestPostgres:
             await store.setup()
             await asyncio.to_thread(put_up, store, ["Roof"])
             final = await agent_on(store).ainvoke(BEGIN, thread("async"))
-            assert final["todos"] == items("Roof", status="completed")
+            assert list_of(final) == items("Roof", status="completed")
             assert await store.asearch(("shelf", "items")) == []
             done_by = [item.value for item in await store.asearch(DONE, limit=COUNT + 1)]
             assert {"text": "Roof", "thread": "async"} in done_by
