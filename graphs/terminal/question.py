@@ -227,19 +227,22 @@ def _rows(line: Line, room: Room) -> Iterator[Line]:
     """Break a line into rows; every row after the first begins with a continuation mark."""
     lead = line.lead
     for span in line.body:
-        rest = span.text.encode(room.encoding, "backslashreplace").decode(room.encoding)
+        text = span.text.encode(room.encoding, "backslashreplace").decode(room.encoding)
+        start = 0
         while True:
-            fits = _fitting(rest, room.width - 1 - sum(_cells(each.text) for each in lead))
-            yield replace(line, body=(replace(span, text=rest[:fits]),), lead=lead)
-            rest, lead = rest[fits:], (_SAME_LINE,)
-            if not rest:
+            cells = room.width - 1 - sum(_cells(each.text) for each in lead)
+            shown = text[start : start + room.width]
+            shown = shown[: _fitting(shown, cells)]
+            yield replace(line, body=(replace(span, text=shown),), lead=lead)
+            start, lead = start + len(shown), (_SAME_LINE,)
+            if start >= len(text):
                 break
 
 
 def _fitting(text: str, cells: int) -> int:
     """How many characters fit; at least one."""
-    if len(text) * 2 <= cells:
-        return len(text)
+    if text.isascii():  # a model can write a line of a million characters
+        return min(len(text), max(cells, 1))
     taken = 0
     for number, character in enumerate(text):
         taken += _cells(character)
