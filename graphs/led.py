@@ -34,8 +34,8 @@ class LedMiddleware(TodoMiddleware):
     items so far and their work, but not the request. It stops working when it answers without a
     call, or gets the same results of the same calls again. The item is then completed if a tool has
     worked and the check agrees. If not, the agent is told once more, and then the item is
-    abandoned. A question, or an answer to the user or after a rejected call, ends the run; the
-    user's next message goes on.
+    abandoned. A question ends the run, and so does an answer to the user without work or after a
+    rejected call; the user's next message goes on.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -48,19 +48,21 @@ class LedMiddleware(TodoMiddleware):
 
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Hand out the first open item, unless one is in progress."""
-        return {**(super().before_agent(state, runtime) or {}), **_hand_out([*todos_in(state)])}
+        """Hand out the first open item, or the one in progress if it was changed."""
+        return {**(super().before_agent(state, runtime) or {}), **_hand_out(state)}
 
     @override
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Go on with the list if the agent repeats itself."""
-        return self._next(state) if _repeats(messages_in(state)) else None
+        """Go on with the list if the agent repeats itself, or no longer has its item."""
+        if _repeats(messages_in(state)):
+            return self._next(state)
+        return _hand_out(state) if _first(todos_in(state), "in_progress") is not None else None
 
     @hook_config(can_jump_to=["model"])
     @override
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Go on with the list if an item is in progress."""
-        update = None if _rejected(messages_in(state)) else self._next(state)
+        update = self._next(state)
         return update and {**update, "jump_to": "model"}
 
     @hook_config(can_jump_to=["model"])
@@ -72,14 +74,17 @@ class LedMiddleware(TodoMiddleware):
     def _next(self, state: Any) -> dict[str, Any] | None:
         """Complete, repeat or abandon the item in progress, and hand out the next one."""
         todos, messages = [*todos_in(state)], messages_in(state)
-        if (at := _first(todos, "in_progress")) is None:
+        if (at := _first(todos, "in_progress")) is None or _rejected(messages):
             return None
         told = next(filter(_tells, reversed(messages)), None)
         since = takewhile(lambda m: not _tells(m) or _data(m).get("again"), reversed(messages))
         results = [m for m in since if isinstance(m, ToolMessage)]
-        # The user's message may be "stop", and who asks waits for an answer.
-        if not results and (told is None or is_from_user(told) or asks_user(state)):
+        if isinstance(messages[-1], AIMessage) and asks_user(state):
             return None
+        if not results and (told is None or is_from_user(told)):  # it may be "stop"
+            return None
+        if _last_read(messages) != todos[at]["text"]:  # what was done was not for this item
+            return _started(todos, at)
         fault = None if any(m.status == "success" for m in results) else _AGAIN
         if not fault and self.check and (reason := self.check(todos[at], state)):
             fault = _REFUSED.format(reason)
@@ -87,20 +92,33 @@ class LedMiddleware(TodoMiddleware):
             return {"messages": [_note(fault, again=True)]}
         todos[at] = {**todos[at], "status": "abandoned" if fault else "completed"}
         end = {"todos": todos, "messages": [_note(f"{_END}\n\n{format_todos(todos)}")]}
-        return _hand_out(todos) or end
+        return _hand_out({"todos": todos}) or end
 
 
-def _hand_out(todos: list[TodoItem]) -> dict[str, Any]:
-    """Start the next item, unless one is in progress or none is left."""
-    at = _first(todos, "not_started")
-    if at is None or _first(todos, "in_progress") is not None:
-        return {}
+def _hand_out(state: Any) -> dict[str, Any]:
+    """Start the next item, unless none is left or the model works on one that it has read."""
+    todos, messages = todos_in(state), messages_in(state)
+    if (at := _first(todos, "in_progress")) is not None:
+        read = _last_read(messages)
+        # Nothing old may follow a message of the user, which may be "stop".
+        if read == todos[at]["text"] or (read is None and any(map(is_from_user, messages))):
+            return {}
+    else:
+        at = _first(todos, "not_started")
+    return {} if at is None else _started(todos, at)
+
+
+def _started(todos: Sequence[TodoItem], at: int) -> dict[str, Any]:
+    """Start an item; the model reads its text in a note."""
     text = todos[at]["text"]
-    todos[at] = {"text": text, "status": "in_progress"}
-    return {
-        "todos": todos,
-        "messages": [_note(_STEP.format(at + 1, len(todos), one_line(text)), item=text)],
-    }
+    item: TodoItem = {"text": text, "status": "in_progress"}
+    note = _note(_STEP.format(at + 1, len(todos), one_line(text)), item=text)
+    return {"todos": [*todos[:at], item, *todos[at + 1 :]], "messages": [note]}
+
+
+def _last_read(messages: Sequence[AnyMessage]) -> str | None:
+    """The item that was handed out last; `None` if its note was summarized, or in a new thread."""
+    return next(filter(None, (_data(m).get("item") for m in reversed(messages))), None)
 
 
 def _view(state: Any) -> Sequence[AnyMessage]:

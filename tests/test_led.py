@@ -7,12 +7,20 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolMessage,
+)
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
+from typing_extensions import override
 
 from graphs.led import LedMiddleware
 from tests.support import ROOT, items
@@ -206,6 +214,46 @@ class TestThePersonHasTheLastWord:
         assert statuses(final) == ["in_progress", "not_started"]
 
 
+class TestItemsOfOthers:
+    """Items in progress that this middleware did not hand out: what was done was not for them."""
+
+    def test_one_of_another_thread_is_handed_out_after_the_users_message_is_answered(self) -> None:
+        final, model = run(
+            did("b"),
+            "It is sunny.",
+            did("a"),
+            "Washed.",
+            "All is done.",
+            todos=items("Wash", status="in_progress"),
+        )
+        assert told(model, 2) == "Step 1 of 1: Wash"
+        assert statuses(final) == ["completed"]
+
+    def test_one_that_a_person_changed_is_handed_out_again(self) -> None:
+        model = ScriptedChatModel(script=["Which cups?", did("a"), "Washed.", "All is done."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash all")}, config)
+        agent.update_state(config, {"todos": items("Wash one", status="in_progress")})
+        final = agent.invoke({"messages": [("user", "Go on.")]}, config)
+        assert told(model, 1) == "Step 1 of 1: Wash one"
+        assert final["todos"] == items("Wash one", status="completed")
+
+    def test_one_whose_note_was_summarized_is_handed_out_again(self) -> None:
+        class Summary(AgentMiddleware[Any, Any, Any]):
+            @override
+            def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+                if not isinstance(state["messages"][-1], ToolMessage):
+                    return None
+                summary = HumanMessage("Earlier ...", additional_kwargs={"lc_source": "sum"})
+                return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), summary]}
+
+        model = ScriptedChatModel(script=[did("a"), "Washed.", "I cannot.", "All is done."])
+        middleware: list[Any] = [Summary(), LedMiddleware()]
+        agent: Any = create_agent(model, TOOLS, middleware=middleware)
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")})
+        assert told(model, 1) == "Step 1 of 1: Wash"
+
+
 class TestCheck:
     def test_a_check_decides_after_work(self) -> None:
         """The model reads the reason."""
@@ -236,10 +284,17 @@ class TestCheck:
 
 
 class TestUser:
-    def test_a_question_ends_the_run(self) -> None:
-        """The item stays in progress."""
-        final, _ = run("Which cups?")
+    @pytest.mark.parametrize("before", [[], [did("a")]])
+    def test_a_question_ends_the_run(self, before: list[AIMessage]) -> None:
+        """Also after work. The item stays in progress."""
+        final, _ = run(*before, "Which cups?")
         assert statuses(final) == ["in_progress", "not_started"]
+
+    def test_a_question_beside_a_repeated_call_does_not_hide_the_repetition(self) -> None:
+        asking = turn("Shall I?", call("work", what="a"))
+        final, model = run(asking, asking, did("b"), "Dried.", "All is done.")
+        assert told(model, 2) == "Step 2 of 2: Dry the cups"
+        assert statuses(final) == ["completed", "completed"]
 
     def test_an_answer_to_a_later_message_without_work_ends_the_run(self) -> None:
         """The user may have said "stop"."""
@@ -268,6 +323,18 @@ class TestUser:
         agent.invoke({"messages": [("user", "Go on.")]}, config)
         final = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
         assert statuses(final) == ["completed"]
+
+    def test_rejected_calls_are_no_repetition(self) -> None:
+        """A person may give the same reason twice."""
+        model = ScriptedChatModel(script=[did("a"), did("a"), "I stop."])
+        agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
+        config = {"configurable": {"thread_id": "1"}}
+        final = agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        no = {"type": "reject", "message": "Not today."}
+        for _ in range(2):
+            final = agent.invoke(Command(resume={"decisions": [no]}), config)
+        assert "Not today." in told(model, 2)
+        assert (final["messages"][-1].text, statuses(final)) == ("I stop.", ["in_progress"])
 
     def test_a_rejected_call_stays_before_its_result(self) -> None:
         """Models refuse a result without its call."""
