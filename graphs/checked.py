@@ -4,6 +4,9 @@ This file needs only the library, so it can be copied alone. It believes nothing
 of a tool's result, which no model can write. So your tool for commands must return one with the
 command that ran and its exit code: `{"command": "make", "exit_code": 0}`. The `execute` of
 deepagents leaves the command out; `graphs/terminal/tools/ran.py` adds it.
+
+If the user's message may leave the history, for example by a summary, or if the list comes as
+input, use `TodoLimits(keep_open=True)` as well: it keeps the steps, which then say the commands.
 """
 
 from collections.abc import Iterator, Sequence
@@ -85,8 +88,20 @@ def _fault(command: str, messages: Sequence[AnyMessage]) -> str | None:
 def _is_running(command: str, answer: AIMessage, turn: Sequence[ToolMessage]) -> bool:
     """Whether a call of an answer runs the command, and no result says how that ended."""
     results = {message.tool_call_id: message for message in turn}
-    calls = (each for each in answer.tool_calls if _is_same(each["args"].get("command"), command))
-    return any(not _has_ended(call["name"], results.get(call["id"] or "")) for call in calls)
+    pairs = ((call, results.get(call["id"] or "")) for call in answer.tool_calls)
+    return any(
+        _is_same(_command_of(call, result), command) and not _has_ended(call["name"], result)
+        for call, result in pairs
+    )
+
+
+def _command_of(call: ToolCall, result: ToolMessage | None) -> object:
+    """The command of a call; a person may have edited it."""
+    match result:
+        case ToolMessage(artifact={"command": str(ran)}):
+            return ran
+        case _:
+            return call["args"].get("command")
 
 
 def _has_ended(name: str, result: ToolMessage | None) -> bool:

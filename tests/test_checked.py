@@ -16,7 +16,7 @@ from graphs.terminal.checklist import main
 from graphs.terminal.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.support import BEGIN, checklist, edit, items, plan, write_checklist
-from todo_tools import AutoContinue, TodoItem
+from todo_tools import AutoContinue, TodoItem, TodoLimits
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 STEP: TodoItem = {"text": "Test: `make test`", "status": "in_progress"}
@@ -254,6 +254,43 @@ class TestAgents:
         action = {"name": "execute", "args": {"command": run}}
         decisions = [{"type": "edit", "edited_action": action}]
         final = agent.invoke(Command(resume={"decisions": decisions}), config)
+        assert [todo["status"] for todo in final["todos"]] == [status]
+
+    def test_a_background_call_that_a_person_edited_into_the_command_counts(
+        self, tmp_path: Path
+    ) -> None:
+        """Nobody sees how it ends, so the run before it proves nothing."""
+        script: list[Any] = [
+            plan("Test: `exit 0`"),
+            turn("", call("execute", command="exit 0")),
+            turn("", call("run_in_background", command="true")),
+            edit("complete", 0),
+            "Done.",
+        ]
+        agent = build_coding_agent(
+            ScriptedChatModel(script=script),
+            tmp_path,
+            policy=NO_LOOP,
+            checkpointer=InMemorySaver(),
+            check=command_passed,
+        )
+        config: Any = {"configurable": {"thread_id": "t"}}
+        agent.invoke(BEGIN, config)
+        agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        action = {"name": "run_in_background", "args": {"command": "exit 0"}}
+        decisions = [{"type": "edit", "edited_action": action}]
+        final = agent.invoke(Command(resume={"decisions": decisions}), config)
+        assert final["todos"] == items("Test: `exit 0`")
+
+    @pytest.mark.parametrize(("keep_open", "status"), [(True, "not_started"), (False, "completed")])
+    def test_an_open_step_that_is_kept_needs_no_checklist(
+        self, keep_open: bool, status: str
+    ) -> None:
+        """The user's message may be summarized, and then only the list says the command."""
+        model = ScriptedChatModel(script=[plan("Build it"), edit("complete", 0), ""])
+        limits = TodoLimits(keep_open=keep_open)
+        graph = build_graph(model, limits=limits, policy=NO_LOOP, check=command_passed).compile()
+        final = graph.invoke({**BEGIN, "todos": items("Build: `make`")})
         assert [todo["status"] for todo in final["todos"]] == [status]
 
     def test_the_program_has_it_as_an_option_and_remembers_it(

@@ -1,4 +1,4 @@
-"""Record which command a call of `execute` ran, because a person may have edited the call."""
+"""Record which command a call ran, because a person may have edited the call."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,7 +16,7 @@ Result = ToolMessage | Command[Any]
 
 
 class RecordCommand(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Adds the command to the artifact that deepagents gives a result of `execute`.
+    """Adds the command to the artifact of a result of `execute` or `run_in_background`.
 
     When a person edits a call, LangChain's `HumanInTheLoopMiddleware` leaves the model's own in the
     history. List this middleware last, so that it sees the call that runs.
@@ -36,10 +36,15 @@ class RecordCommand(AgentMiddleware[AgentState[Any], Any, Any]):
 
 
 def _recorded(request: ToolCallRequest, result: Result) -> Result:
-    if request.tool_call["name"] != "execute" or not isinstance(result, ToolMessage):
+    call = request.tool_call
+    if not isinstance(result, ToolMessage):
         return result
-    ended: ExecuteArtifact | None = result.artifact
-    if ended is None:  # no command ran
-        return result
-    artifact: ShellArtifact = {**ended, "command": request.tool_call["args"]["command"]}
-    return result.model_copy(update={"artifact": artifact})
+    if call["name"] == "execute" and result.artifact is not None:  # a command ran
+        ended: ExecuteArtifact = result.artifact
+        artifact: ShellArtifact = {**ended, "command": call["args"]["command"]}
+        return result.model_copy(update={"artifact": artifact})
+    if (
+        call["name"] == "run_in_background" and result.status == "success"
+    ):  # it has no exit code yet
+        return result.model_copy(update={"artifact": {"command": call["args"]["command"]}})
+    return result
