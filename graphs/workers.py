@@ -4,14 +4,20 @@ This file needs only the library, so it can be copied alone.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Mapping, Sequence
 from operator import add, itemgetter
 from typing import Annotated, Any, Literal, cast
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.errors import NodeError
@@ -20,18 +26,26 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command, RetryPolicy, Send
 from typing_extensions import TypedDict
 
-from todo_tools import TodoLimits, TodoState, create_todo_tools, model_view
-from todo_tools.operations import Operation, abandon_items, complete_items, start_items
+from todo_tools import (
+    TodoLimits,
+    TodoState,
+    TodoStatus,
+    asks_user,
+    create_todo_tools,
+    model_view,
+)
+from todo_tools.operations import Operation, start_items
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import todos_in
-from todo_tools.transcript import is_from_user, last_user_message
+from todo_tools.transcript import last_user_message
 
 PLANNER_PROMPT = (
     "You plan; workers do the work. Write a todo list for the user's request with write_todos: one "
     "item for each part that one worker can do alone, with all that the worker must know. Workers "
     "do all open items at the same time, so no item may need the result of another one. When the "
     "list is written, answer with one sentence. You then get the workers' reports: append items "
-    "if the request needs more work, otherwise answer the user."
+    "if the request needs more work, otherwise answer the user. After a later message of the user, "
+    "open items are done only if you write the list again."
 )
 WORKER_PROMPT = (
     "You do one part of a larger task; others do the rest. Do only your part, and report its "
@@ -39,8 +53,8 @@ WORKER_PROMPT = (
 )
 FAILED = "Failed:"
 """How a worker's answer begins if it could not do its part."""
-_SAYS_FAILED = re.compile(r"[\W_]*failed[*_`\s]*:[*_`\s]*", re.IGNORECASE)
-"""The same as models write it, for example in bold."""
+_SAYS_FAILED = re.compile(r"[\W_]*failed[*_`\s]*[:：][*_`\s]*", re.IGNORECASE)  # noqa: RUF001
+"""The same as models write it, for example in bold or with a full-width colon."""
 _REASON_KEYS = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
 _CUT_OFF = re.compile(
     "length|limit|max_|exceeded|incomplete|malformed|error|fail|cancel|abort|interrupt|timeout"
@@ -186,9 +200,16 @@ def _after_planner(state: Mapping[str, Any]) -> Literal["tools", "dispatch", "__
     answer = state["messages"][-1]
     if isinstance(answer, AIMessage) and answer.tool_calls:
         return "tools"
-    since = takewhile(lambda message: not is_from_user(message), reversed(state["messages"]))
+    messages = state["messages"]
+    spoken = last_user_message(messages) or 0
+    since = messages[spoken:]
     rounds = sum(_REPORTS in message.additional_kwargs for message in since)
-    return "dispatch" if _open_items(state) and rounds < MAX_ROUNDS else "__end__"
+    # A later message of the user may be "stop". A planner that goes on writes a list first.
+    goes_on = rounds or any(isinstance(message, ToolMessage) for message in since)
+    is_first = not any(isinstance(message, AIMessage) for message in messages[:spoken])
+    if rounds >= MAX_ROUNDS or asks_user(state) or not (goes_on or is_first):
+        return "__end__"
+    return "dispatch" if _open_items(state) else "__end__"
 
 
 def _dispatch(state: WorkersState) -> Command[Any]:
@@ -209,14 +230,12 @@ def _report(state: WorkerState) -> Result:
     answer = state["messages"][-1]
     text = answer.text.strip()
     if _is_cut_off(answer):
-        return _result(state["index"], f"{FAILED} its answer was cut off: {text}", abandon_items)
+        return _result(state, f"{FAILED} its answer was cut off: {text}", "abandoned")
     failed = _SAYS_FAILED.match(text)
     if text and not failed:
-        return _result(state["index"], text, complete_items)
+        return _result(state, text, "completed")
     reason = text[failed.end() :] if failed else ""
-    return _result(
-        state["index"], f"{FAILED} {reason or 'the worker gave no reason'}", abandon_items
-    )
+    return _result(state, f"{FAILED} {reason or 'the worker gave no reason'}", "abandoned")
 
 
 def _is_cut_off(answer: AnyMessage) -> bool:
@@ -229,11 +248,16 @@ def _is_cut_off(answer: AnyMessage) -> bool:
 def _abandon(task: Task, error: NodeError) -> Result:
     """The output of a worker that raised an error; the other workers continue."""
     reason = str(error.error) or type(error.error).__name__
-    return _result(task["index"], f"{FAILED} {reason}", abandon_items)
+    return _result(task, f"{FAILED} {reason}", "abandoned")
 
 
-def _result(index: int, text: str, operation: Callable[[int], Operation]) -> Result:
-    return {"todos": operation(index), "reports": [{"index": index, "text": text}]}
+def _result(task: Task | WorkerState, text: str, status: TodoStatus) -> Result:
+    """Finish the item; its text makes sure that it is this one, if a person changed the list."""
+    index, item = task["index"], task["item"]
+    return {
+        "todos": {"op": "set_status", "status": status, "indices": [index], "texts": [item]},
+        "reports": [{"index": index, "text": text}],
+    }
 
 
 def _gather(state: WorkersState) -> dict[str, Any]:

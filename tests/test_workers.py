@@ -81,7 +81,15 @@ def test_workers_do_the_items_and_the_planner_concludes(state: type[Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    "said", ["failed: no", "**Failed:** no", "**Failed**: no", "__FAILED:__", "Failed:"]
+    "said",
+    [
+        "failed: no",
+        "**Failed:** no",
+        "**Failed**: no",
+        "__FAILED:__",
+        "Failed:",
+        "Failed\N{FULLWIDTH COLON}no",
+    ],
 )
 def test_a_failure_is_one_however_it_is_written(said: str) -> None:
     planner = scripted(plan("a"), "Planned.", "Done.")
@@ -182,6 +190,30 @@ def test_a_planner_that_always_wants_more_is_stopped() -> None:
         assert done.count("not_started") == 1
 
 
+def test_a_list_from_the_application_needs_no_plan() -> None:
+    final = compiled(scripted("I begin.", "Done.")).invoke({**START, "todos": items("a")}, CONFIG)
+    assert final["todos"] == items("a", status="completed")
+
+
+def test_no_worker_starts_while_the_planner_asks_the_user() -> None:
+    final = compiled(scripted(plan("a"), "Which colour?")).invoke(START, CONFIG)
+    assert final["todos"] == items("a")
+
+
+@pytest.mark.parametrize(
+    ("answers", "status"),
+    [(["I stop."], "not_started"), ([plan("a"), "I go on.", "Done."], "completed")],
+)
+def test_a_later_message_starts_workers_only_if_the_planner_plans(
+    answers: list[Any], status: Any
+) -> None:
+    """The user may have said "stop"."""
+    graph = compiled(scripted(plan("a"), "Which colour?", *answers))
+    graph.invoke(START, CONFIG)
+    final = graph.invoke({"messages": [("user", "Wait.")]}, CONFIG)
+    assert final["todos"] == items("a", status=status)
+
+
 def test_a_worker_uses_its_tools_and_reads_the_request() -> None:
     @tool
     def read(path: str) -> str:
@@ -231,6 +263,23 @@ def test_a_worker_may_wait_for_a_person(state: type[Any]) -> None:
     final = graph.invoke(Command(resume="42"), CONFIG)
     assert final["todos"] == items("a", "b", status="completed")
     assert final["reports"][1]["text"] == "The answer is 42."
+
+
+def test_a_worker_finishes_no_other_item() -> None:
+    """A person may insert an item while a worker waits."""
+
+    @tool
+    def ask(question: str) -> str:
+        """Ask a person."""
+        return str(interrupt(question))
+
+    def rule(prompt: list[BaseMessage]) -> Any:
+        return "Yes." if prompt[-1].type == "tool" else turn("", call("ask", question="Why?"))
+
+    graph = compiled(scripted(plan("a"), "Planned.", "Done?"), rule, tools=[ask])
+    graph.invoke(START, CONFIG)
+    todos = [*items("b"), *items("a", status="in_progress")]
+    assert graph.invoke(Command(resume="42", update={"todos": todos}), CONFIG)["todos"] == todos
 
 
 async def test_it_works_asynchronously() -> None:
