@@ -80,12 +80,9 @@ class TestDue:
         history: list[AnyMessage] = [USER, SAID, WORKED, SAID]
         assert due(*history, todos=items("a"), at_newest=True) == "worked"
 
-    def test_a_list_that_was_finished_before_the_users_message_needs_none(self) -> None:
-        """Nothing in the prompt shows it, and it has nothing to do with the new message."""
-        assert due(USER, SAID, LATER, todos=DONE) is None
-
-    def test_a_list_that_was_finished_elsewhere_is_shown_if_the_prompt_has_it_open(self) -> None:
-        """The application finished it, so the results show an item that is done."""
+    def test_a_finished_list_is_shown(self) -> None:
+        """An item that the model appends has an index behind it."""
+        assert due(USER, SAID, LATER, todos=DONE) == "later"
         assert due(USER, wrote("a"), LATER, todos=DONE) == "later"
 
     def test_a_finished_list_is_shown_if_the_prompt_has_another_one(self) -> None:

@@ -301,11 +301,12 @@ class TestBlocks:
         state["messages"] = [HumanMessage(blocks)]
         assert model_view(state)[0].content == [*blocks, {"type": "text", "text": shown}]
 
-    def test_a_finished_list_does_not_leak_into_the_next_task(self) -> None:
-        """The user has sent a new message, and the results are gone."""
-        done = items("a", status="completed")
+    def test_a_finished_list_is_shown_in_the_next_task_if_its_results_are_gone(self) -> None:
+        """Otherwise an appended item has another index than the model expects."""
+        done = items("a", status="abandoned")
         messages = [USER, AIMessage("Done."), HumanMessage("What is 2+2?")]
-        assert model_view({"messages": messages, "todos": done}) == messages
+        shown = model_view({"messages": messages, "todos": done})
+        assert "✗ [0] a\n" in shown[-1].text
 
     def test_an_emptied_list_is_shown_as_such(self) -> None:
         """Otherwise the model would continue with items that are gone."""

@@ -300,24 +300,13 @@ def due_block(reading: Reading, *, at_newest: bool) -> int | None:
             showed the list. The later of the two is used.
     """
     known, todos = reading.known, reading.todos
-    if todos is None or known == todos or same_list(known, todos) or _is_over(reading):
+    if todos is None or known == todos or same_list(known, todos):
         return None
     return reading.last(_takes_block) if at_newest else _stable_place(reading)
 
 
 def _takes_block(message: AnyMessage) -> bool:
     return isinstance(message, HumanMessage | ToolMessage)
-
-
-def _is_over(reading: Reading) -> bool:
-    """Whether the list was finished before the user's last message, so no prompt needs it.
-
-    A prompt that shows another list needs it, or the model uses the other list's indices.
-    """
-    if not reading.todos or reading.known or incomplete(reading.todos):
-        return False
-    since = reading.entries[reading.last(is_from_user) or 0 :]
-    return not any(entry.changed for entry in since)
 
 
 def _stable_place(reading: Reading) -> int | None:
