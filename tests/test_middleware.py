@@ -913,6 +913,29 @@ class TestListsThatPeopleChange:
             "new list and call again if it still fits"
         )
 
+    @pytest.mark.parametrize("replaced", ["by an earlier answer", "by a copy without an id"])
+    def test_an_answer_that_other_middleware_replaces_is_known_by_its_place(
+        self, config: RunnableConfig, replaced: str
+    ) -> None:
+        """Its id is not the one that the model gave last."""
+
+        class Replace(AgentMiddleware[Any, Any, Any]):
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                first = handler(request)
+                if replaced == "by an earlier answer":
+                    handler(request)
+                    return first
+                (answer,) = first.result
+                return AIMessage(answer.text, tool_calls=answer.tool_calls)
+
+        model = ScriptedChatModel(script=[turn("", self.TICK), turn("", self.TICK), "Done.", "."])
+        middleware = [Replace(), TodoMiddleware(policy=None)]
+        graph = agent(model, *middleware, interrupt_before=["tools"])
+        graph.invoke({**BEGIN, "todos": items("a", "b")}, config)
+        graph.update_state(config, {"todos": items("x", "a")})
+        graph.invoke(None, config)
+        assert graph.get_state(config).values["todos"] == items("x", "a")
+
     @pytest.mark.parametrize("change", [None, items("a", "b")])
     def test_the_same_list_refuses_nothing(self, config: RunnableConfig, change: Any) -> None:
         (result,) = self.run(config, self.TICK, change=change)

@@ -36,7 +36,14 @@ from todo_tools._thread.channels import (
     merge_loop,
 )
 from todo_tools._thread.reading import Reading, read
-from todo_tools._thread.state import blocks_in, loop_in, mark_of, todos_in, value_in
+from todo_tools._thread.state import (
+    blocks_in,
+    loop_in,
+    mark_of,
+    messages_in,
+    todos_in,
+    value_in,
+)
 from todo_tools._thread.transcript import is_from_user
 from todo_tools._tools.build import build_tools
 from todo_tools._tools.checks import Check
@@ -79,6 +86,8 @@ class _LastAnswer(TypedDict):
     """Whether the answer may end the run; after others, the model is called again."""
     shown: NotRequired[str]
     """The mark of the list of its prompt."""
+    after: NotRequired[str | None]
+    """The id of the last message before it; other middleware may replace the answer."""
 
 
 _NO_ANSWER: _LastAnswer = {"id": ""}
@@ -365,6 +374,7 @@ def _noted(
         "has_tools": any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools),
         "ends": answer is None or _may_end(answer, response, request.tools),
         "shown": mark_of(todos_in(request.state)),
+        "after": next((m.id for m in reversed(messages_in(request.state))), None),
     }
     return ExtendedModelResponse(
         model_response=response, command=Command(update={**update, "todo_answer": note})

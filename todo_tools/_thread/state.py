@@ -118,13 +118,19 @@ def mark_of(todos: Sequence[TodoItem]) -> str:
     return sha256(items.encode(errors="replace")).hexdigest()[:16]
 
 
-def was_changed(state: object, answer: str | None) -> bool:
+def was_changed(state: object, answer: str | None, after: str | None) -> bool:
     """Whether the list was changed after the prompt of an answer, for example at an interrupt.
 
     Always false without the middleware.
+
+    Args:
+        state: The graph state.
+        answer: The id of the answer; other middleware may have replaced it.
+        after: The id of the message before it.
     """
     note = value_in(state, "todo_answer")
-    shown = value_in(note, "shown") if value_in(note, "id") == answer else None
+    is_noted = value_in(note, "id") == answer or (after and value_in(note, "after") == after)
+    shown = value_in(note, "shown") if is_noted else None
     return shown is not None and shown != mark_of(todos_in(state))
 
 

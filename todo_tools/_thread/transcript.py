@@ -147,6 +147,8 @@ class CallPlace(NamedTuple):
 
     turn: str | None
     """The id of the AI message."""
+    after: str | None
+    """The id of the message before it."""
     position: int
     """The position of the call in its message, from 0."""
     pending: list[ToolCall]
@@ -166,7 +168,8 @@ def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
                 position = ids.index(call_id)
                 pending = _unanswered(message.tool_calls[:position], messages[at + 1 :], state)
                 repeated = {each for each in ids if ids.count(each) > 1}
-                return CallPlace(message.id, position, pending, repeated)
+                after = messages[at - 1].id if at else None
+                return CallPlace(message.id, after, position, pending, repeated)
     return None
 
 

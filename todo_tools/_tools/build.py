@@ -273,7 +273,7 @@ def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> l
 
 def _earlier(state: object, place: CallPlace | None) -> list[ToolCall]:
     """Return the earlier calls of an AI message that `_fault` does not refuse."""
-    if place is None or was_changed(state, place.turn):
+    if place is None or was_changed(state, place.turn, place.after):
         return []
     return [call for call in place.pending if call["id"] and call["id"] not in place.repeated]
 
@@ -290,7 +290,7 @@ def _fault(
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",
         )
-    if place and answer.operation and was_changed(runtime.state, place.turn):
+    if place and answer.operation and was_changed(runtime.state, place.turn, place.after):
         return CallError(
             "the list was changed after you read it, so this call changed nothing; read the new "
             "list and call again if it still fits",
