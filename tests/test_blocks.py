@@ -8,7 +8,13 @@ from tests.support import items, result_of
 from todo_tools import TodoItem, model_view
 from todo_tools._thread.reading import read
 from todo_tools._thread.transcript import list_after
-from todo_tools._view.view import block_update, due_block, record_block
+from todo_tools._view.view import (
+    block_update,
+    due_block,
+    needs_block,
+    newest_place,
+    record_block,
+)
 
 USER = HumanMessage("Begin.", id="user")
 LATER = HumanMessage("Something else.", id="later")
@@ -23,12 +29,10 @@ def wrote(*texts: str) -> ToolMessage:
     return result_of("write_todos", args, id="result")
 
 
-def due(
-    *messages: AnyMessage, todos: list[TodoItem], at_newest: bool = False, **state: Any
-) -> str | None:
+def due(*messages: AnyMessage, todos: list[TodoItem], **state: Any) -> str | None:
     """The id of the message that needs a block."""
     reading = read({"messages": messages, "todos": todos, **state})
-    at = due_block(reading, at_newest=at_newest)
+    at = due_block(reading)
     return None if at is None else reading.entries[at].place
 
 
@@ -59,7 +63,7 @@ class TestDue:
 
     def test_a_state_without_the_channel_needs_no_block(self) -> None:
         """A graph without todo tools may also use `model_view`."""
-        assert due_block(read({"messages": [USER, wrote("a")]}), at_newest=True) is None
+        assert not needs_block(read({"messages": [USER, wrote("a")]}))
 
     def test_it_is_placed_where_every_call_finds_it_again(self) -> None:
         """This is the user's newest message or the last result of the turn with the newest list."""
@@ -77,8 +81,15 @@ class TestDue:
 
     def test_with_the_middleware_it_is_placed_at_the_newest_message(self) -> None:
         """The middleware records it at once, so its place need not be found again."""
-        history: list[AnyMessage] = [USER, SAID, WORKED, SAID]
-        assert due(*history, todos=items("a"), at_newest=True) == "worked"
+        history = read({"messages": [USER, SAID, WORKED, SAID]})
+        assert newest_place(history, history) == 2
+
+    def test_with_the_middleware_it_is_placed_at_a_stored_message(self) -> None:
+        """Other middleware may add a message to the request, or change the user's."""
+        history, added = read({"messages": [USER]}), HumanMessage("It is noon.")
+        assert newest_place(read({"messages": [USER, added]}), history) == 0
+        assert newest_place(read({"messages": [added]}), history) == 0
+        assert newest_place(read({"messages": [SAID]}), history) is None
 
     def test_a_finished_list_is_shown(self) -> None:
         """An item that the model appends has an index behind it."""
@@ -133,7 +144,8 @@ class TestRecord:
         """The block is recorded already, or no list needs one."""
         known = {**STATE, "todo_blocks": {"user": items("a")}}
         assert record_block(read(known)) == {}
-        assert block_update(read({"messages": [USER]}), 0) == {}
+        without = read({"messages": [USER]})
+        assert block_update(without, 0, without) == {}
 
     def test_a_continuation_outside_the_history_may_hold_it(self) -> None:
         """The prompt showed it there, since the history has no message of the user or a tool."""

@@ -33,7 +33,7 @@ from todo_tools import (
 )
 from todo_tools._loop.decision import heard
 from todo_tools._thread.reading import read
-from todo_tools._view.view import due_block, view_of
+from todo_tools._view.view import due_block, newest_place, view_of
 from todo_tools.clients import ClientTodoState
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import loop_in, todos_in
@@ -338,6 +338,8 @@ def fork(graph: Graph, start: StateSnapshot, message: str | None, recorder: Reco
 def prompt_of(state: dict[str, Any], recorder: Recorder, *, at_newest: bool) -> list[AnyMessage]:
     """The prompt for a state; a list that it does not show yet is appended to a message."""
     reading = read(state)
-    at = due_block(reading, at_newest=at_newest)
+    at = due_block(reading)
+    if at is not None and at_newest:
+        at = newest_place(reading, reading)
     shown = reading if at is None else reading.with_block(at)
     return view_of(shown, fold_finished=recorder.fold)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
@@ -13,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolRuntime
 
 from tests.support import items, result_of
-from todo_tools import TodoItem, create_todo_tools, has_worked, model_view
+from todo_tools import AutoContinue, TodoItem, create_todo_tools, has_worked, model_view
 from todo_tools._thread.transcript import list_after
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -226,6 +227,15 @@ class TestLists:
         history.blocks = {"job": history.todos}
         assert history.asks(DONE) == REASON
 
+    def test_the_first_list_may_come_before_a_message_of_other_code(self) -> None:
+        """For example, middleware adds what it remembers after the user's message."""
+        history = History().turn(WORK)
+        tagged = HumanMessage("They like green.", additional_kwargs={"lc_source": "memory"})
+        history.messages += [HumanMessage("Do this now."), tagged.model_copy(update={"id": "new"})]
+        history.todos = items("a")
+        history.blocks = {"new": history.todos}
+        assert history.asks(DONE) == REASON
+
     def test_a_list_that_the_application_reset_is_ticked_again(self) -> None:
         """A tick is one, though an earlier result showed the same list."""
         history = History("b", "a").turn(WORK).turn(DONE)
@@ -366,5 +376,41 @@ def test_the_middleware_knows_a_new_list_also_without_a_view(
     model = ScriptedChatModel(script=script)
     agent: Any = create_agent(model, [shell], middleware=[middleware], checkpointer=InMemorySaver())
     agent.invoke({"messages": [("user", "Build.")]}, config)
+    final = agent.invoke({"messages": [("user", "Paint.")], "todos": items("a")}, config)
+    assert final["todos"] == items("a")
+
+
+class Shorten(AgentMiddleware[Any, Any, Any]):
+    """Send only the newest messages, and keep the history."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        kept = request.messages[-3:]
+        while isinstance(kept[0], ToolMessage):
+            kept = kept[1:]
+        return handler(request.override(messages=kept))
+
+
+class Inject(AgentMiddleware[Any, Any, Any]):
+    """Send another message behind the newest one, and store nothing."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        messages = [*request.messages, HumanMessage("It is noon.")]
+        return handler(request.override(messages=messages))
+
+
+@pytest.mark.parametrize("other", [Shorten(), Inject()])
+@pytest.mark.parametrize("store", [True, False])
+def test_middleware_that_changes_the_request_hides_no_new_list(
+    other: Any, store: bool, config: RunnableConfig
+) -> None:
+    """The list came with a message that is in the history, although no prompt may have it now."""
+    tick, listing = turn("", edit("complete", 0)), turn("", call("list_todos"))
+    script = turn("", call("shell")), tick, turn("", call("shell")), "Built.", listing
+    model = ScriptedChatModel(script=[*script, tick, tick, tick, "Done.", "Done."])
+    todos = TodoMiddleware(policy=AutoContinue(store=store), check=has_worked)
+    agent: Any = create_agent(
+        model, [shell], middleware=[other, todos], checkpointer=InMemorySaver()
+    )
+    agent.invoke({"messages": [("user", "Build.")], "todos": items("b")}, config)
     final = agent.invoke({"messages": [("user", "Paint.")], "todos": items("a")}, config)
     assert final["todos"] == items("a")

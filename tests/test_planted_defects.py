@@ -302,7 +302,7 @@ class TestPrompts:
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for module in ("_view.view", "middleware"):
-            monkeypatch.setattr(f"todo_tools.{module}.due_block", lambda *_, **__: None)
+            monkeypatch.setattr(f"todo_tools.{module}.needs_block", lambda _: False)
         assert found(trial, 20)
 
     @BOTH

@@ -48,7 +48,14 @@ from todo_tools._thread.transcript import is_from_user
 from todo_tools._tools.build import build_tools
 from todo_tools._tools.checks import Check
 from todo_tools._tools.gate import TodoGate
-from todo_tools._view.view import ModelView, block_update, due_block, model_view, view_of
+from todo_tools._view.view import (
+    ModelView,
+    block_update,
+    model_view,
+    needs_block,
+    newest_place,
+    view_of,
+)
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
@@ -299,10 +306,11 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             # The messages of the request, since other middleware may have changed them.
             state: dict[str, Any] = {**request.state, "messages": as_messages(request.messages)}
             reading = read(state)
-            at = due_block(reading, at_newest=True)
-            if at is not None:
-                update = block_update(reading, at)
-                reading = reading.with_block(at)
+            if needs_block(reading):
+                history = read(request.state)
+                at = newest_place(reading, history)
+                update = block_update(reading, at, history)
+                reading = reading if at is None else reading.with_block(at)
             changes["messages"] = self._viewed(reading, state, update)
         if self.system_prompt:
             changes["system_message"] = _extended(request.system_message, self.system_prompt)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.answers import answer_call
 from todo_tools._calls.records import TOOLS
@@ -68,9 +68,11 @@ def _past(state: Any) -> Iterator[_Event]:
     """Yield what the results in the history say, whatever other middleware made of their texts."""
     known: list[TodoItem] = []
     shown: list[TodoItem] = []
+    has_spoken = False
     for entry, block in _with_lists(state):
         message, after = entry.message, list_after(entry.message)
-        if block is not None and _is_new(block, shown, message):
+        has_spoken = is_from_user(message) or (has_spoken and not isinstance(message, AIMessage))
+        if block is not None and _is_new(block, shown, message, has_spoken=has_spoken):
             yield {"op": "replace"}
         elif after is not None and after != known:
             yield from _operation(message, after)
@@ -104,12 +106,15 @@ def _with_lists(state: Any) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
     return ((entry, recorded.get(entry.place, entry.block)) for entry in reading.entries)
 
 
-def _is_new(todos: list[TodoItem], known: list[TodoItem], message: AnyMessage) -> bool:
+def _is_new(
+    todos: list[TodoItem], known: list[TodoItem], message: AnyMessage, *, has_spoken: bool
+) -> bool:
     """Whether the application gave a new list: one without any open item of the list before.
 
-    If no list was known, it may have been summarized away, unless the user has just spoken.
+    If no list was known, it may have been summarized away, unless the user has just spoken. Other
+    code may have added a message after theirs.
     """
-    if not isinstance(message, HumanMessage) or not (known or is_from_user(message)):
+    if not isinstance(message, HumanMessage) or not (known or has_spoken):
         return False
     still_open = {todo["text"] for _, todo in incomplete(known)}
     return not any(todo["text"] in still_open for todo in todos)

@@ -88,7 +88,7 @@ def model_view(
     if remind_every is not None:
         require_whole_number("remind_every", remind_every, minimum=1)
     reading = read(state)
-    due = due_block(reading, at_newest=False)
+    due = due_block(reading)
     reading = reading if due is None else reading.with_block(due)
     return view_of(reading, remind_every, fold_finished=fold_finished)
 
@@ -289,20 +289,34 @@ def _failed(
             yield ToolMessage(reason, name=call["name"] or "", tool_call_id=call_id, status="error")
 
 
-def due_block(reading: Reading, *, at_newest: bool) -> int | None:
+def needs_block(reading: Reading) -> bool:
+    """Whether the messages of a prompt do not show the list of the state."""
+    known, todos = reading.known, reading.todos
+    return todos is not None and known != todos and not same_list(known, todos)
+
+
+def due_block(reading: Reading) -> int | None:
     """Return the index of the message that needs a block; `None` if no block is needed or possible.
 
-    Args:
-        reading: The history.
-        at_newest: Append the block to the newest message. Use this only if every model call is
-            intercepted and the block is recorded at once. Otherwise every call must compute the
-            same place: the user's newest message, or the last tool result of the newest turn that
-            showed the list. The later of the two is used.
+    Every model call must compute the same place, because the block may not be recorded yet: the
+    user's newest message, or the last tool result of the newest turn that showed the list. The
+    later of the two is used.
     """
-    known, todos = reading.known, reading.todos
-    if todos is None or known == todos or same_list(known, todos):
-        return None
-    return reading.last(_takes_block) if at_newest else _stable_place(reading)
+    return _stable_place(reading) if needs_block(reading) else None
+
+
+def newest_place(prompt: Reading, history: Reading) -> int | None:
+    """Return the index of the newest message for a block that is recorded at once.
+
+    Args:
+        prompt: The messages that the model is sent; other middleware may have changed them.
+        history: The stored messages. One of these is taken if possible, because a block of another
+            message would be stored for nobody.
+    """
+    stored = {entry.place for entry in history.entries}
+    places = [at for at, entry in enumerate(prompt.entries) if _takes_block(entry.message)]
+    found = (at for at in reversed(places) if prompt.entries[at].place in stored)
+    return next(found, places[-1] if places else None)
 
 
 def _takes_block(message: AnyMessage) -> bool:
@@ -321,7 +335,7 @@ def _stable_place(reading: Reading) -> int | None:
     return max(places) if places else reading.last(_takes_block)
 
 
-def block_update(reading: Reading, at: int | None) -> dict[str, Any]:
+def block_update(reading: Reading, at: int | None, history: Reading) -> dict[str, Any]:
     """Build the state update that records the list at a place; empty for no place.
 
     It also removes the blocks of messages that are no longer in the history. Otherwise a run whose
@@ -329,7 +343,7 @@ def block_update(reading: Reading, at: int | None) -> dict[str, Any]:
     """
     if at is None or reading.todos is None:
         return {}
-    removed: dict[str, Any] = dict.fromkeys(reading.stale)
+    removed: dict[str, Any] = dict.fromkeys(history.stale)
     return {"todo_blocks": {**removed, reading.entries[at].place: reading.todos}}
 
 
@@ -344,4 +358,4 @@ def record_block(reading: Reading) -> dict[str, Any]:
     """
     answer = reading.last_answer()
     prompt = reading.until(len(reading.entries) if answer is None else answer)
-    return block_update(prompt, due_block(prompt, at_newest=False))
+    return block_update(prompt, due_block(prompt), reading)
