@@ -297,6 +297,11 @@ class TestMessagesBatch:
         assert at_once == one_by_one
         assert len({message.id for message in at_once}) == sum(map(len, writes))
 
+    def test_a_raw_message_replaces_none_that_has_its_predecessor_and_text(self) -> None:
+        """For example, a program updates a draft in place and asks the same again."""
+        update = [AIMessage("Draft", id="draft"), ("user", "Better, please.")]
+        assert [m.type for m in add_messages_batch([], [update] * 3)] == ["ai", *["human"] * 3]
+
     @pytest.mark.parametrize("role", ["user", "human", "ai", "assistant", "system", "developer"])
     def test_a_tuple_is_one_message_after_a_serializer_made_it_a_list(self, role: str) -> None:
         """`{"messages": ("user", "hi")}` is a common short form."""

@@ -5,7 +5,7 @@ Updates are applied one at a time, so the result does not depend on how checkpoi
 """
 
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, Self, cast
 from uuid import NAMESPACE_OID, uuid5
@@ -126,7 +126,9 @@ LANGCHAIN_FORMAT = BinaryOperatorAggregate(_LangChain, _constant)
 """A channel that marks a state as being in LangChain's format; its value never changes."""
 
 
-def stable_ids(messages: Sequence[BaseMessage], before: str = "") -> Iterator[str]:
+def stable_ids(
+    messages: Sequence[BaseMessage], before: str = "", *, taken: Collection[str | None] = ()
+) -> Iterator[str]:
     """Yield the id of each message; a message without an id gets a computed one.
 
     LangGraph adds ids to message objects and dicts before it stores them. But a `DeltaChannel`
@@ -136,9 +138,12 @@ def stable_ids(messages: Sequence[BaseMessage], before: str = "") -> Iterator[st
     Args:
         messages: Messages of a history.
         before: The id of the message before the first of them.
+        taken: The ids of messages that no other message may replace.
     """
     for message in messages:
         before = message.id or computed_id(message, before)
+        while not message.id and before in taken:
+            before = computed_id(message, before)
         yield before
 
 
@@ -157,12 +162,13 @@ def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> li
 
 def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
     added = as_messages(update if is_list(update) and not _is_pair(update) else [update])
-    last = (messages[-1].id if messages else "") or ""
+    ids = [message.id for message in messages]
+    last = (ids[-1] if ids else "") or ""
     # Ids are set on copies. A task may read the state with only its own result added. If the result
     # kept the id that is computed then, an equal result of another task would get the same id.
     named = [
         message if message.id == stable_id else message.model_copy(update={"id": stable_id})
-        for message, stable_id in zip(added, stable_ids(added, last), strict=True)
+        for message, stable_id in zip(added, stable_ids(added, last, taken=ids), strict=True)
     ]
     return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", named)))
 
