@@ -3,7 +3,8 @@
 The agent of any thread sees which items are free, takes some into its own list, and hands back what
 it has done. This file needs only the library and `langchain`, so it can be copied alone.
 
-    agent = create_agent(model, middleware=[ShelfMiddleware(), TodoMiddleware()], store=store, ...)
+    middleware = [ShelfMiddleware(), TodoMiddleware()]
+    agent = create_agent(model, middleware=middleware, store=store, checkpointer=saver)
 
 An item has a key, which ends its text in a thread's list: `Paint the gate #3f2a9c1b07d4`. No write
 replaces another: items and claims have keys of their own. A thread withdraws its claim if it then
@@ -11,8 +12,10 @@ sees another. So no two threads get one item; at the same moment, perhaps neithe
 
 Not promised: a thread that never runs again keeps its items, until `hand_back(store, thread, {})`
 frees them. An item that a model drops from its list, or whose key it drops, is free again after
-the run, unless the messages show that it was completed. Claims need a store that shows all earlier
-writes: one PostgreSQL server does, a read replica does not.
+the run, unless the messages show that it was completed. A thread that opens an item again after it
+gave it up, or that is forked, has no claim to the item. Give one agent of a thread this middleware,
+not its subagents too. Claims need a store that shows all earlier writes: one PostgreSQL server
+does, a read replica does not.
 """
 
 import asyncio
@@ -30,18 +33,19 @@ from langgraph.types import Command
 from todo_tools.operations import append_items
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import messages_in, todos_in
-from todo_tools.transcript import details_of
+from todo_tools.transcript import details_of, pending_calls
 
 ITEMS, CLAIMS, DONE = ("shelf", "items"), ("shelf", "claims"), ("shelf", "done")
 
 
 def put_up(store: BaseStore, texts: list[str]) -> None:
-    """Put up items, except for texts that are up already.
+    """Put up items, except for texts that are up already; use one process for that.
 
     Raises:
         ValueError: A text is empty or too long for a list, as for `append_items`.
     """
-    up = {item.value["text"] for item in store.search(ITEMS, limit=10**6)}
+    same = [item for item in store.search(ITEMS, limit=10**6) if item.value["text"] in texts]
+    up = {item.value["text"] for item in same if not store.get(DONE, item.key)}
     new = {uuid4().hex[:12]: text for text in dict.fromkeys(texts) if text not in up}
     append_items(*texts, *(_in_a_list(key, text) for key, text in new.items()))  # this checks them
     for key, text in new.items():
@@ -57,6 +61,8 @@ def free_items(store: BaseStore) -> dict[str, str]:
 
 def take(store: BaseStore, key: str, thread: str) -> str | None:
     """Claim an item for a thread; returns its text, or `None` if the thread cannot have it."""
+    if not store.get(ITEMS, key):  # a model can write any key
+        return None
     was_claimed = store.get((*CLAIMS, key), thread)
     store.put((*CLAIMS, key), thread, {}, index=False)
     claims = store.search((*CLAIMS, key), limit=2)
@@ -72,11 +78,11 @@ def hand_back(store: BaseStore, thread: str, state: Any) -> None:
     """Record the completed items of a thread as done, leave it the open ones, free the others."""
     for claim in [each for each in store.search(CLAIMS, limit=10**6) if each.key == thread]:
         key = claim.namespace[-1]
-        statuses = _last_statuses(state, key)
-        if statuses - {"completed", "abandoned"}:
+        status = _status(state, key)
+        if status not in ("completed", "abandoned", None):
             continue
         item = store.get(ITEMS, key)
-        if item and "completed" in statuses:
+        if item and (status or _last_status(state, key)) == "completed":
             store.put(DONE, key, {**item.value, "thread": thread}, index=False)
         if store.get(DONE, key):  # also if this died here before
             store.delete(ITEMS, key)
@@ -88,15 +94,16 @@ def _in_a_list(key: str, text: str) -> str:
     return f"{text} #{key}"
 
 
-def _statuses(state: Any, key: str) -> set[str]:
-    """The statuses of an item in a list; it has two if it was given up and taken again."""
-    return {todo["status"] for todo in todos_in(state) if todo["text"].endswith(f" #{key}")}
+def _status(state: Any, key: str) -> str | None:
+    """The status of an item in a list; the last one counts if it was given up and taken again."""
+    own = (todo for todo in reversed(todos_in(state)) if todo["text"].endswith(f" #{key}"))
+    return next((todo["status"] for todo in own), None)
 
 
-def _last_statuses(state: Any, key: str) -> set[str]:
-    """Its statuses in the last list that has it: a model may drop what it has completed."""
-    earlier = filter(None, map(details_of, reversed(messages_in(state))))
-    return next(filter(None, (_statuses(each, key) for each in (state, *earlier))), set[str]())
+def _last_status(state: Any, key: str) -> str | None:
+    """Its status in the last result that shows it: a model may drop what it has completed."""
+    lists = filter(None, map(details_of, reversed(messages_in(state))))
+    return next(filter(None, (_status(each, key) for each in lists)), None)
 
 
 @tool
@@ -112,12 +119,15 @@ def take_items(keys: list[str], runtime: ToolRuntime[Any, Any]) -> Command[Any]:
 
     Keep the # and the key at the end of their texts.
     """
-    thread = get_config().get("configurable", {})["thread_id"]
-    texts = {key: take(get_store(), key, thread) if key.isalnum() else None for key in keys}
+    thread = str(get_config()["configurable"]["thread_id"])
+    earlier = pending_calls(runtime.state, runtime.tool_call_id)  # they run at the same time
+    taken = str([call["args"] for call in earlier if call["name"] == "take_items"])
+    own = [key for key in dict.fromkeys(keys) if repr(key) not in taken]
+    texts = {key: take(get_store(), key, thread) if key.isalnum() else None for key in own}
     new = [
         _in_a_list(key, text)
         for key, text in texts.items()
-        if text and _statuses(runtime.state, key) <= {"abandoned"}
+        if text and _status(runtime.state, key) in ("abandoned", None)
     ]
     said = "\n".join(f"{key}: {'taken' if text else 'not free'}" for key, text in texts.items())
     result = ToolMessage(said, tool_call_id=runtime.tool_call_id)
@@ -131,7 +141,7 @@ class ShelfMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def after_agent(self, state: Any, runtime: Any) -> None:
         """Hand back what is finished."""
-        hand_back(runtime.store, runtime.execution_info.thread_id, state)
+        hand_back(runtime.store, str(runtime.execution_info.thread_id), state)
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
         """Do the same, from another thread than the event loop's, as async stores demand."""

@@ -200,6 +200,27 @@ class TestHandingBack:
         hand_back(store, "a", {"todos": [*first, *items("Gate", status="completed")]})
         assert (free(store), len(done(store))) == (["Fence", "Gate"], 1)
 
+    def test_of_two_items_with_one_key_the_last_one_counts(self, store: BaseStore) -> None:
+        """A model may split an item, and give up a part of it."""
+        todos = [*taken(store, "Gate", "completed"), *taken(store, "Gate", "abandoned")]
+        take(store, key_of(store, "Gate"), "a")
+        hand_back(store, "a", {"todos": todos})
+        assert (free(store), done(store)) == (["Gate", "Fence"], [])
+
+    def test_an_item_that_is_put_up_after_a_broken_hand_back_is_another_one(self) -> None:
+        """It is not lost when the hand-back is repeated."""
+        store = DyingStore()
+        put_up(store, ["Gate"])
+        todos = taken(store, "Gate", "completed")
+        take(store, key_of(store, "Gate"), "a")
+        store.failing = ITEMS
+        with pytest.raises(ConnectionError):
+            hand_back(store, "a", {"todos": todos})
+        store.failing = ()
+        put_up(store, ["Gate"])
+        hand_back(store, "a", {"todos": todos})
+        assert (free(store), len(done(store))) == (["Gate"], 1)
+
     @pytest.mark.parametrize("failing", [ITEMS, CLAIMS])
     @pytest.mark.parametrize("is_dropped", [False, True])
     def test_a_hand_back_that_failed_can_be_repeated(
@@ -266,13 +287,14 @@ class TestAgent:
         assert done(store) == [{"text": "Gate", "thread": "a"}]
         assert (free(store), store.search(CLAIMS)) == (["Fence"], [])
 
+    @pytest.mark.parametrize("before", [[], [edit("start", 0)]])
     @pytest.mark.parametrize("gives_up", [edit("abandon", 0), plan("Roof")])
     def test_what_a_thread_gave_up_is_free_only_when_its_run_ends(
-        self, gives_up: AIMessage, store: BaseStore
+        self, before: list[AIMessage], gives_up: AIMessage, store: BaseStore
     ) -> None:
         """Otherwise the same agent would see it at once and take it again."""
         take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
-        script = [take_it, gives_up, turn("", call("see_shelf")), "I cannot do it."]
+        script = [take_it, *before, gives_up, turn("", call("see_shelf")), "I cannot do it."]
         final = agent_on(store, *script).invoke(BEGIN, thread("a"))
         assert "Gate" not in results_in(final)[-1].text
         assert free(store) == ["Gate", "Fence"]
@@ -311,6 +333,13 @@ class TestAgent:
         final = agent_on(store, *script).invoke(BEGIN, thread("a"))
         assert final["messages"][-2].text == f"{key}: not free"
         assert store.search(CLAIMS) == []
+
+    def test_two_calls_of_a_message_take_an_item_once(self, store: BaseStore) -> None:
+        """They run at the same time, so the second one leaves it to the first."""
+        take_it = call("take_items", keys=[key_of(store, "Gate")])
+        twice = turn("", take_it, call("take_items", **take_it["args"]))
+        final = agent_on(store, twice, "Taken.").invoke(BEGIN, thread("a"))
+        assert list_of(final) == items("Gate")
 
     def test_an_empty_shelf_is_said(self) -> None:
         final = agent_on(InMemoryStore(), turn("", call("see_shelf")), "Nothing to do.").invoke(
