@@ -37,7 +37,7 @@ from todo_tools import (
 from todo_tools.operations import Operation, start_items
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import todos_in
-from todo_tools.transcript import last_user_message
+from todo_tools.transcript import is_from_user, last_user_message
 
 PLANNER_PROMPT = (
     "You plan; workers do the work. Write a todo list for the user's request with write_todos: one "
@@ -205,11 +205,20 @@ def _after_planner(state: Mapping[str, Any]) -> Literal["tools", "dispatch", "__
     since = messages[spoken:]
     rounds = sum(_REPORTS in message.additional_kwargs for message in since)
     # A later message of the user may be "stop". A planner that goes on writes a list first.
-    goes_on = rounds or any(isinstance(message, ToolMessage) for message in since)
-    is_first = not any(isinstance(message, AIMessage) for message in messages[:spoken])
-    if rounds >= MAX_ROUNDS or asks_user(state) or not (goes_on or is_first):
+    may_start = rounds or _has_planned(since) or not any(map(is_from_user, messages[:spoken]))
+    if rounds >= MAX_ROUNDS or asks_user(state) or _is_cut_off(answer) or not may_start:
         return "__end__"
     return "dispatch" if _open_items(state) else "__end__"
+
+
+def _has_planned(messages: Sequence[AnyMessage]) -> bool:
+    """Whether a call of the planner has written items."""
+    answers = [message for message in messages if isinstance(message, AIMessage)]
+    calls = {
+        call["id"] for each in answers for call in each.tool_calls if call["args"].get("todos")
+    }
+    results = [message for message in messages if isinstance(message, ToolMessage)]
+    return any(each.tool_call_id in calls and each.status == "success" for each in results)
 
 
 def _dispatch(state: WorkersState) -> Command[Any]:

@@ -202,7 +202,13 @@ def test_no_worker_starts_while_the_planner_asks_the_user() -> None:
 
 @pytest.mark.parametrize(
     ("answers", "status"),
-    [(["I stop."], "not_started"), ([plan("a"), "I go on.", "Done."], "completed")],
+    [
+        (["I stop."], "not_started"),
+        ([turn("", call("write_todos", mode="append", todos=[])), "I stop."], "not_started"),
+        ([turn("", call("cancel_workers", todos=["a"])), "I stop."], "not_started"),
+        ([turn("", call("write_todos", mode="clear", todos=["a"])), "I stop."], "not_started"),
+        ([plan("a"), "I go on.", "Done."], "completed"),
+    ],
 )
 def test_a_later_message_starts_workers_only_if_the_planner_plans(
     answers: list[Any], status: Any
@@ -212,6 +218,21 @@ def test_a_later_message_starts_workers_only_if_the_planner_plans(
     graph.invoke(START, CONFIG)
     final = graph.invoke({"messages": [("user", "Wait.")]}, CONFIG)
     assert final["todos"] == items("a", status=status)
+
+
+def test_a_later_message_may_come_before_the_first_answer() -> None:
+    """The run with the first one failed, for example."""
+    messages = [("user", "Do all."), ("user", "Stop.")]
+    final = compiled(scripted("I stop.")).invoke(
+        {"messages": messages, "todos": items("a")}, CONFIG
+    )
+    assert final["todos"] == items("a")
+
+
+def test_an_answer_of_the_planner_that_was_cut_off_starts_no_worker() -> None:
+    cut_off = AIMessage("I", response_metadata={"finish_reason": "length"})
+    final = compiled(scripted(plan("a"), cut_off)).invoke(START, CONFIG)
+    assert final["todos"] == items("a")
 
 
 def test_a_worker_uses_its_tools_and_reads_the_request() -> None:
