@@ -3,8 +3,11 @@
 import asyncio
 import os
 import re
+import select
 import signal
 import sqlite3
+import threading
+import tty
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -29,6 +32,7 @@ from typing_extensions import override
 from graphs import notes
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal import checklist as checklist_program
+from graphs.terminal import conversation
 from graphs.terminal.approval import Answer, Approval
 from graphs.terminal.chat import chat_policy, main
 from graphs.terminal.commands import (
@@ -52,6 +56,7 @@ from graphs.terminal.commands import (
 from graphs.terminal.conversation import Conversation
 from graphs.terminal.cut_off import cut_off_lines
 from graphs.terminal.lines import error_lines, show
+from graphs.terminal.question import is_cut
 from graphs.terminal.thread import Thread, branch_numbers, current_branch, moments, tips
 from graphs.terminal.thread_views import (
     branches_view,
@@ -60,13 +65,14 @@ from graphs.terminal.thread_views import (
     threads_view,
     whole_result,
 )
+from graphs.terminal.typed import drop_typed
 from graphs.until_done import build_graph
 from tests.consoles import RecordingConsole
 from tests.screens import Emulator
 from tests.strategies import todo_lists
 from tests.support import checklist, edit, items, plan
 from tests.terminal.repositories import repository
-from tests.waiting import LONG, await_for
+from tests.waiting import LONG, await_for, wait_for_file
 from todo_tools._list.todos import validate_todos
 from todo_tools.rendering._lines import in_view, list_lines
 from todo_tools.state import todos_in
@@ -646,6 +652,40 @@ class TestAnswering:
         said = [m.text for m in (await thread.now()).values["messages"] if is_from_user(m)]
         assert said == ["Begin.", "yes"]
         assert not (tmp_path / "one").exists()
+
+    @pytest.mark.parametrize(
+        "lines",
+        [["go on", "yes"], ["x" * 5_000, "yes"], [*["yes"] * 2_000]],
+        ids=["two lines", "a long line", "many lines"],
+    )
+    async def test_no_line_typed_while_the_program_works_out_the_question_is_an_answer(
+        self,
+        thread: SlowThread,
+        typed: PipeInput,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        lines: list[str],
+    ) -> None:
+        """The program reads no key in that time, so all of them are still unread after it."""
+
+        def is_cut_slowly(*arguments: Any) -> bool:
+            typed.send_text("".join(f"{line}\r" for line in lines))
+            return is_cut(*arguments)
+
+        monkeypatch.setattr(conversation, "is_cut", is_cut_slowly)
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("/help\r")
+        show = AsyncMock()
+        monkeypatch.setattr(chat.screen, "show", show)
+        await await_for(lambda: show.await_count, "the lines so far to be handled")
+        assert chat.asked
+        assert chat.approval.decisions == ()
+        assert not (tmp_path / "one").exists()
+        typed.send_text("/quit\r")
+        await talk
 
     async def test_a_line_sent_before_the_question_but_read_after_it_is_not_an_answer(
         self, thread: SlowThread, typed: PipeInput, tmp_path: Path
@@ -1409,14 +1449,23 @@ def test_a_command_that_had_ended_before_the_stop_is_not_run_again(
 
 
 TWO_CALLS = """
-import sys
-from graphs.terminal import agents, chat
+import sys, time
+from pathlib import Path
+from graphs.terminal import agents, chat, conversation
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 def rule(prompt):
     calls = [call("execute", command=command) for command in sys.argv[1:3]]
     return "Done." if prompt[-1].type == "tool" else turn("", *calls)
 agents.chat_model = lambda *_, **__: ScriptedChatModel(script=rule)
+really_is_cut = conversation.is_cut
+def is_cut(*arguments):
+    Path("asking").touch()
+    while not Path("go").exists():
+        time.sleep(0.02)
+    return really_is_cut(*arguments)
+if "slowly" in sys.argv:
+    conversation.is_cut = is_cut
 argv = ["--workdir", "work", "--create", "--agent", "coding", "--thread", "c", "--grace", "0"]
 sys.exit(chat.main(argv))
 """
@@ -1468,6 +1517,25 @@ class TestTypedBefore:
         terminal.see("Done.", "your turn")
         assert self.done(tmp_path) == ["one"]
 
+    @pytest.mark.parametrize("typed", ["go on\ryes\r", f"{'x' * 9_000}\ryes\r"], ids=len)
+    def test_while_the_program_works_out_the_question(
+        self, terminals: list[Terminal], tmp_path: Path, typed: str
+    ) -> None:
+        """A terminal keeps what is typed, and gives about 4 kB of it to the program at a time."""
+        terminal = self.open(terminals, "touch one", "touch two", "slowly")
+        terminal.see("your turn")
+        terminal.say("Begin.")
+        wait_for_file(tmp_path / "asking")
+        terminal.press(typed)
+        (tmp_path / "go").touch()
+        terminal.see("command: touch one", "· yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("command: touch two", "· yes, no, always, or why not")
+        answers = [row for row in terminal.everything.split("\n") if re.match("approv|reject", row)]
+        assert answers == ["rejected"]
+        terminal.press("/quit\r")
+        terminal.end()
+
     def test_and_not_sent_before(self, terminals: list[Terminal], tmp_path: Path) -> None:
         """It is put aside; the Up key brings it back."""
         terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
@@ -1486,6 +1554,21 @@ class TestTypedBefore:
         terminal.press("\r")
         terminal.see("✓ Done (2 items)", "your turn")
         assert self.done(tmp_path) == ["go", "two"]
+
+
+def test_a_long_paste_is_dropped_whole_before_a_question() -> None:
+    """A terminal holds only a part of it; the rest comes when that part has been dropped."""
+    person, program = os.openpty()
+    tty.setraw(program)
+    paste = threading.Thread(target=os.write, args=(person, b"yes\n" * 5_000))
+    paste.start()
+    select.select([program], [], [], LONG)
+    drop_typed(program)
+    paste.join()
+    os.write(person, b"no\n")
+    assert os.read(program, 100) == b"no\n"
+    os.close(person)
+    os.close(program)
 
 
 class TestApproval:
