@@ -412,6 +412,22 @@ class TestPolicy:
         assert final["todo_loop"]["outcome"] == "stop_condition"
 
 
+class KilledError(Exception):
+    """Ends a run just before a checkpoint is stored."""
+
+
+class MortalSaver(AsyncSqliteSaver):
+    """A store whose program is killed between the result of a tool and the next checkpoint."""
+
+    @override
+    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        if any(
+            isinstance(m, ToolMessage) for m in checkpoint["channel_values"].get("messages", [])
+        ):
+            raise KilledError
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
 class TestMoving:
     def thread(self) -> Thread:
         script: list[AIMessage | str] = [
@@ -508,6 +524,17 @@ class TestMoving:
         await self.say(thread, "Begin.")
         with pytest.raises(CommandError, match="the calls of the last answer come first; /go"):
             await thread.replace_todos(items("a"))
+
+    async def test_a_list_cannot_be_edited_before_the_results_are_in_a_checkpoint(self) -> None:
+        """They are stored, but the program was killed or the disk was full before the next one."""
+        model = ScriptedChatModel(script=[turn("", call("list_todos"))])
+        async with MortalSaver.from_conn_string(":memory:") as saver:
+            graph = build_graph(model).compile(checkpointer=saver)
+            thread = Thread(graph, {"configurable": {"thread_id": "1"}})
+            with pytest.raises(KilledError):
+                await self.say(thread, "Begin.")
+            with pytest.raises(CommandError, match="the calls of the last answer come first; /go"):
+                await thread.replace_todos(items("a"))
 
     async def test_a_thread_can_start_with_the_users_own_list(self) -> None:
         thread = self.thread()
@@ -852,22 +879,6 @@ def messages(thread: str) -> list[BaseMessage]:
 
 HELD = "`until test -e go; do sleep 0.1; done`"
 FIVE = checklist(*(f"Step {n}: `echo {n} >> log`" for n in range(5)))
-
-
-class KilledError(Exception):
-    """Ends a run just before a checkpoint is stored."""
-
-
-class MortalSaver(AsyncSqliteSaver):
-    """A store whose program is killed between the result of a tool and the next checkpoint."""
-
-    @override
-    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
-        if any(
-            isinstance(m, ToolMessage) for m in checkpoint["channel_values"].get("messages", [])
-        ):
-            raise KilledError
-        return await super().aput(config, checkpoint, metadata, new_versions)
 
 
 async def store_a_note() -> None:
