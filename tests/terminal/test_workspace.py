@@ -3,11 +3,15 @@
 import os
 import socket
 from collections.abc import Callable
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
 
+from graphs.terminal.tools.directory import Directory
 from graphs.terminal.tools.workspace import Workspace
 
 SECRET = "secret"
@@ -136,6 +140,30 @@ class TestEditing:
         (inside / "folder" / "file").chmod(0o755)
         assert Workspace(inside).edit("folder/file", "open", "mine").path == "folder/file"
         assert (inside / "folder" / "file").stat().st_mode & 0o777 == 0o755
+
+    @pytest.mark.parametrize("form", ["folder/file", "link", "{inside}/folder/file"])
+    def test_of_two_edits_at_once_none_is_lost(
+        self, inside: Path, monkeypatch: pytest.MonkeyPatch, form: str
+    ) -> None:
+        """If both could read the file before one of them writes it, they would do so here."""
+        (inside / "link").symlink_to("folder/file")
+        (inside / "folder" / "file").write_text("first, last")
+        both_have_read = Barrier(2, timeout=0.5)
+        really_read = Directory.read
+
+        def read(directory: Directory, path: PurePosixPath) -> bytes:
+            content = really_read(directory, path)
+            with suppress(BrokenBarrierError):
+                both_have_read.wait()
+            return content
+
+        monkeypatch.setattr(Directory, "read", read)
+        workspace = Workspace(inside)
+        with ThreadPoolExecutor(2) as threads:
+            one = threads.submit(workspace.edit, "folder/file", "first", "1")
+            other = threads.submit(workspace.edit, form.format(inside=inside), "last", "2")
+        assert (one.result().error, other.result().error) == (None, None)
+        assert (inside / "folder" / "file").read_text() == "1, 2"
 
 
 class TestGit:
