@@ -80,6 +80,8 @@ class ChatScreen:
         )
         self._typed = typed
         self._session.default_buffer.on_text_changed += self._changed
+        self._accept = self._session.default_buffer.accept_handler
+        self._session.default_buffer.accept_handler = self._accepted
         self._keys_handled = 0
         self._session.app.key_processor.before_key_press += self._count_key
 
@@ -187,8 +189,12 @@ class ChatScreen:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
         else:
-            self._sent()
             buffer.validate_and_handle()
+
+    def _accepted(self, buffer: Buffer) -> bool:
+        """Every key that sends a line comes here, also Ctrl-O of prompt_toolkit."""
+        self._sent()
+        return bool(self._accept and self._accept(buffer))
 
 
 def _begin_a_line(event: KeyPressEvent) -> None:

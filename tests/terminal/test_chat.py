@@ -655,6 +655,22 @@ class TestAnswering:
         assert (said[0], said[-1], len(said)) == ("Begin.", "Done.", 4)
         assert (tmp_path / "one").exists()
 
+    async def test_a_line_that_ctrl_o_sends_is_an_answer(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """The key sends a line and brings back the one after it in the history."""
+        waiting: list[str] = []
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("yes\x0f")
+        await await_for(lambda: waiting or not chat.asked, "the line to be handled")
+        await await_for(lambda: not chat.working, "the end of the run")
+        typed.send_text("/quit\r")
+        await talk
+        assert (tmp_path / "one").exists()
+
     async def test_a_line_sent_before_the_question_is_shown_is_not_an_answer(
         self, thread: SlowThread, typed: PipeInput, tmp_path: Path
     ) -> None:
