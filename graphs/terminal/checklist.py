@@ -205,7 +205,7 @@ async def _decided(
     while not (approval := approval.passing(approved)).complete:
         action = approval.next_call
         if sys.stdin.isatty():
-            todos = run.followed.todos or []
+            todos = approval.list_before_next(run.followed.todos or [])
             run.has_asked(action)
             answer = await _ask(console, action, todos, session.text_before(action))
             if answer.approved and not answer.edited:

@@ -746,6 +746,30 @@ class TestAnswering:
         await talk
 
     @pytest.mark.usefixtures("typed")
+    async def test_a_later_plan_of_a_message_is_shown_with_the_earlier_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plans = [
+            call("write_todos", mode="replace", todos=["One"]),
+            call("write_todos", mode="append", todos=["Two"]),
+        ]
+        graph = build_coding_agent(
+            ScriptedChatModel(script=[turn("", *plans)]),
+            tmp_path,
+            ask_plan=True,
+            checkpointer=InMemorySaver(),
+        )
+        chat = Conversation(SlowThread(graph), [], RecordingConsole(width=80))
+        ask = AsyncMock()
+        monkeypatch.setattr(chat.screen, "ask", ask)
+        async for _ in chat.thread.run("Begin."):
+            pass
+        await chat._ask()
+        await chat._decide("yes")
+        shown = [str(line) for line in ask.await_args_list[-1].args]
+        assert shown[2:4] == ["    – [0] One", "    – [1] Two"]  # noqa: RUF001
+
+    @pytest.mark.usefixtures("typed")
     async def test_a_model_that_cannot_be_created_changes_nothing(
         self, thread: SlowThread, monkeypatch: pytest.MonkeyPatch
     ) -> None:
