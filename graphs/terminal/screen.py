@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
@@ -26,6 +28,8 @@ from todo_tools.rendering.lowlevel import Line, Span, View
 
 _SECONDS_A_FRAME = 0.25
 _PUT_ASIDE = "What you had typed before the question is not an answer; Up brings it back."
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+"""How prompt_toolkit reads bytes that are not UTF-8."""
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
@@ -165,8 +169,13 @@ class ChatScreen:
             show_below(self.console, self._foot())
         return ANSI(drawn.get().rstrip("\n"))
 
-    def _changed(self, _: Buffer) -> None:
-        self._typed()
+    def _changed(self, typed: Buffer) -> None:
+        """No file, database or model takes a byte that is not UTF-8, so it is replaced at once."""
+        shown = _NO_TEXT.sub("\ufffd", typed.text)
+        if shown != typed.text:
+            typed.document = Document(shown, typed.cursor_position)  # calls this method again
+        else:
+            self._typed()
 
     def _count_key(self, _: object) -> None:
         self._keys_handled += 1

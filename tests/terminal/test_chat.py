@@ -655,6 +655,22 @@ class TestAnswering:
         assert (said[0], said[-1], len(said)) == ("Begin.", "Done.", 4)
         assert (tmp_path / "one").exists()
 
+    async def test_a_byte_that_is_not_utf_8_is_replaced(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """Neither the model nor the database would take it, nor the file of what was sent."""
+        history = tmp_path / "history"
+        console = RecordingConsole(width=80)
+        chat = Conversation(thread, [], console, history=str(history))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_bytes(b"Caf\xe9s, please.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("/quit\r")
+        await talk
+        first, *_ = (await thread.now()).values["messages"]
+        assert first.text == "Caf\ufffds, please."
+        assert "Caf\ufffds" in history.read_text("utf-8")
+
     async def test_a_line_that_ctrl_o_sends_is_an_answer(
         self, thread: SlowThread, typed: PipeInput, tmp_path: Path
     ) -> None:
