@@ -1,6 +1,7 @@
 """The files of a workspace: nothing outside is read or written, even through links."""
 
 import os
+import resource
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -256,6 +257,18 @@ class TestWhatIsNoRegularFile:
         searched = Workspace(inside).grep("open")
         assert [match["path"] for match in searched.matches or []] == ["folder/file"]
         assert searched.error is None
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(inside: Path) -> None:
+    """The limit of the process stands for a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        error = Workspace(inside).write("folder/file", "x" * 1_000).error or ""
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "File too large" in error
+    assert (inside / "folder" / "file").read_text() == "open"
 
 
 class TestLinksInside:
