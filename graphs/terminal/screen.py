@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.document import Document
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.search import stop_search
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 from rich.console import Console
@@ -157,7 +160,12 @@ class ChatScreen:
     def _put_aside(self) -> bool:
         """Move the typed text to the history of lines; return whether there was any."""
         app, typed = self._session.app, self.typed
-        if not app.is_running or app.is_done or not typed.text:
+        if not app.is_running or app.is_done:
+            return False
+        if app.layout.is_searching:
+            with set_app(app):
+                stop_search()
+        if not typed.text:
             return False
         typed.reset(append_to_history=True)
         return True
@@ -188,7 +196,7 @@ class ChatScreen:
         for key in ("c-c", "<sigint>"):
             keys.add(key)(self._interrupted)
         keys.add("escape", "enter")(_begin_a_line)
-        keys.add("enter")(self._send)
+        keys.add("enter", filter=~is_searching)(self._send)  # there it takes the line found
         return keys
 
     def _send(self, event: KeyPressEvent) -> None:

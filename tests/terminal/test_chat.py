@@ -671,6 +671,39 @@ class TestAnswering:
         assert first.text == "Caf\ufffds, please."
         assert "Caf\ufffds" in history.read_text("utf-8")
 
+    async def test_enter_takes_the_line_that_a_search_has_found(
+        self, thread: SlowThread, typed: PipeInput
+    ) -> None:
+        """It does not send it; a second Enter does."""
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("\x12Beg\r")
+        await await_for(lambda: chat.screen.typed.text == "Begin.", "the line")
+        assert chat.asked
+        typed.send_text("\x0b/quit\r")
+        await talk
+
+    async def test_a_search_begun_before_a_question_is_put_aside(
+        self, thread: SlowThread, typed: PipeInput
+    ) -> None:
+        """Otherwise the first key after it would be an answer to the search."""
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        layout = chat.screen._session.app.layout
+        found = asyncio.Event()
+        thread.held = lambda: chat.working and not found.is_set()
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.working, "the agent to work")
+        typed.send_text("\x12Beg")
+        await await_for(lambda: layout.is_searching, "the search to begin")
+        found.set()
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        assert not layout.is_searching
+        typed.send_text("/quit\r")
+        await talk
+
     async def test_a_line_that_ctrl_o_sends_is_an_answer(
         self, thread: SlowThread, typed: PipeInput, tmp_path: Path
     ) -> None:
