@@ -1,6 +1,8 @@
 """A coding agent: a list to work through, files, a shell, and a person to ask."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from langchain import agents
 from langchain.agents.middleware import AgentMiddleware, InterruptOnConfig
 from langchain.agents.middleware.human_in_the_loop import DecisionType
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import ToolCall
+from langchain_core.messages import AIMessage, ToolCall
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -25,7 +27,7 @@ from todo_tools import AutoContinue, TodoItem, TodoLimits, format_todos
 from todo_tools.clients import TodosFormat
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.schemas import CallError, brief, read_index, read_texts
-from todo_tools.state import todos_in
+from todo_tools.state import messages_in, todos_in
 
 CODING_PROMPT = """\
 You are a coding agent. You work in one directory of a real machine, with tools for its files and a
@@ -185,14 +187,28 @@ def _approval(
 def proposed_plan(tool_call: ToolCall, state: Any, runtime: Any) -> str:  # noqa: ARG001  LangChain passes it
     """Show the person who decides the whole list as it would be after a call of `write_todos`.
 
-    Arguments of a wrong form are shown unchanged; the tool then returns its error. It also refuses
-    a list that is larger than `limits` allow.
+    Earlier plans of the same message count as approved. Arguments of a wrong form are shown
+    unchanged; the tool then returns its error. It also refuses a list that is larger than `limits`
+    allow.
     """
     args = tool_call["args"]
+    answers = [each for each in messages_in(state) if isinstance(each, AIMessage)]
+    calls = answers[-1].tool_calls if answers else []
+    earlier = takewhile(lambda call: call["id"] != tool_call["id"], calls)
+    plans = [call["args"] for call in earlier if call["name"] == PLANNING]
     try:
-        return format_todos(planned_todos(todos_in(state), args))
+        return format_todos(planned_todos(after_plans(todos_in(state), plans), args))
     except CallError as error:
         return f"{error}\n\n{args}"
+
+
+def after_plans(todos: Sequence[TodoItem], plans: Iterable[Mapping[str, Any]]) -> list[TodoItem]:
+    """The list as it would be after several calls of `write_todos`; refused ones change nothing."""
+    planned = list(todos)
+    for args in plans:
+        with suppress(CallError):
+            planned = planned_todos(planned, args)
+    return planned
 
 
 def planned_todos(todos: Sequence[TodoItem], args: Mapping[str, Any]) -> list[TodoItem]:

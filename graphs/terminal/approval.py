@@ -7,8 +7,10 @@ from typing import Any
 
 from langgraph.types import Command, Interrupt
 
+from graphs.coding_agent import after_plans
 from graphs.terminal.plan import edit_plan, is_plan
 from graphs.terminal.question import size_of
+from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import Line, Span, one_line
 
 Decision = dict[str, Any]
@@ -153,6 +155,22 @@ class Approval:
     def next_call(self) -> Mapping[str, Any]:
         """The first undecided call."""
         return self.calls[len(self.decisions)]
+
+    def list_before_next(self, todos: Sequence[TodoItem]) -> list[TodoItem]:
+        """The list to which the next call applies: approved plans before it come first.
+
+        Args:
+            todos: The list before all of the calls.
+        """
+        decided = zip(self.calls, self.decisions, strict=False)
+        return after_plans(
+            todos,
+            (
+                decision.get("edited_action", call)["args"]
+                for call, decision in decided
+                if is_plan(call) and decision["type"] != "reject"
+            ),
+        )
 
     @property
     def complete(self) -> bool:

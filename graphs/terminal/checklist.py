@@ -205,7 +205,7 @@ async def _decided(
     while not (approval := approval.passing(approved)).complete:
         action = approval.next_call
         if sys.stdin.isatty():
-            todos = run.followed.todos or []
+            todos = approval.list_before_next(run.followed.todos or [])
             run.has_asked(action)
             answer = await _ask(console, action, todos, session.text_before(action))
             if answer.approved and not answer.edited:
@@ -248,10 +248,11 @@ async def _read_line() -> str:
         await ready.wait()
     finally:
         loop.remove_reader(sys.stdin)
-    line = sys.stdin.readline()
+    line = sys.stdin.buffer.readline()
     if not line:
         raise EOFError
-    return line
+    # Python would keep a byte that is no text, and neither a model nor the database takes it.
+    return line.decode(sys.stdin.encoding, "replace")
 
 
 async def _show_run(stream: AsyncIterator[Any], run: RunLines) -> None:

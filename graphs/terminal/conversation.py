@@ -5,12 +5,12 @@ prompt_toolkit keeps the input line and the list in place; everything is drawn b
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
 
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 
@@ -55,7 +55,6 @@ from graphs.terminal.thread_views import (
     last_exchange,
     whole_result,
 )
-from todo_tools import TodoItem
 from todo_tools.rendering import show_todos
 from todo_tools.rendering.lowlevel import Line
 from todo_tools.state import messages_in, todos_in
@@ -225,7 +224,7 @@ class Conversation:
         now = await self.thread.now()
         self.approval = self.approval.of(now.interrupts).passing(self.approved)
         if self.approval.calls and not self.approval.complete:
-            await self._ask_about(self.approval.next_call, todos_in(now.values))
+            await self._ask_about(self.approval.next_call, now)
             self.asked = True
         return bool(self.approval.calls)
 
@@ -240,8 +239,9 @@ class Conversation:
             await self._ask()
 
     async def _ask_about(
-        self, call: Mapping[str, Any], todos: Sequence[TodoItem], *, whole: bool = False
+        self, call: Mapping[str, Any], now: StateSnapshot, *, whole: bool = False
     ) -> None:
+        todos = self.approval.list_before_next(todos_in(now.values))
         room = Room.of(self.console, taken=self.console.height // 3)
         before = self.session.text_before(call) if self.session else ""
         cut = is_cut(call, todos, room, before)
@@ -252,7 +252,7 @@ class Conversation:
     async def _decide(self, text: str) -> None:
         call = self.approval.next_call
         if wants_all(text):
-            await self._ask_about(call, todos_in((await self.thread.now()).values), whole=True)
+            await self._ask_about(call, await self.thread.now(), whole=True)
             return
         try:
             answer = answer_about(call, text)

@@ -176,7 +176,8 @@ def _argument(name: str, value: str) -> Iterator[Line]:
     shown = one_line(name).encode("ascii", "backslashreplace").decode()
     if len(shown) > _NAME_CHARACTERS:
         shown = f"{shown[: _NAME_CHARACTERS - 2]}.."
-    for number, line in enumerate(_lines(value)):
+    lines = _lines(value) if name in _WRITTEN else value.split("\n")  # a path may end with one
+    for number, line in enumerate(lines):
         lead = (_NEXT_LINE,) if number else (_INDENT, Span(f"{shown}: ", "dim"))
         yield Line((Span(one_line(line), bold=name == "command"),), lead)
 

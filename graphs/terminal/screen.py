@@ -2,16 +2,22 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.search import stop_search
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 from rich.console import Console
@@ -20,11 +26,13 @@ from typing_extensions import override
 from graphs.terminal.commands import COMMANDS
 from graphs.terminal.lines import said, show, show_below
 from graphs.terminal.steady import open_output, print_above
-from graphs.terminal.typed import drop_typed
+from graphs.terminal.typed import MOST_TRIES, QUIET, drop_unread, is_waiting
 from todo_tools.rendering.lowlevel import Line, Span, View
 
 _SECONDS_A_FRAME = 0.25
 _PUT_ASIDE = "What you had typed before the question is not an answer; Up brings it back."
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+"""How prompt_toolkit reads bytes that are not UTF-8."""
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 
 
@@ -79,6 +87,10 @@ class ChatScreen:
         )
         self._typed = typed
         self._session.default_buffer.on_text_changed += self._changed
+        self._accept = self._session.default_buffer.accept_handler
+        self._session.default_buffer.accept_handler = self._accepted
+        self._keys_handled = 0
+        self._session.app.key_processor.before_key_press += self._count_key
 
     @property
     def typed(self) -> Buffer:
@@ -96,41 +108,64 @@ class ChatScreen:
     async def show(self, *shown: Line | View) -> None:
         """Print above the input line."""
         if shown:
-            with self.console.capture() as drawn:
-                show(self.console, *shown)
-            await print_above(self._session.app, drawn.get())
+            await print_above(self._session.app, self._drawn(*shown))
         self.redraw()
 
     async def ask(self, *shown: Line | View) -> None:
         """Print a question; what was typed before it is not an answer to it.
 
-        Lines that were not read yet are dropped. A line that was not sent yet can be got back.
+        Lines that are sent meanwhile are not answers, and lines that were not read yet are dropped.
+        A line that was not sent yet can be got back.
         """
-        if self._session.app.is_running:
-            await asyncio.sleep(0)  # in two turns, the loop reads and handles the keys so far
-            await asyncio.sleep(0)
-        else:
-            self._drop_unread()
+        await self._until_quiet()
         note = said(_PUT_ASIDE) if self._put_aside() else ()
-        await self.show(*note, *shown)
+        await print_above(self._session.app, self._drawn(*note, *shown), self._drop_unread)
         self._put_aside()  # it may have come a moment ago
+        self.redraw()
 
     def redraw(self) -> None:
         """Draw the foot again."""
         self._session.app.invalidate()
 
+    def _drawn(self, *shown: Line | View) -> str:
+        with self.console.capture() as drawn:
+            show(self.console, *shown)
+        return drawn.get()
+
+    async def _until_quiet(self) -> None:
+        """Wait until no more keys arrive; between two prompts nothing reads them, so drop them."""
+        app = self._session.app
+        for _ in range(MOST_TRIES):
+            handled = self._keys_handled
+            await asyncio.sleep(QUIET)
+            if handled == self._keys_handled and not is_waiting(app.input.fileno()):
+                break
+            if not app.is_running:
+                self._drop_unread()
+
     def _drop_unread(self) -> None:
         """Drop typed input that is in the terminal, or was read after the end of the last line."""
         app = self._session.app
-        if os.isatty(app.input.fileno()):
-            drop_typed(app.input.fileno())
-            app.key_processor.empty_queue()
-            clear_typeahead(app.input)
+        for _ in range(MOST_TRIES):
+            if app.input.closed or not is_waiting(app.input.fileno()):
+                break
+            app.input.read_keys()  # the rest of a sequence must not become keys of its own
+        if not app.is_running:
+            drop_unread(app.input.fileno())
+            if isinstance(app.input, Vt100Input):
+                app.input.vt100_parser.reset()  # the end of a paste may be among what is dropped
+        app.key_processor.empty_queue()
+        clear_typeahead(app.input)
 
     def _put_aside(self) -> bool:
         """Move the typed text to the history of lines; return whether there was any."""
         app, typed = self._session.app, self.typed
-        if not app.is_running or app.is_done or not typed.text:
+        if not app.is_running or app.is_done:
+            return False
+        if app.layout.is_searching:
+            with set_app(app):
+                stop_search()
+        if not typed.text:
             return False
         typed.reset(append_to_history=True)
         return True
@@ -142,8 +177,16 @@ class ChatScreen:
             show_below(self.console, self._foot())
         return ANSI(drawn.get().rstrip("\n"))
 
-    def _changed(self, _: Buffer) -> None:
-        self._typed()
+    def _changed(self, typed: Buffer) -> None:
+        """No file, database or model takes a byte that is not UTF-8, so it is replaced at once."""
+        shown = _NO_TEXT.sub("\ufffd", typed.text)
+        if shown != typed.text:
+            typed.document = Document(shown, typed.cursor_position)  # calls this method again
+        else:
+            self._typed()
+
+    def _count_key(self, _: object) -> None:
+        self._keys_handled += 1
 
     def _interrupted(self, _: KeyPressEvent) -> None:
         self._interrupt()
@@ -153,7 +196,7 @@ class ChatScreen:
         for key in ("c-c", "<sigint>"):
             keys.add(key)(self._interrupted)
         keys.add("escape", "enter")(_begin_a_line)
-        keys.add("enter")(self._send)
+        keys.add("enter", filter=~is_searching)(self._send)  # there it takes the line found
         return keys
 
     def _send(self, event: KeyPressEvent) -> None:
@@ -163,8 +206,12 @@ class ChatScreen:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
         else:
-            self._sent()
             buffer.validate_and_handle()
+
+    def _accepted(self, buffer: Buffer) -> bool:
+        """Every key that sends a line comes here, also Ctrl-O of prompt_toolkit."""
+        self._sent()
+        return bool(self._accept and self._accept(buffer))
 
 
 def _begin_a_line(event: KeyPressEvent) -> None:

@@ -6,7 +6,7 @@ redraws after the reply. Here all of this is one write, and the position of the 
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -49,16 +49,20 @@ def open_output() -> Output:
     return SteadyOutput.from_pty(sys.stdout, term=os.environ.get("TERM"))
 
 
-async def print_above(app: Application[Any], text: str) -> None:
+async def print_above(
+    app: Application[Any], text: str, before: Callable[[], None] = lambda: None
+) -> None:
     """Print rows above the input line.
 
     Args:
         app: The running application.
         text: Rows that are no wider than the terminal, each with a line break at its end.
+        before: Called at the last moment before a person can see the rows.
     """
     output = app.output
     if not isinstance(output, SteadyOutput) or not app.is_running:
         output.write_raw(text.replace("\n", "\r\n"))
+        before()
         output.flush()
         return
     await app.renderer.wait_for_cpr_responses()
@@ -71,3 +75,4 @@ async def print_above(app: Application[Any], text: str) -> None:
         # Otherwise it would wait for the terminal's reply before it draws the foot.
         renderer._min_available_height = max(rows - text.count("\n"), 1)
         cast("Any", app)._redraw()
+        before()

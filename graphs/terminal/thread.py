@@ -170,11 +170,12 @@ class Thread:
         """Replace the list; the next steps of the run stay the same.
 
         Raises:
-            CommandError: A call of the last answer has no stored result. If it has ended, its
-                result is kept for this checkpoint only, so after an edit it would run again.
+            CommandError: The results of the last answer are not in a checkpoint yet. They are kept
+                for this checkpoint only, so after an edit its calls would run again.
         """
         now = await self.now()
-        if "tools" in now.next:
+        # `next` would be empty if all results of a step are stored but its checkpoint is not.
+        if any(task.name == "tools" for task in now.tasks):
             raise CommandError(
                 "the calls of the last answer come first; /go runs them, a message drops them"
             )

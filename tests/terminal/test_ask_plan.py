@@ -8,10 +8,11 @@ from typing import Any
 
 import pexpect  # type: ignore[import-untyped]
 import pytest
+from langgraph.types import Interrupt
 
-from graphs.terminal.approval import Answer, answer_about, question_about
+from graphs.terminal.approval import Answer, Approval, answer_about, question_about
 from graphs.terminal.checklist import main
-from graphs.terminal.plan import NotEditedError
+from graphs.terminal.plan import NotEditedError, plan_of
 from graphs.terminal.question import call_rows
 from tests.support import ROOT, edit, items, plan, write_checklist
 from tests.waiting import LONG
@@ -49,6 +50,23 @@ class TestQuestion:
             "    – [0] a",  # noqa: RUF001
             "    – [1] b␛[2J",  # noqa: RUF001
         ]
+
+    @pytest.mark.parametrize(
+        ("answer", "shown"),
+        [
+            (Answer(approved=True), ["b", "c"]),
+            (Answer(approved=True, edited=proposed("x")), ["x", "c"]),
+            (Answer(approved=False), ["a", "c"]),
+        ],
+        ids=["approved", "edited", "rejected"],
+    )
+    def test_the_list_of_a_later_plan_depends_on_the_answer_about_the_earlier_one(
+        self, answer: Answer, shown: list[str]
+    ) -> None:
+        plans = [proposed("b"), proposed("c", mode="append")]
+        approval = Approval().of([Interrupt({"action_requests": plans}, id="q")]).decided(answer)
+        before = approval.list_before_next(items("a"))
+        assert plan_of(approval.next_call, before) == items(*shown)
 
     def test_a_plan_that_the_tool_would_refuse_is_shown_unchanged(self) -> None:
         action = {"name": "write_todos", "args": {"mode": "replace", "todos": 7}}

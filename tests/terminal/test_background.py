@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool, ToolException
@@ -265,6 +265,33 @@ class TestTheEnd:
         assert results[4].startswith("Completed [0, 1]")
         assert results[5].endswith("exit code 0")
         assert results[6].startswith("Completed [2]")
+
+    @pytest.mark.parametrize(
+        ("fetched", "told"),
+        [("one\nstill running", True), ("one\nexit code 0", False)],
+        ids=["running", "ended"],
+    )
+    def test_a_task_that_ended_with_an_earlier_program_is_said_to_be_gone(
+        self, tasks: BackgroundTasks, tmp_path: Path, fetched: str, told: bool
+    ) -> None:
+        """Once, and not if the agent had fetched its result."""
+        start = call("run_in_background", command="make")
+        fetch = call("get_background_task", task_id="12ab34cd")
+        started = "Started background task 12ab34cd."
+        history = [
+            HumanMessage("Begin."),
+            turn("", start),
+            ToolMessage(started, tool_call_id=start["id"], name=start["name"]),
+            turn("", fetch),
+            ToolMessage(fetched, tool_call_id=fetch["id"], name=fetch["name"]),
+        ]
+        model = ScriptedChatModel(script=[turn("", call("list_todos")), "Done."])
+        agent = build_coding_agent(model, tmp_path, tasks=tasks, policy=STOPS)
+        agent.invoke({"messages": [*history, HumanMessage("Go on.")]})
+        said = [message.text for message in model.prompts[-1] if "is gone" in message.text]
+        assert [text.partition(":")[0] for text in said] == [
+            "Background task 12ab34cd is gone"
+        ] * told
 
     @pytest.mark.parametrize("item", [0, 0.0, "0", False])
     def test_also_not_in_the_message_that_starts_the_task(

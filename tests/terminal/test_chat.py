@@ -3,8 +3,11 @@
 import asyncio
 import os
 import re
+import select
 import signal
 import sqlite3
+import threading
+import tty
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -29,6 +32,7 @@ from typing_extensions import override
 from graphs import notes
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal import checklist as checklist_program
+from graphs.terminal import conversation
 from graphs.terminal.approval import Answer, Approval
 from graphs.terminal.chat import chat_policy, main
 from graphs.terminal.commands import (
@@ -52,6 +56,7 @@ from graphs.terminal.commands import (
 from graphs.terminal.conversation import Conversation
 from graphs.terminal.cut_off import cut_off_lines
 from graphs.terminal.lines import error_lines, show
+from graphs.terminal.question import is_cut
 from graphs.terminal.thread import Thread, branch_numbers, current_branch, moments, tips
 from graphs.terminal.thread_views import (
     branches_view,
@@ -60,13 +65,14 @@ from graphs.terminal.thread_views import (
     threads_view,
     whole_result,
 )
+from graphs.terminal.typed import drop_typed
 from graphs.until_done import build_graph
 from tests.consoles import RecordingConsole
 from tests.screens import Emulator
 from tests.strategies import todo_lists
 from tests.support import checklist, edit, items, plan
 from tests.terminal.repositories import repository
-from tests.waiting import LONG, await_for
+from tests.waiting import LONG, await_for, wait_for_file
 from todo_tools._list.todos import validate_todos
 from todo_tools.rendering._lines import in_view, list_lines
 from todo_tools.state import todos_in
@@ -406,6 +412,22 @@ class TestPolicy:
         assert final["todo_loop"]["outcome"] == "stop_condition"
 
 
+class KilledError(Exception):
+    """Ends a run just before a checkpoint is stored."""
+
+
+class MortalSaver(AsyncSqliteSaver):
+    """A store whose program is killed between the result of a tool and the next checkpoint."""
+
+    @override
+    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        if any(
+            isinstance(m, ToolMessage) for m in checkpoint["channel_values"].get("messages", [])
+        ):
+            raise KilledError
+        return await super().aput(config, checkpoint, metadata, new_versions)
+
+
 class TestMoving:
     def thread(self) -> Thread:
         script: list[AIMessage | str] = [
@@ -502,6 +524,17 @@ class TestMoving:
         await self.say(thread, "Begin.")
         with pytest.raises(CommandError, match="the calls of the last answer come first; /go"):
             await thread.replace_todos(items("a"))
+
+    async def test_a_list_cannot_be_edited_before_the_results_are_in_a_checkpoint(self) -> None:
+        """They are stored, but the program was killed or the disk was full before the next one."""
+        model = ScriptedChatModel(script=[turn("", call("list_todos"))])
+        async with MortalSaver.from_conn_string(":memory:") as saver:
+            graph = build_graph(model).compile(checkpointer=saver)
+            thread = Thread(graph, {"configurable": {"thread_id": "1"}})
+            with pytest.raises(KilledError):
+                await self.say(thread, "Begin.")
+            with pytest.raises(CommandError, match="the calls of the last answer come first; /go"):
+                await thread.replace_todos(items("a"))
 
     async def test_a_thread_can_start_with_the_users_own_list(self) -> None:
         thread = self.thread()
@@ -622,6 +655,71 @@ class TestAnswering:
         assert (said[0], said[-1], len(said)) == ("Begin.", "Done.", 4)
         assert (tmp_path / "one").exists()
 
+    async def test_a_byte_that_is_not_utf_8_is_replaced(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """Neither the model nor the database would take it, nor the file of what was sent."""
+        history = tmp_path / "history"
+        console = RecordingConsole(width=80)
+        chat = Conversation(thread, [], console, history=str(history))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_bytes(b"Caf\xe9s, please.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("/quit\r")
+        await talk
+        first, *_ = (await thread.now()).values["messages"]
+        assert first.text == "Caf\ufffds, please."
+        assert "Caf\ufffds" in history.read_text("utf-8")
+
+    async def test_enter_takes_the_line_that_a_search_has_found(
+        self, thread: SlowThread, typed: PipeInput
+    ) -> None:
+        """It does not send it; a second Enter does."""
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("\x12Beg\r")
+        await await_for(lambda: chat.screen.typed.text == "Begin.", "the line")
+        assert chat.asked
+        typed.send_text("\x0b/quit\r")
+        await talk
+
+    async def test_a_search_begun_before_a_question_is_put_aside(
+        self, thread: SlowThread, typed: PipeInput
+    ) -> None:
+        """Otherwise the first key after it would be an answer to the search."""
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        layout = chat.screen._session.app.layout
+        found = asyncio.Event()
+        thread.held = lambda: chat.working and not found.is_set()
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.working, "the agent to work")
+        typed.send_text("\x12Beg")
+        await await_for(lambda: layout.is_searching, "the search to begin")
+        found.set()
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        assert not layout.is_searching
+        typed.send_text("/quit\r")
+        await talk
+
+    async def test_a_line_that_ctrl_o_sends_is_an_answer(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """The key sends a line and brings back the one after it in the history."""
+        waiting: list[str] = []
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("yes\x0f")
+        await await_for(lambda: waiting or not chat.asked, "the line to be handled")
+        await await_for(lambda: not chat.working, "the end of the run")
+        typed.send_text("/quit\r")
+        await talk
+        assert (tmp_path / "one").exists()
+
     async def test_a_line_sent_before_the_question_is_shown_is_not_an_answer(
         self, thread: SlowThread, typed: PipeInput, tmp_path: Path
     ) -> None:
@@ -647,6 +745,40 @@ class TestAnswering:
         assert said == ["Begin.", "yes"]
         assert not (tmp_path / "one").exists()
 
+    @pytest.mark.parametrize(
+        "lines",
+        [["go on", "yes"], ["x" * 5_000, "yes"], [*["yes"] * 2_000]],
+        ids=["two lines", "a long line", "many lines"],
+    )
+    async def test_no_line_typed_while_the_program_works_out_the_question_is_an_answer(
+        self,
+        thread: SlowThread,
+        typed: PipeInput,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        lines: list[str],
+    ) -> None:
+        """The program reads no key in that time, so all of them are still unread after it."""
+
+        def is_cut_slowly(*arguments: Any) -> bool:
+            typed.send_text("".join(f"{line}\r" for line in lines))
+            return is_cut(*arguments)
+
+        monkeypatch.setattr(conversation, "is_cut", is_cut_slowly)
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        talk = asyncio.create_task(chat.talk())
+        typed.send_text("Begin.\r")
+        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        typed.send_text("/help\r")
+        show = AsyncMock()
+        monkeypatch.setattr(chat.screen, "show", show)
+        await await_for(lambda: show.await_count, "the lines so far to be handled")
+        assert chat.asked
+        assert chat.approval.decisions == ()
+        assert not (tmp_path / "one").exists()
+        typed.send_text("/quit\r")
+        await talk
+
     async def test_a_line_sent_before_the_question_but_read_after_it_is_not_an_answer(
         self, thread: SlowThread, typed: PipeInput, tmp_path: Path
     ) -> None:
@@ -661,6 +793,30 @@ class TestAnswering:
         assert not (tmp_path / "one").exists()
         typed.send_text("/quit\r")
         await talk
+
+    @pytest.mark.usefixtures("typed")
+    async def test_a_later_plan_of_a_message_is_shown_with_the_earlier_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plans = [
+            call("write_todos", mode="replace", todos=["One"]),
+            call("write_todos", mode="append", todos=["Two"]),
+        ]
+        graph = build_coding_agent(
+            ScriptedChatModel(script=[turn("", *plans)]),
+            tmp_path,
+            ask_plan=True,
+            checkpointer=InMemorySaver(),
+        )
+        chat = Conversation(SlowThread(graph), [], RecordingConsole(width=80))
+        ask = AsyncMock()
+        monkeypatch.setattr(chat.screen, "ask", ask)
+        async for _ in chat.thread.run("Begin."):
+            pass
+        await chat._ask()
+        await chat._decide("yes")
+        shown = [str(line) for line in ask.await_args_list[-1].args]
+        assert shown[2:4] == ["    – [0] One", "    – [1] Two"]  # noqa: RUF001
 
     @pytest.mark.usefixtures("typed")
     async def test_a_model_that_cannot_be_created_changes_nothing(
@@ -812,22 +968,6 @@ def messages(thread: str) -> list[BaseMessage]:
 
 HELD = "`until test -e go; do sleep 0.1; done`"
 FIVE = checklist(*(f"Step {n}: `echo {n} >> log`" for n in range(5)))
-
-
-class KilledError(Exception):
-    """Ends a run just before a checkpoint is stored."""
-
-
-class MortalSaver(AsyncSqliteSaver):
-    """A store whose program is killed between the result of a tool and the next checkpoint."""
-
-    @override
-    async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
-        if any(
-            isinstance(m, ToolMessage) for m in checkpoint["channel_values"].get("messages", [])
-        ):
-            raise KilledError
-        return await super().aput(config, checkpoint, metadata, new_versions)
 
 
 async def store_a_note() -> None:
@@ -1409,14 +1549,23 @@ def test_a_command_that_had_ended_before_the_stop_is_not_run_again(
 
 
 TWO_CALLS = """
-import sys
-from graphs.terminal import agents, chat
+import sys, time
+from pathlib import Path
+from graphs.terminal import agents, chat, conversation
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 def rule(prompt):
     calls = [call("execute", command=command) for command in sys.argv[1:3]]
     return "Done." if prompt[-1].type == "tool" else turn("", *calls)
 agents.chat_model = lambda *_, **__: ScriptedChatModel(script=rule)
+really_is_cut = conversation.is_cut
+def is_cut(*arguments):
+    Path("asking").touch()
+    while not Path("go").exists():
+        time.sleep(0.02)
+    return really_is_cut(*arguments)
+if "slowly" in sys.argv:
+    conversation.is_cut = is_cut
 argv = ["--workdir", "work", "--create", "--agent", "coding", "--thread", "c", "--grace", "0"]
 sys.exit(chat.main(argv))
 """
@@ -1468,6 +1617,25 @@ class TestTypedBefore:
         terminal.see("Done.", "your turn")
         assert self.done(tmp_path) == ["one"]
 
+    @pytest.mark.parametrize("typed", ["go on\ryes\r", f"{'x' * 9_000}\ryes\r"], ids=len)
+    def test_while_the_program_works_out_the_question(
+        self, terminals: list[Terminal], tmp_path: Path, typed: str
+    ) -> None:
+        """A terminal keeps what is typed, and gives about 4 kB of it to the program at a time."""
+        terminal = self.open(terminals, "touch one", "touch two", "slowly")
+        terminal.see("your turn")
+        terminal.say("Begin.")
+        wait_for_file(tmp_path / "asking")
+        terminal.press(typed)
+        (tmp_path / "go").touch()
+        terminal.see("command: touch one", "· yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("command: touch two", "· yes, no, always, or why not")
+        answers = [row for row in terminal.everything.split("\n") if re.match("approv|reject", row)]
+        assert answers == ["rejected"]
+        terminal.press("/quit\r")
+        terminal.end()
+
     def test_and_not_sent_before(self, terminals: list[Terminal], tmp_path: Path) -> None:
         """It is put aside; the Up key brings it back."""
         terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")
@@ -1486,6 +1654,21 @@ class TestTypedBefore:
         terminal.press("\r")
         terminal.see("✓ Done (2 items)", "your turn")
         assert self.done(tmp_path) == ["go", "two"]
+
+
+def test_a_long_paste_is_dropped_whole_before_a_question() -> None:
+    """A terminal holds only a part of it; the rest comes when that part has been dropped."""
+    person, program = os.openpty()
+    tty.setraw(program)
+    paste = threading.Thread(target=os.write, args=(person, b"yes\n" * 5_000))
+    paste.start()
+    select.select([program], [], [], LONG)
+    drop_typed(program)
+    paste.join()
+    os.write(person, b"no\n")
+    assert os.read(program, 100) == b"no\n"
+    os.close(person)
+    os.close(program)
 
 
 class TestApproval:

@@ -237,6 +237,14 @@ class TestTerminal:
         child.wait()
         return int(child.exitstatus)
 
+    def test_a_byte_of_a_reason_that_is_not_utf_8_is_replaced(self, started: Any) -> None:
+        """No model would take it."""
+        child = started(write_checklist("One: `touch one`"), *CODING)
+        child.expect(QUESTION)
+        child.setecho(False)
+        os.write(child.child_fd, b"no, use caf\xe9\n")
+        child.expect_exact("rejected: no, use caf\ufffd")
+
     def test_yes_and_no_and_a_reason(self, started: Any, tmp_path: Path) -> None:
         """A step that was not allowed is abandoned, and the model reads the reason."""
         steps = write_checklist("One: `touch one`", "Two: `touch two`", "Three: `touch three`")

@@ -193,3 +193,15 @@ def test_a_plan_that_the_tool_refuses_is_shown_as_it_was_written(args: dict[str,
     assert result_of("write_todos", written, items("a")).status == "error"
     shown = proposed_plan(call("write_todos", **written), {"todos": items("a")}, None)
     assert shown.endswith(f"\n\n{written}")
+
+
+def test_the_list_after_a_later_plan_of_a_message_has_the_earlier_ones() -> None:
+    """One that the tool refuses changes nothing."""
+    written = [
+        {"mode": "replace", "todos": ["b"]},
+        {"mode": "add", "todos": ["c"]},
+        {"mode": "append", "todos": ["d"]},
+    ]
+    message = turn("", *(call("write_todos", **args) for args in written))
+    state = {"todos": items("a"), "messages": [message]}
+    assert proposed_plan(message.tool_calls[-1], state, None) == format_todos(items("b", "d"))

@@ -53,6 +53,11 @@ class TestRows:
             "    │ uv",
         ]
 
+    def test_a_line_break_at_the_end_of_a_path_is_shown(self) -> None:
+        """It names another file. At the end of a content it is only the end of a line."""
+        write = {"name": "write_file", "args": {"file_path": "a.txt\n", "content": "b\n"}}
+        assert shown(write)[2:] == ["    file_path: a.txt", "    │ ", "    content: b"]
+
     def test_a_long_call_is_cut_in_the_middle(self) -> None:
         """A row replaces the middle and says how much is missing; `show` prints everything."""
         room = Room(20, 4)

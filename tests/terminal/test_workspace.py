@@ -1,13 +1,18 @@
 """The files of a workspace: nothing outside is read or written, even through links."""
 
 import os
+import resource
 import socket
 from collections.abc import Callable
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
 
+from graphs.terminal.tools.directory import Directory
 from graphs.terminal.tools.workspace import Workspace
 
 SECRET = "secret"
@@ -137,6 +142,30 @@ class TestEditing:
         assert Workspace(inside).edit("folder/file", "open", "mine").path == "folder/file"
         assert (inside / "folder" / "file").stat().st_mode & 0o777 == 0o755
 
+    @pytest.mark.parametrize("form", ["folder/file", "link", "{inside}/folder/file"])
+    def test_of_two_edits_at_once_none_is_lost(
+        self, inside: Path, monkeypatch: pytest.MonkeyPatch, form: str
+    ) -> None:
+        """If both could read the file before one of them writes it, they would do so here."""
+        (inside / "link").symlink_to("folder/file")
+        (inside / "folder" / "file").write_text("first, last")
+        both_have_read = Barrier(2, timeout=0.5)
+        really_read = Directory.read
+
+        def read(directory: Directory, path: PurePosixPath) -> bytes:
+            content = really_read(directory, path)
+            with suppress(BrokenBarrierError):
+                both_have_read.wait()
+            return content
+
+        monkeypatch.setattr(Directory, "read", read)
+        workspace = Workspace(inside)
+        with ThreadPoolExecutor(2) as threads:
+            one = threads.submit(workspace.edit, "folder/file", "first", "1")
+            other = threads.submit(workspace.edit, form.format(inside=inside), "last", "2")
+        assert (one.result().error, other.result().error) == (None, None)
+        assert (inside / "folder" / "file").read_text() == "1, 2"
+
 
 class TestGit:
     @pytest.mark.parametrize(
@@ -228,6 +257,18 @@ class TestWhatIsNoRegularFile:
         searched = Workspace(inside).grep("open")
         assert [match["path"] for match in searched.matches or []] == ["folder/file"]
         assert searched.error is None
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(inside: Path) -> None:
+    """The limit of the process stands for a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        error = Workspace(inside).write("folder/file", "x" * 1_000).error or ""
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "File too large" in error
+    assert (inside / "folder" / "file").read_text() == "open"
 
 
 class TestLinksInside:

@@ -1,5 +1,6 @@
 """Commands that run in the background while an agent works; it is told when they end."""
 
+import re
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.config import get_config
@@ -30,7 +31,8 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
     """Commands in the background: a middleware with the three tools to start, list and fetch them.
 
     When a task ends, the history gets a message that says so before the next call of the model,
-    unless the agent has already fetched the result.
+    unless the agent has already fetched the result. It also says so of tasks that ended with an
+    earlier program.
 
     All tasks end, with every process they started, when this object is closed or no longer used, or
     when the program ends. A thread sees only its own tasks; all threads share one limit.
@@ -104,7 +106,7 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
                 "that runs them, and list_background_tasks lists those that exist"
             )
         if not task.run.wait(min(max(wait, 0), _LONGEST_WAIT)):
-            return f"{task.run.response().output}\nstill running"
+            return f"{task.run.response().output}\n{_RUNNING}"
         task.is_known = True
         return shell_answer(task.run.response())
 
@@ -142,7 +144,9 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
         """The messages about ended tasks that the history lacks; a branch may lack them again."""
         said = {message.id for message in history}
         tasks = (task for task in self._of(_thread(get_config())) if not task.is_known)
-        return [task.end for task in tasks if task.run.finished and task.end.id not in said]
+        ends = [task.end for task in tasks if task.run.finished]
+        lost = [_end_of(lost, _LOST) for lost in _unfetched(history) if lost not in self._tasks]
+        return [end for end in (*lost, *ends) if end.id not in said]
 
     def _of(self, thread: str | None) -> list["_Task"]:
         with self._lock:
@@ -179,6 +183,9 @@ _GET_DESCRIPTION = (
     "otherwise all of it with the exit code on the last line."
 )
 _LONGEST_WAIT = 600
+_RUNNING = "still running"
+_STARTED = re.compile(r"Started background task (\w+)\.")
+_LOST = "is gone: tasks end with the program that runs them. If it is still needed, start it again."
 
 TaskId = Annotated[str, Field(description="The id that run_in_background returned.")]
 Wait = Annotated[int, Field(description=f"Seconds to wait for its end, at most {_LONGEST_WAIT}.")]
@@ -203,16 +210,41 @@ class _Task:
     def end(self) -> HumanMessage:
         """What the agent is told when it has ended; clients do not show it as the user's words."""
         code = self.run.response().exit_code
-        return HumanMessage(
-            f"Background task {self.id} has ended with exit code {code}: "
-            f"{one_line(self.run.command)}\nget_background_task returns its output.",
-            id=f"do-not-render-task-{self.id}",
-            additional_kwargs={"lc_source": "background_tasks"},
+        return _end_of(
+            self.id,
+            f"has ended with exit code {code}: {one_line(self.run.command)}\n"
+            "get_background_task returns its output.",
         )
 
     @property
     def status(self) -> str:
         return "finished" if self.run.finished else "running"
+
+
+def _end_of(task_id: str, how: str) -> HumanMessage:
+    return HumanMessage(
+        f"Background task {task_id} {how}",
+        id=f"do-not-render-task-{task_id}",
+        additional_kwargs={"lc_source": "background_tasks"},
+    )
+
+
+def _unfetched(history: Sequence[AnyMessage]) -> list[str]:
+    """The ids of the tasks that were started, as a history says, and not fetched after their end.
+
+    A program before this one may have started them.
+    """
+    asked, found = dict[str | None, Any](), list[str]()
+    for message in history:
+        if isinstance(message, AIMessage):
+            asked = {made["id"]: made["args"].get("task_id") for made in message.tool_calls}
+        elif not isinstance(message, ToolMessage):
+            continue
+        elif message.name == "run_in_background" and (started := _STARTED.match(message.text)):
+            found.append(started[1])
+        elif message.name == "get_background_task" and not message.text.endswith(_RUNNING):
+            found = [each for each in found if each != asked.get(message.tool_call_id)]
+    return found
 
 
 def _tools(tasks: BackgroundTasks) -> list[BaseTool]:

@@ -1,5 +1,6 @@
 """File operations that never leave a directory."""
 
+import errno
 import os
 import shutil
 import stat
@@ -14,6 +15,7 @@ MOST_BYTES = 100_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 # Without this flag, opening a named pipe would block. It does not affect files.
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Found(NamedTuple):
@@ -59,13 +61,14 @@ class Directory:
             return [entry.name for entry in entries]
 
     def write(self, path: PurePosixPath, content: bytes) -> None:
-        """Write a file, and create missing folders."""
+        """Write a file, and create missing folders; a full disk leaves its content as it is."""
         with self.folder(path.parent, make=True) as folder:
             opened = os.open(path.name, os.O_WRONLY | os.O_CREAT | _FILE, 0o644, dir_fd=folder)
             with os.fdopen(opened, "wb") as file:
                 _check_is_file(opened)
-                file.truncate()
+                _reserve(opened, len(content))
                 file.write(content)
+                file.truncate()
 
     def remove(self, path: PurePosixPath) -> None:
         """Remove a file, or a folder with its content."""
@@ -119,6 +122,23 @@ def _read(name: str, folder: int) -> bytes:
     if len(content) > MOST_BYTES:
         raise OSError(f"it is larger than {MOST_BYTES:,} bytes; use a command")
     return content
+
+
+def _reserve(opened: int, size: int) -> None:
+    """Get the room for a file before anything of it is replaced.
+
+    A new file that takes the place of the old one would lose its mode, its owner and its hard
+    links.
+    """
+    if not size or not hasattr(os, "posix_fallocate"):
+        return
+    before = os.fstat(opened).st_size
+    try:
+        os.posix_fallocate(opened, 0, size)
+    except OSError as error:
+        os.ftruncate(opened, before)
+        if error.errno in _NO_ROOM:  # others mean that the file system cannot do this
+            raise
 
 
 def _check_is_file(opened: int) -> None:

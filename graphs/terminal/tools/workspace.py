@@ -1,6 +1,7 @@
 """The directory in which a coding agent works: its files and its shell."""
 
 import tempfile
+import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -48,7 +49,8 @@ class Workspace(LocalShell):
     File operations stay inside the directory, even if links change while they run (`Directory`);
     commands do not. A link is followed only if it leads to a place inside. Only regular files are
     read and written. A hard link counts as a file inside, wherever its other names are. They change
-    nothing in `.git`, because git runs programs that are named there.
+    nothing in `.git`, because git runs programs that are named there. One change ends before the
+    next begins.
 
     Errors are results for the model, not exceptions. Searches skip `.git` and `node_modules`,
     unless they begin inside, and return at most 1,000 files.
@@ -64,6 +66,7 @@ class Workspace(LocalShell):
     ) -> None:
         super().__init__(workdir, timeout=timeout, env=env, virtual_mode=True)
         self._directory = Directory(self.cwd)
+        self._changes = threading.Lock()  # the calls of one answer run in parallel
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Read a window of lines, also of a saved output, which is outside."""
@@ -79,7 +82,8 @@ class Workspace(LocalShell):
     def write(self, file_path: str, content: str) -> WriteResult:
         """Write a file and the directories it needs."""
         try:
-            self._directory.write(self._place_to_change(file_path), content.encode())
+            with self._changes:
+                self._directory.write(self._place_to_change(file_path), content.encode())
         except _ERRORS as error:
             return WriteResult(error=f"Error writing file '{file_path}': {_reason(error)}")
         return WriteResult(path=self._name(file_path))
@@ -93,9 +97,10 @@ class Workspace(LocalShell):
     ) -> EditResult:
         """Replace a text that occurs once; the file keeps its line endings."""
         try:
-            result, content = self._edited(file_path, old_string, new_string, replace_all)
-            if not result.error:
-                self._directory.write(self._place_to_change(file_path), content)
+            with self._changes:
+                result, content = self._edited(file_path, old_string, new_string, replace_all)
+                if not result.error:
+                    self._directory.write(self._place_to_change(file_path), content)
         except _ERRORS as error:
             return EditResult(f"Error editing file '{file_path}': {_reason(error)}")
         return EditResult(result.error, self._name(file_path), result.occurrences)
@@ -121,7 +126,8 @@ class Workspace(LocalShell):
     def delete(self, file_path: str) -> DeleteResult:
         """Delete a file, or a directory with its content."""
         try:
-            self._directory.remove(self._place_to_change(file_path))
+            with self._changes:
+                self._directory.remove(self._place_to_change(file_path))
         except _ERRORS as error:
             return DeleteResult(f"Error deleting '{file_path}': {_reason(error)}")
         return DeleteResult(path=self._name(file_path))
@@ -267,7 +273,8 @@ class Workspace(LocalShell):
 
     def _upload(self, path: str, content: bytes) -> FileUploadResponse:
         try:
-            self._directory.write(self._place_to_change(path), content)
+            with self._changes:
+                self._directory.write(self._place_to_change(path), content)
         except _ERRORS:
             return FileUploadResponse(path, error=INVALID_PATH)
         return FileUploadResponse(path)
