@@ -61,8 +61,10 @@ class LedMiddleware(TodoMiddleware):
     @hook_config(can_jump_to=["model"])
     @override
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Go on with the list if an item is in progress."""
-        update = self._next(state)
+        """Go on with the list if an item is in progress, and no limit has ended the run."""
+        note = state.get("todo_answer") or {}
+        by_model = note.get("id") == messages_in(state)[-1].id
+        update = self._next(state) if by_model else None
         return update and {**update, "jump_to": "model"}
 
     @hook_config(can_jump_to=["model"])
@@ -76,19 +78,20 @@ class LedMiddleware(TodoMiddleware):
         todos, messages = [*todos_in(state)], messages_in(state)
         if (at := _first(todos, "in_progress")) is None or _rejected(messages):
             return None
-        told = next(filter(_tells, reversed(messages)), None)
-        since = takewhile(lambda m: not _tells(m) or _data(m).get("again"), reversed(messages))
+        goes_on = {"again", "more"}
+        since = takewhile(lambda m: not _tells(m) or goes_on & {*_data(m)}, reversed(messages))
         results = [m for m in since if isinstance(m, ToolMessage)]
         if isinstance(messages[-1], AIMessage) and asks_user(state):
             return None
-        if not results and (told is None or is_from_user(told)):  # it may be "stop"
+        told = [m for m in messages if _tells(m)]
+        if not results and _is_the_users(told):  # it may be "stop"
             return None
         if _last_read(messages) != todos[at]["text"]:  # what was done was not for this item
             return _started(todos, at)
         fault = None if any(m.status == "success" for m in results) else _AGAIN
         if not fault and self.check and (reason := self.check(todos[at], state)):
             fault = _REFUSED.format(reason)
-        if fault and not (told and _data(told).get("again")):
+        if fault and not (told and _data(told[-1]).get("again")):
             return {"messages": [_note(fault, again=True)]}
         todos[at] = {**todos[at], "status": "abandoned" if fault else "completed"}
         end = {"todos": todos, "messages": [_note(f"{_END}\n\n{format_todos(todos)}")]}
@@ -103,16 +106,16 @@ def _hand_out(state: Any) -> dict[str, Any]:
         # Nothing old may follow a message of the user, which may be "stop".
         if read == todos[at]["text"] or (read is None and any(map(is_from_user, messages))):
             return {}
-    else:
-        at = _first(todos, "not_started")
+        return _started(todos, at, **({"more": 1} if read is None else {}))
+    at = _first(todos, "not_started")
     return {} if at is None else _started(todos, at)
 
 
-def _started(todos: Sequence[TodoItem], at: int) -> dict[str, Any]:
+def _started(todos: Sequence[TodoItem], at: int, **data: Any) -> dict[str, Any]:
     """Start an item; the model reads its text in a note."""
     text = todos[at]["text"]
     item: TodoItem = {"text": text, "status": "in_progress"}
-    note = _note(_STEP.format(at + 1, len(todos), one_line(text)), item=text)
+    note = _note(_STEP.format(at + 1, len(todos), one_line(text)), item=text, **data)
     return {"todos": [*todos[:at], item, *todos[at + 1 :]], "messages": [note]}
 
 
@@ -126,10 +129,11 @@ def _view(state: Any) -> Sequence[AnyMessage]:
 
     A weak model repeats what it said. So abandoned items are left out, and what it said at its end.
     """
-    todos, kept, keeps = todos_in(state), list[AnyMessage](), False
+    todos, kept = todos_in(state), list[AnyMessage]()
     worked = {each["text"] for each in todos if each["status"] in {"completed", "in_progress"}}
     shown = {todo["text"]: todo["text"] in worked for todo in todos}
     messages = messages_in(state)
+    keeps = bool(messages) and not is_from_user(messages[0])  # a summary
     for message, following in zip_longest(messages, messages[1:]):
         keeps = shown.get(_data(message).get("item", ""), keeps)
         is_end = following and _data(following) and not isinstance(message, ToolMessage)
@@ -137,6 +141,18 @@ def _view(state: Any) -> Sequence[AnyMessage]:
             kept.append(message)
     is_led = keeps and _first(todos, "in_progress") is not None
     return model_view({"messages": kept if is_led else messages})
+
+
+def _is_the_users(told: Sequence[AnyMessage]) -> bool:
+    """Whether the model answered the user: their message, or a note on it in the middle of a list.
+
+    Args:
+        told: What the user and this middleware wrote.
+    """
+    if not told or is_from_user(told[-1]):
+        return True
+    earlier = next((_data(m) for m in reversed(told[:-2]) if _data(m)), {})
+    return len(told) > 1 and is_from_user(told[-2]) and bool(earlier) and "end" not in earlier
 
 
 def _repeats(messages: Sequence[AnyMessage]) -> bool:

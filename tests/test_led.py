@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HumanInTheLoopMiddleware,
+    ModelCallLimitMiddleware,
+)
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
@@ -213,6 +217,38 @@ class TestThePersonHasTheLastWord:
         final = led(model).invoke(start, {"configurable": {"thread_id": "1"}})
         assert statuses(final) == ["in_progress", "not_started"]
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            [*items("Wash one", status="in_progress"), *items("Dry")],
+            [*items("Wash", status="completed"), *items("Dry")],
+        ],
+    )
+    def test_a_stop_after_a_change_of_the_list_ends_the_run(self, change: Any) -> None:
+        model = ScriptedChatModel(script=["Which cups?", "I stop."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash", "Dry")}, config)
+        agent.update_state(config, {"todos": change})
+        final = agent.invoke({"messages": [("user", "Stop.")]}, config)
+        assert final["messages"][-1].text == "I stop."
+
+    def test_a_new_list_is_no_list_that_a_person_changed(self) -> None:
+        """An agent that only talks about it is told once more."""
+        script = did("a"), "Washed.", "Ready.", "I begin.", did("b"), "Dried.", "Ready."
+        agent, config = led(ScriptedChatModel(script=script)), {"configurable": {"thread_id": "1"}}
+        for text in ("Wash", "Dry"):
+            start = {"messages": [("user", "Do it.")], "todos": items(text)}
+            final = agent.invoke(start, config)
+        assert statuses(final) == ["completed"]
+
+    def test_a_limit_of_another_middleware_ends_the_run(self) -> None:
+        limit = ModelCallLimitMiddleware[Any, Any](run_limit=1, exit_behavior="end")
+        agent = led(ScriptedChatModel(script=[did("half")]), limit)
+        final = agent.invoke(
+            {"messages": [("user", "Do it.")], "todos": TODOS}, {"configurable": {"thread_id": "1"}}
+        )
+        assert statuses(final) == ["in_progress", "not_started"]
+
 
 class TestItemsOfOthers:
     """Items in progress that this middleware did not hand out: what was done was not for them."""
@@ -252,6 +288,19 @@ class TestItemsOfOthers:
         agent: Any = create_agent(model, TOOLS, middleware=middleware)
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")})
         assert told(model, 1) == "Step 1 of 1: Wash"
+
+    def test_the_summary_and_the_work_after_it_stay(self) -> None:
+        """Otherwise the model would do the same work again, and its last work would not count."""
+        summary = HumanMessage("Earlier ...", additional_kwargs={"lc_source": "summarization"})
+        result = ToolMessage("Did a.", name="work", tool_call_id=did("a").tool_calls[0]["id"])
+        start = [summary, AIMessage("", tool_calls=did("a").tool_calls), result]
+        model = ScriptedChatModel(script=["Washed.", "All is done."])
+        final = led(model).invoke(
+            {"messages": start, "todos": items("Wash", status="in_progress")},
+            {"configurable": {"thread_id": "1"}},
+        )
+        assert [message.text for message in model.prompts[0][:3]] == ["Earlier ...", "", "Did a."]
+        assert statuses(final) == ["completed"]
 
 
 class TestCheck:
