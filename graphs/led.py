@@ -62,7 +62,7 @@ class LedMiddleware(TodoMiddleware):
     @override
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Go on with the list if an item is in progress, and no limit has ended the run."""
-        note = state.get("todo_answer") or {}
+        note: dict[str, Any] = state.get("todo_answer") or {}
         by_model = note.get("id") == messages_in(state)[-1].id
         update = self._next(state) if by_model else None
         return update and {**update, "jump_to": "model"}
@@ -151,7 +151,7 @@ def _is_the_users(told: Sequence[AnyMessage]) -> bool:
     """
     if not told or is_from_user(told[-1]):
         return True
-    earlier = next((_data(m) for m in reversed(told[:-2]) if _data(m)), {})
+    earlier = next((_data(m) for m in reversed(told[:-2]) if _data(m)), dict[str, Any]())
     return len(told) > 1 and is_from_user(told[-2]) and bool(earlier) and "end" not in earlier
 
 

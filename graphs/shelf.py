@@ -119,7 +119,7 @@ def take_items(keys: list[str], runtime: ToolRuntime[Any, Any]) -> Command[Any]:
 
     Keep the # and the key at the end of their texts.
     """
-    thread = str(get_config()["configurable"]["thread_id"])
+    thread = str(get_config().get("configurable", {})["thread_id"])
     earlier = pending_calls(runtime.state, runtime.tool_call_id)  # they run at the same time
     taken = str([call["args"] for call in earlier if call["name"] == "take_items"])
     own = [key for key in dict.fromkeys(keys) if repr(key) not in taken]

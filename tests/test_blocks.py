@@ -91,6 +91,12 @@ class TestDue:
         assert newest_place(read({"messages": [added]}), history) == 0
         assert newest_place(read({"messages": [SAID]}), history) is None
 
+    def test_with_the_middleware_it_never_comes_before_an_answer(self) -> None:
+        """Another list may be shown there, and older prompts have these messages without it."""
+        history, added = read({"messages": [USER, SAID]}), HumanMessage("It is noon.")
+        assert newest_place(read({"messages": [USER, SAID, added]}), history) == 2
+        assert newest_place(read({"messages": [USER, SAID]}), history) == 0
+
     def test_a_finished_list_is_shown(self) -> None:
         """An item that the model appends has an index behind it."""
         assert due(USER, SAID, LATER, todos=DONE) == "later"
@@ -146,6 +152,15 @@ class TestRecord:
         assert record_block(read(known)) == {}
         without = read({"messages": [USER]})
         assert block_update(without, 0, without) == {}
+
+    def test_what_a_request_leaves_out_is_removed_unless_a_person_or_program_said_it(self) -> None:
+        """`has_worked` asks where the application gave a list."""
+        blocks = {"user": items("b"), "worked": items("c"), "gone": items("d")}
+        history = read({**STATE, "todo_blocks": blocks})
+        prompt = read({**STATE, "messages": [LATER], "todo_blocks": blocks})
+        assert block_update(prompt, 0, history) == {
+            "todo_blocks": {"worked": None, "gone": None, "later": items("a")}
+        }
 
     def test_a_continuation_outside_the_history_may_hold_it(self) -> None:
         """The prompt showed it there, since the history has no message of the user or a tool."""

@@ -455,6 +455,7 @@ WALLS = {
         "is_injected",
         "is_rejection",
         "item_starts",
+        "last_id",
         "last_user_message",
         "list_after",
         "listed_in",

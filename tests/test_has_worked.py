@@ -236,6 +236,14 @@ class TestLists:
         history.blocks = {"new": history.todos}
         assert history.asks(DONE) == REASON
 
+    def test_a_list_that_is_shown_again_is_no_new_one(self) -> None:
+        """A request that was shortened, for example, has it again."""
+        history = History("a").turn(edit("abandon", 0)).turn(WORK)
+        tagged = HumanMessage("A job.", additional_kwargs={"lc_source": "cron"}, id="job")
+        history.messages.append(tagged)
+        history.blocks = {"job": history.todos}
+        assert history.asks(DONE) is None
+
     def test_a_list_that_the_application_reset_is_ticked_again(self) -> None:
         """A tick is one, though an earlier result showed the same list."""
         history = History("b", "a").turn(WORK).turn(DONE)

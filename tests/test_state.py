@@ -29,9 +29,11 @@ from todo_tools import DeltaTodoState, TodoItem, TodoState
 from todo_tools._thread.channels import (
     fold_todos,
     fold_todos_batch,
+    last_id,
     merge_blocks,
     merge_blocks_batch,
     merge_loop,
+    stable_ids,
 )
 from todo_tools._thread.state import blocks_in
 from todo_tools.middleware import TodoMiddleware
@@ -296,6 +298,12 @@ class TestMessagesBatch:
             one_by_one = add_messages_batch(one_by_one, [write])
         assert at_once == one_by_one
         assert len({message.id for message in at_once}) == sum(map(len, writes))
+
+    def test_the_last_id_is_that_of_a_reading(self) -> None:
+        """A `DeltaChannel` keeps a raw message without an id."""
+        history: list[AnyMessage] = [AIMessage("Hm.", id="1"), HumanMessage("hi")]
+        assert last_id(history) == [*stable_ids(history)][-1]
+        assert (last_id(history[:1]), last_id([])) == ("1", None)
 
     def test_a_raw_message_replaces_none_that_has_its_predecessor_and_text(self) -> None:
         """For example, a program updates a draft in place and asks the same again."""

@@ -32,6 +32,7 @@ from todo_tools._thread.channels import (
     as_messages,
     fold_client_todos,
     fold_todos,
+    last_id,
     merge_blocks,
     merge_loop,
 )
@@ -382,7 +383,7 @@ def _noted(
         "has_tools": any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools),
         "ends": answer is None or _may_end(answer, response, request.tools),
         "shown": mark_of(todos_in(request.state)),
-        "after": next((m.id for m in reversed(messages_in(request.state))), None),
+        "after": last_id(messages_in(request.state)),
     }
     return ExtendedModelResponse(
         model_response=response, command=Command(update={**update, "todo_answer": note})

@@ -147,6 +147,13 @@ def stable_ids(
         yield before
 
 
+def last_id(messages: Sequence[BaseMessage]) -> str | None:
+    """Return the id of the last message, or a computed one; `None` without messages."""
+    if not messages or messages[-1].id:
+        return messages[-1].id if messages else None
+    return [*stable_ids(messages)][-1]
+
+
 def computed_id(message: BaseMessage, before: str) -> str:
     """Return the id of a message that has none, after a message with an id."""
     name = f"{before}/{message.type}/{message.text}"

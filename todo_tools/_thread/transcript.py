@@ -18,7 +18,7 @@ from todo_tools._list.todos import (
     is_mapping,
     is_valid_text,
 )
-from todo_tools._thread.channels import as_messages
+from todo_tools._thread.channels import as_messages, last_id
 from todo_tools._thread.events import LoopEvent
 from todo_tools._thread.state import messages_in, value_in
 
@@ -168,7 +168,7 @@ def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
                 position = ids.index(call_id)
                 pending = _unanswered(message.tool_calls[:position], messages[at + 1 :], state)
                 repeated = {each for each in ids if ids.count(each) > 1}
-                after = messages[at - 1].id if at else None
+                after = last_id(messages[:at])
                 return CallPlace(message.id, after, position, pending, repeated)
     return None
 

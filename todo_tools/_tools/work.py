@@ -114,7 +114,7 @@ def _is_new(
     If no list was known, it may have been summarized away, unless the user has just spoken. Other
     code may have added a message after theirs.
     """
-    if not isinstance(message, HumanMessage) or not (known or has_spoken):
+    if not isinstance(message, HumanMessage) or not (known or has_spoken) or todos == known:
         return False
     still_open = {todo["text"] for _, todo in incomplete(known)}
     return not any(todo["text"] in still_open for todo in todos)

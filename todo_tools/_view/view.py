@@ -310,13 +310,15 @@ def newest_place(prompt: Reading, history: Reading) -> int | None:
 
     Args:
         prompt: The messages that the model is sent; other middleware may have changed them.
-        history: The stored messages. One of these is taken if possible, because a block of another
-            message would be stored for nobody.
+        history: The stored messages. A message that is stored and new to the model comes first,
+            because nobody else can find a block of another message.
     """
     stored = {entry.place for entry in history.entries}
-    places = [at for at, entry in enumerate(prompt.entries) if _takes_block(entry.message)]
-    found = (at for at in reversed(places) if prompt.entries[at].place in stored)
-    return next(found, places[-1] if places else None)
+    answer = prompt.last_answer()
+    new = range(len(prompt.entries) - 1, -1 if answer is None else answer, -1)
+    places = [at for at in new if _takes_block(prompt.entries[at].message)]
+    found = (at for at in places if prompt.entries[at].place in stored)
+    return next(found, places[0] if places else prompt.last(_takes_block))
 
 
 def _takes_block(message: AnyMessage) -> bool:
@@ -335,16 +337,18 @@ def _stable_place(reading: Reading) -> int | None:
     return max(places) if places else reading.last(_takes_block)
 
 
-def block_update(reading: Reading, at: int | None, history: Reading) -> dict[str, Any]:
+def block_update(prompt: Reading, at: int | None, history: Reading) -> dict[str, Any]:
     """Build the state update that records the list at a place; empty for no place.
 
-    It also removes the blocks of messages that are no longer in the history. Otherwise a run whose
-    history is summarized again and again would store more and more blocks.
+    It also removes blocks that no prompt shows again. Otherwise a run whose history is summarized
+    again and again would store more and more blocks. The blocks of stored messages of people and
+    programs stay, because `has_worked` asks where the application gave a list.
     """
-    if at is None or reading.todos is None:
+    if at is None or prompt.todos is None:
         return {}
-    removed: dict[str, Any] = dict.fromkeys(history.stale)
-    return {"todo_blocks": {**removed, reading.entries[at].place: reading.todos}}
+    spoken = {e.place for e in history.entries if isinstance(e.message, HumanMessage)}
+    removed: dict[str, Any] = {each: None for each in prompt.stale if each not in spoken}
+    return {"todo_blocks": {**removed, prompt.entries[at].place: prompt.todos}}
 
 
 def record_block(reading: Reading) -> dict[str, Any]:
