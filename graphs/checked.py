@@ -35,7 +35,8 @@ def command_passed(item: TodoItem, state: Any) -> str | None:
     Returns:
         `None` if the step has no command, or if the last run of the command since the checklist
         ended with exit code 0; otherwise the reason. A call whose result has no exit code, also one
-        that a person rejected, counts as a run that did not end.
+        that a person rejected, counts as a run that did not end. Without a result, nothing says
+        whether a person had edited a call, so it counts as the model wrote it.
     """
     messages = messages_in(state)
     asked = (at for at in reversed(range(len(messages))) if _steps(messages[at]))
@@ -71,14 +72,12 @@ def _may_replace(call: ToolCall) -> bool:
 def _fault(command: str, messages: Sequence[AnyMessage]) -> str | None:
     """What is wrong with the last runs of a command; `None` if they succeeded."""
     turn: list[ToolMessage] = []
-    is_over = False  # the calls of the newest answer may still run
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
             turn.append(message)
         elif isinstance(message, AIMessage):
-            if _is_running(command, message, turn, is_over=is_over):
+            if _is_running(command, message, turn):
                 break
-            is_over = True
             codes = [code for each in turn for ran, code in _ran(each) if _is_same(ran, command)]
             if codes:  # the calls of one turn run at the same time
                 failed = next(filter(None, codes), None)
@@ -87,26 +86,20 @@ def _fault(command: str, messages: Sequence[AnyMessage]) -> str | None:
     return "was not run to its end"
 
 
-def _is_running(
-    command: str, answer: AIMessage, turn: Sequence[ToolMessage], *, is_over: bool
-) -> bool:
-    """Whether a call of an answer may run the command, and no result says how that ended.
-
-    The result of a call names its command, because a person may have edited it. So any command may
-    have been cut off by the end of an earlier turn.
-    """
+def _is_running(command: str, answer: AIMessage, turn: Sequence[ToolMessage]) -> bool:
+    """Whether a call of an answer runs the command, and no result says how that ended."""
     ids = [call["id"] for call in answer.tool_calls]
     results = {each.tool_call_id: each for each in turn if ids.count(each.tool_call_id) == 1}
     for call in answer.tool_calls:
-        result, planned = results.get(call["id"] or ""), call["args"].get("command")
-        may_be_any = is_over and result is None and planned is not None
-        is_it = may_be_any or _is_same(_recorded(result) or planned, command)
-        if is_it and not _has_ended(call["name"], result):
+        result = results.get(call["id"] or "")
+        ran = _recorded(result) or call["args"].get("command")
+        if _is_same(ran, command) and not _has_ended(call["name"], result):
             return True
     return False
 
 
 def _recorded(result: ToolMessage | None) -> str | None:
+    """The command that a result names, because a person may have edited the call."""
     match result:
         case ToolMessage(artifact={"command": str(ran)}):
             return ran

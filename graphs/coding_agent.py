@@ -203,7 +203,10 @@ def proposed_plan(tool_call: ToolCall, state: Any, runtime: Any) -> str:  # noqa
 
 
 def after_plans(todos: Sequence[TodoItem], plans: Iterable[Mapping[str, Any]]) -> list[TodoItem]:
-    """The list as it would be after several calls of `write_todos`; refused ones change nothing."""
+    """The list as it would be after several calls of `write_todos`; malformed ones change nothing.
+
+    The tool also refuses a list that is larger than its limits.
+    """
     planned = list(todos)
     for args in plans:
         with suppress(CallError):

@@ -146,7 +146,7 @@ class ChatScreen:
     def _drop_unread(self) -> None:
         """Drop typed input that is in the terminal, or was read after the end of the last line."""
         app = self._session.app
-        for _ in range(MOST_TRIES):
+        for _ in range(MOST_TRIES if app.is_running else 0):  # Ctrl-D ends only a line otherwise
             if app.input.closed or not is_waiting(app.input.fileno()):
                 break
             app.input.read_keys()  # the rest of a sequence must not become keys of its own

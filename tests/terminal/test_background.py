@@ -219,13 +219,35 @@ class TestTheEnd:
     def test_what_the_agent_has_fetched_is_not_said(
         self, tasks: BackgroundTasks, tmp_path: Path
     ) -> None:
-        """A branch from before is told again what its history lacks."""
+        """A branch from before is told what its history lacks, also after a fetch elsewhere."""
+
+        release = tmp_path / "release"
+        command = f"until [ -e {release} ]; do sleep 0.01; done"
+
+        def rule(prompt: list[BaseMessage]) -> Any:
+            match prompt[-1]:
+                case ToolMessage(name="run_in_background") as started:
+                    release.touch()
+                    task_id = id_in(started.text)
+                    return turn("", call("get_background_task", task_id=task_id, wait=LONG))
+                case ToolMessage():
+                    return "Done."
+                case _:
+                    return turn("", call("run_in_background", command=command, item=0))
+
+        prompts = self.ran(tasks, tmp_path, rule).prompts
+        assert prompts[-1][-1].text.endswith("exit code 0")
+        assert not [each for each in prompts[-1] if "has ended" in each.text]
+        assert "has ended" in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
+        assert "has ended" in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
+
+    def test_a_fetch_whose_result_was_lost_tells_the_agent_nothing(
+        self, tasks: BackgroundTasks, tmp_path: Path
+    ) -> None:
+        """A person stopped the run while it waited, for example."""
         task_id = id_in(tasks.start("true"))
-        assert tasks._tasks[task_id].run.wait(LONG)
+        assert tasks.fetch(task_id, wait=LONG).endswith("exit code 0")
         assert "has ended" in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
-        assert "has ended" in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
-        assert tasks.fetch(task_id).endswith("exit code 0")
-        assert "has ended" not in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
 
     def test_an_item_that_waits_for_a_task_cannot_be_completed_before(
         self, tasks: BackgroundTasks, tmp_path: Path

@@ -1636,6 +1636,22 @@ class TestTypedBefore:
         terminal.press("/quit\r")
         terminal.end()
 
+    def test_ctrl_d_for_ones_own_command_does_not_end_the_program(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """A person presses it once too often, to end what the command reads."""
+        terminal = self.open(terminals, "touch one", "touch two")
+        terminal.see("your turn")
+        terminal.say("Begin.")
+        terminal.see("command: touch one", "· yes, no, always, or why not")
+        terminal.say("!touch begun; until test -e go; do sleep 0.02; done; echo ov''er")
+        wait_for_file(tmp_path / "work" / "begun")
+        terminal.press("\x04")
+        (tmp_path / "work" / "go").touch()
+        terminal.see("over", "command: touch one", "· yes, no, always, or why not")
+        terminal.press("no\r")
+        terminal.see("command: touch two", "· yes, no, always, or why not")
+
     def test_and_not_sent_before(self, terminals: list[Terminal], tmp_path: Path) -> None:
         """It is put aside; the Up key brings it back."""
         terminal = begin(terminals, "--thread", "c", "--agent", "coding", "--grace", "0")

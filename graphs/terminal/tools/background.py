@@ -107,7 +107,6 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
             )
         if not task.run.wait(min(max(wait, 0), _LONGEST_WAIT)):
             return f"{task.run.response().output}\n{_RUNNING}"
-        task.is_known = True
         return shell_answer(task.run.response())
 
     def running_for(self, item: TodoItem, state: Any) -> str | None:
@@ -142,10 +141,10 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _ends(self, history: Sequence[AnyMessage]) -> list[HumanMessage]:
         """The messages about ended tasks that the history lacks; a branch may lack them again."""
-        said = {message.id for message in history}
-        tasks = (task for task in self._of(_thread(get_config())) if not task.is_known)
-        ends = [task.end for task in tasks if task.run.finished]
-        lost = [_end_of(lost, _LOST) for lost in _unfetched(history) if lost not in self._tasks]
+        started, fetched = _known_from(history)
+        said = {*(message.id for message in history), *map(_end_id, fetched)}
+        ends = [task.end for task in self._of(_thread(get_config())) if task.run.finished]
+        lost = [_end_of(each, _LOST) for each in started if each not in self._tasks]
         return [end for end in (*lost, *ends) if end.id not in said]
 
     def _of(self, thread: str | None) -> list["_Task"]:
@@ -203,8 +202,6 @@ class _Task:
     run: ShellRun
     thread: str | None
     item: str
-    is_known: bool = False
-    """Whether the agent has fetched the result."""
 
     @property
     def end(self) -> HumanMessage:
@@ -224,27 +221,31 @@ class _Task:
 def _end_of(task_id: str, how: str) -> HumanMessage:
     return HumanMessage(
         f"Background task {task_id} {how}",
-        id=f"do-not-render-task-{task_id}",
+        id=_end_id(task_id),
         additional_kwargs={"lc_source": "background_tasks"},
     )
 
 
-def _unfetched(history: Sequence[AnyMessage]) -> list[str]:
-    """The ids of the tasks that were started, as a history says, and not fetched after their end.
+def _end_id(task_id: str) -> str:
+    return f"do-not-render-task-{task_id}"
+
+
+def _known_from(history: Sequence[AnyMessage]) -> tuple[list[str], list[str]]:
+    """The ids of the tasks that were started, as a history says, and of those fetched at their end.
 
     A program before this one may have started them.
     """
-    asked, found = dict[str | None, Any](), list[str]()
+    asked, started, fetched = dict[str | None, Any](), list[str](), list[str]()
     for message in history:
         if isinstance(message, AIMessage):
             asked = {made["id"]: made["args"].get("task_id") for made in message.tool_calls}
         elif not isinstance(message, ToolMessage):
             continue
-        elif message.name == "run_in_background" and (started := _STARTED.match(message.text)):
-            found.append(started[1])
+        elif message.name == "run_in_background" and (said := _STARTED.match(message.text)):
+            started.append(said[1])
         elif message.name == "get_background_task" and not message.text.endswith(_RUNNING):
-            found = [each for each in found if each != asked.get(message.tool_call_id)]
-    return found
+            fetched.append(str(asked.get(message.tool_call_id)))
+    return started, fetched
 
 
 def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
