@@ -78,13 +78,10 @@ class LedMiddleware(TodoMiddleware):
         todos, messages = [*todos_in(state)], messages_in(state)
         if (at := _first(todos, "in_progress")) is None or _rejected(messages):
             return None
-        goes_on = {"again", "more"}
-        since = takewhile(lambda m: not _tells(m) or goes_on & {*_data(m)}, reversed(messages))
-        results = [m for m in since if isinstance(m, ToolMessage)]
         if isinstance(messages[-1], AIMessage) and asks_user(state):
             return None
-        told = [m for m in messages if _tells(m)]
-        if not results and _is_the_users(told):  # it may be "stop"
+        told, results = [m for m in messages if _tells(m)], _results(messages)
+        if not results and _answers_the_user(told):  # who may have said "stop"
             return None
         if _last_read(messages) != todos[at]["text"]:  # what was done was not for this item
             return _started(todos, at)
@@ -143,8 +140,15 @@ def _view(state: Any) -> Sequence[AnyMessage]:
     return model_view({"messages": kept if is_led else messages})
 
 
-def _is_the_users(told: Sequence[AnyMessage]) -> bool:
-    """Whether the model answered the user: their message, or a note on it in the middle of a list.
+def _results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
+    """The results since the item was handed out, or since the user's message."""
+    goes_on = {"again", "more"}
+    since = takewhile(lambda m: not _tells(m) or goes_on & {*_data(m)}, reversed(messages))
+    return [m for m in since if isinstance(m, ToolMessage)]
+
+
+def _answers_the_user(told: Sequence[AnyMessage]) -> bool:
+    """Whether the model answers the user's message; a note in the middle of a list may follow it.
 
     Args:
         told: What the user and this middleware wrote.
