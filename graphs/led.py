@@ -35,7 +35,8 @@ class LedMiddleware(TodoMiddleware):
     call, or gets the same results of the same calls again. The item is then completed if a tool has
     worked and the check agrees. If not, the agent is told once more, and then the item is
     abandoned. A question ends the run, and so does an answer to the user without work or after a
-    rejected call; the user's next message goes on.
+    rejected call; the user's next message goes on. A structured response or a tool with
+    `return_direct` ends the run too, so use neither.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -47,16 +48,24 @@ class LedMiddleware(TodoMiddleware):
         self.check = check
 
     @override
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Give a copy no todo tools either."""
+        super().__setstate__(state)
+        self.tools = []
+
+    @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Hand out the first open item, or the one in progress if it was changed."""
-        return {**(super().before_agent(state, runtime) or {}), **_hand_out(state)}
+        return {**(super().before_agent(state, runtime) or {}), **_hand_out(state, is_start=True)}
 
     @override
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Go on with the list if the agent repeats itself, or no longer has its item."""
         if _repeats(messages_in(state)):
             return self._next(state)
-        return _hand_out(state) if _first(todos_in(state), "in_progress") is not None else None
+        if _rejected(messages_in(state)) or _first(todos_in(state), "in_progress") is None:
+            return None
+        return _hand_out(state)
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -80,32 +89,45 @@ class LedMiddleware(TodoMiddleware):
             return None
         if isinstance(messages[-1], AIMessage) and asks_user(state):
             return None
-        told, results = [m for m in messages if _tells(m)], _results(messages)
-        if not results and _answers_the_user(told):  # who may have said "stop"
+        told, results = next(filter(_tells, reversed(messages)), None), _results(messages)
+        # The user may have said "stop".
+        if not results and (told is None or is_from_user(told) or "answers" in _data(told)):
             return None
         if _last_read(messages) != todos[at]["text"]:  # what was done was not for this item
             return _started(todos, at)
         fault = None if any(m.status == "success" for m in results) else _AGAIN
         if not fault and self.check and (reason := self.check(todos[at], state)):
             fault = _REFUSED.format(reason)
-        if fault and not (told and _data(told[-1]).get("again")):
+        if fault and not (told and _data(told).get("again")):
             return {"messages": [_note(fault, again=True)]}
         todos[at] = {**todos[at], "status": "abandoned" if fault else "completed"}
         end = {"todos": todos, "messages": [_note(f"{_END}\n\n{format_todos(todos)}")]}
         return _hand_out({"todos": todos}) or end
 
 
-def _hand_out(state: Any) -> dict[str, Any]:
-    """Start the next item, unless none is left or the model works on one that it has read."""
+def _hand_out(state: Any, *, is_start: bool = False) -> dict[str, Any]:
+    """Start the next item, unless none is left or the model works on one that it has read.
+
+    Args:
+        state: The state.
+        is_start: Whether a run begins. If the list goes on, the model answers the user, too.
+    """
     todos, messages = todos_in(state), messages_in(state)
+    marks = {"answers": 1} if is_start and _goes_on(todos, messages) else {}
     if (at := _first(todos, "in_progress")) is not None:
         read = _last_read(messages)
         # Nothing old may follow a message of the user, which may be "stop".
         if read == todos[at]["text"] or (read is None and any(map(is_from_user, messages))):
             return {}
-        return _started(todos, at, **({"more": 1} if read is None else {}))
+        return _started(todos, at, **marks, **({"more": 1} if read is None else {}))
     at = _first(todos, "not_started")
-    return {} if at is None else _started(todos, at)
+    return {} if at is None else _started(todos, at, **marks)
+
+
+def _goes_on(todos: Sequence[TodoItem], messages: Sequence[AnyMessage]) -> bool:
+    """Whether a list was begun and has not ended."""
+    last = next((_data(m) for m in reversed(messages) if _data(m)), {"end": 1})
+    return "end" not in last or _first(todos, "in_progress") is not None
 
 
 def _started(todos: Sequence[TodoItem], at: int, **data: Any) -> dict[str, Any]:
@@ -132,8 +154,10 @@ def _view(state: Any) -> Sequence[AnyMessage]:
     messages = messages_in(state)
     keeps = bool(messages) and not is_from_user(messages[0])  # a summary
     for message, following in zip_longest(messages, messages[1:]):
-        keeps = shown.get(_data(message).get("item", ""), keeps)
-        is_end = following and _data(following) and not isinstance(message, ToolMessage)
+        if data := _data(message):
+            keeps = shown.get(data["item"], False) if "item" in data else "again" in data and keeps
+        note = _data(following) if following else {}
+        is_end = note and "answers" not in note and not isinstance(message, ToolMessage)
         if (keeps or is_from_user(message)) and not is_end:
             kept.append(message)
     is_led = keeps and _first(todos, "in_progress") is not None
@@ -145,18 +169,6 @@ def _results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
     goes_on = {"again", "more"}
     since = takewhile(lambda m: not _tells(m) or goes_on & {*_data(m)}, reversed(messages))
     return [m for m in since if isinstance(m, ToolMessage)]
-
-
-def _answers_the_user(told: Sequence[AnyMessage]) -> bool:
-    """Whether the model answers the user's message; a note in the middle of a list may follow it.
-
-    Args:
-        told: What the user and this middleware wrote.
-    """
-    if not told or is_from_user(told[-1]):
-        return True
-    earlier = next((_data(m) for m in reversed(told[:-2]) if _data(m)), dict[str, Any]())
-    return len(told) > 1 and is_from_user(told[-2]) and bool(earlier) and "end" not in earlier
 
 
 def _repeats(messages: Sequence[AnyMessage]) -> bool:
@@ -174,7 +186,7 @@ def _repeats(messages: Sequence[AnyMessage]) -> bool:
 def _rejected(messages: Sequence[AnyMessage]) -> bool:
     """Whether a person has rejected a call of the last turn, and so spoke to the agent."""
     rest = reversed(messages)
-    since = takewhile(lambda m: not _tells(m) and not getattr(m, "tool_calls", None), rest)
+    since = takewhile(lambda m: not (is_from_user(m) or getattr(m, "tool_calls", None)), rest)
     mark = "User rejected the tool call"  # LangChain's HumanInTheLoopMiddleware has no other
     return any(isinstance(m, ToolMessage) and m.text.startswith(mark) for m in since)
 

@@ -129,7 +129,8 @@ def take_items(keys: list[str], runtime: ToolRuntime[Any, Any]) -> Command[Any]:
         for key, text in texts.items()
         if text and _status(runtime.state, key) in ("abandoned", None)
     ]
-    said = "\n".join(f"{key}: {'taken' if text else 'not free'}" for key, text in texts.items())
+    lines = [f"{key}: {'taken' if text else 'not free'}" for key, text in texts.items()]
+    said = "\n".join(lines) or "Error: no keys, or an earlier call of this turn takes them"
     result = ToolMessage(said, tool_call_id=runtime.tool_call_id)
     return Command(update={"messages": [result], "todos": append_items(*new)})
 

@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+from copy import deepcopy
 from itertools import pairwise
 from typing import Any
 
@@ -173,6 +174,18 @@ class TestWork:
         final, _ = run(looking, "A cup.", "All is done.", todos=items("Look"))
         assert statuses(final) == ["completed"]
 
+    def test_the_first_list_leaves_the_prompts_of_the_second(self) -> None:
+        """Also in a thread that begins with another message than the user's."""
+        model = ScriptedChatModel(script=["No.", "No.", "Not done.", did("b"), "Dry.", "Ready."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        hello = AIMessage("Hello!")
+        agent.invoke({"messages": [hello, ("user", "Do it.")], "todos": items("Wash")}, config)
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Dry")}, config)
+        assert [message.text for message in model.prompts[3]] == ["Hello!", "Step 1 of 1: Dry"]
+
+    def test_a_copy_has_no_todo_tools_either(self) -> None:
+        assert deepcopy(LedMiddleware()).tools == []
+
 
 class TestNoWork:
     def test_an_agent_that_only_talks_is_told_once_more(self) -> None:
@@ -230,6 +243,19 @@ class TestThePersonHasTheLastWord:
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash", "Dry")}, config)
         agent.update_state(config, {"todos": change})
         final = agent.invoke({"messages": [("user", "Stop.")]}, config)
+        assert "Stop." in [message.text for message in model.prompts[-1]]
+        assert final["messages"][-1].text == "I stop."
+
+    def test_a_rejection_after_a_change_of_the_list_ends_the_run(self) -> None:
+        """The model reads it; the changed item comes after the user's next message."""
+        model = ScriptedChatModel(script=[did("a"), "I stop."])
+        agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        no = {"decisions": [{"type": "reject", "message": "Stop."}]}
+        changed = {"todos": items("Wash one", status="in_progress")}
+        final = agent.invoke(Command(resume=no, update=changed), config)
+        assert "Stop." in told(model, 1)
         assert final["messages"][-1].text == "I stop."
 
     def test_a_new_list_is_no_list_that_a_person_changed(self) -> None:
