@@ -97,6 +97,12 @@ class TestDue:
         assert newest_place(read({"messages": [USER, SAID, added]}), history) == 2
         assert newest_place(read({"messages": [USER, SAID]}), history) == 0
 
+    def test_with_the_middleware_it_comes_after_another_list(self) -> None:
+        """A result that was rebuilt without its id is not stored."""
+        rebuilt = wrote("a").model_copy(update={"id": None})
+        history = read({"messages": [USER, SAID, WORKED, wrote("a")]})
+        assert newest_place(read({"messages": [USER, SAID, WORKED, rebuilt]}), history) == 3
+
     def test_a_finished_list_is_shown(self) -> None:
         """An item that the model appends has an index behind it."""
         assert due(USER, SAID, LATER, todos=DONE) == "later"
@@ -153,13 +159,14 @@ class TestRecord:
         without = read({"messages": [USER]})
         assert block_update(without, 0, without) == {}
 
-    def test_what_a_request_leaves_out_is_removed_unless_a_person_or_program_said_it(self) -> None:
-        """`has_worked` asks where the application gave a list."""
-        blocks = {"user": items("b"), "worked": items("c"), "gone": items("d")}
+    def test_what_is_stored_or_sent_keeps_its_block(self) -> None:
+        """Other middleware may leave out of a request what is stored, or send what is not."""
+        added = HumanMessage("It is noon.", id="added")
+        blocks = {"user": items("b"), "added": items("c"), "gone": items("d")}
         history = read({**STATE, "todo_blocks": blocks})
-        prompt = read({**STATE, "messages": [LATER], "todo_blocks": blocks})
-        assert block_update(prompt, 0, history) == {
-            "todo_blocks": {"worked": None, "gone": None, "later": items("a")}
+        prompt = read({**STATE, "messages": [added, LATER], "todo_blocks": blocks})
+        assert block_update(prompt, 1, history) == {
+            "todo_blocks": {"gone": None, "later": items("a")}
         }
 
     def test_a_continuation_outside_the_history_may_hold_it(self) -> None:

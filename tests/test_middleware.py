@@ -997,3 +997,30 @@ class TestListsThatPeopleChange:
             *items("x"),
             *items("a", status="completed"),
         ]
+
+
+class SendNewestTurn(AgentMiddleware[Any, Any, Any]):
+    """Send only the newest answer or message and what follows; the history stays whole."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        sent = request.messages
+        at = max(at for at, each in enumerate(sent) if not isinstance(each, ToolMessage))
+        return handler(request.override(messages=sent[at:]))
+
+
+@pytest.mark.parametrize("store", [True, False])
+@pytest.mark.parametrize("others", [[], [SendNewestTurn()]])
+def test_a_shortened_request_makes_no_repeated_result_new(
+    config: RunnableConfig, others: list[Any], store: bool
+) -> None:
+    """The loop reads its own continuations in the history, whatever the model is sent."""
+    looks = itertools.cycle([True, False])
+
+    def rule(_: Any) -> AIMessage:
+        return turn("", call("look", place="here")) if next(looks) else turn("Hm.")
+
+    model = ScriptedChatModel(script=rule)
+    todos = TodoMiddleware(policy=AutoContinue(max_idle=1, store=store))
+    graph = agent(model, *others, todos, tools=[look])
+    graph.invoke({**BEGIN, "todos": items("a")}, config)
+    assert graph.get_state(config).values["todo_loop"]["outcome"] == "stalled"

@@ -311,13 +311,14 @@ def newest_place(prompt: Reading, history: Reading) -> int | None:
     Args:
         prompt: The messages that the model is sent; other middleware may have changed them.
         history: The stored messages. A message that is stored and new to the model comes first,
-            because nobody else can find a block of another message.
+            because nobody else can find a block of another message. No other list may follow.
     """
+    entries, answer = prompt.entries, prompt.last_answer()
     stored = {entry.place for entry in history.entries}
-    answer = prompt.last_answer()
-    new = range(len(prompt.entries) - 1, -1 if answer is None else answer, -1)
-    places = [at for at in new if _takes_block(prompt.entries[at].message)]
-    found = (at for at in places if prompt.entries[at].place in stored)
+    shown = max((at for at, entry in enumerate(entries) if entry.shows is not None), default=0)
+    new = range(max(shown, 0 if answer is None else answer + 1), len(entries))
+    places = [at for at in reversed(new) if _takes_block(entries[at].message)]
+    found = (at for at in places if entries[at].place in stored)
     return next(found, places[0] if places else prompt.last(_takes_block))
 
 
@@ -340,14 +341,13 @@ def _stable_place(reading: Reading) -> int | None:
 def block_update(prompt: Reading, at: int | None, history: Reading) -> dict[str, Any]:
     """Build the state update that records the list at a place; empty for no place.
 
-    It also removes blocks that no prompt shows again. Otherwise a run whose history is summarized
-    again and again would store more and more blocks. The blocks of stored messages of people and
-    programs stay, because `has_worked` asks where the application gave a list.
+    It also removes the blocks of messages that are gone. Otherwise a run whose history is
+    summarized again and again would store more and more blocks. Those of stored messages stay: the
+    loop and `has_worked` read them, also if other middleware leaves the messages out of a request.
     """
     if at is None or prompt.todos is None:
         return {}
-    spoken = {e.place for e in history.entries if isinstance(e.message, HumanMessage)}
-    removed: dict[str, Any] = {each: None for each in prompt.stale if each not in spoken}
+    removed: dict[str, Any] = {each: None for each in prompt.stale if each in history.stale}
     return {"todo_blocks": {**removed, prompt.entries[at].place: prompt.todos}}
 
 
