@@ -36,7 +36,8 @@ class LedMiddleware(TodoMiddleware):
     worked and the check agrees. If not, the agent is told once more, and then the item is
     abandoned. A question ends the run, and so does an answer to the user without work or after a
     rejected call; the user's next message goes on. A structured response or a tool with
-    `return_direct` ends the run too, so use neither.
+    `return_direct` ends the run too, so use neither. Beside a summarizer, give a check: if a
+    summary removes what was handed out, nothing else says for which item the last work was.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -125,9 +126,10 @@ def _hand_out(state: Any, *, is_start: bool = False) -> dict[str, Any]:
 
 
 def _goes_on(todos: Sequence[TodoItem], messages: Sequence[AnyMessage]) -> bool:
-    """Whether a list was begun and has not ended."""
-    last = next((_data(m) for m in reversed(messages) if _data(m)), {"end": 1})
-    return "end" not in last or _first(todos, "in_progress") is not None
+    """Whether a list was begun and has not ended; a summary may have removed all notes."""
+    last = next((_data(m) for m in reversed(messages) if _data(m)), None)
+    is_begun = any(todo["status"] != "not_started" for todo in todos)
+    return is_begun if last is None else "end" not in last
 
 
 def _started(todos: Sequence[TodoItem], at: int, **data: Any) -> dict[str, Any]:

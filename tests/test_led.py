@@ -246,6 +246,16 @@ class TestThePersonHasTheLastWord:
         assert "Stop." in [message.text for message in model.prompts[-1]]
         assert final["messages"][-1].text == "I stop."
 
+    def test_a_stop_after_a_change_of_a_list_whose_notes_were_summarized_is_read(self) -> None:
+        """The list was begun, so the user's message is no request for it."""
+        summary = HumanMessage("Earlier ...", additional_kwargs={"lc_source": "summarization"})
+        model = ScriptedChatModel(script=["I stop."])
+        todos = [*items("Wash", status="completed"), *items("Dry")]
+        start = {"messages": [summary, ("user", "Stop.")], "todos": todos}
+        final = led(model).invoke(start, {"configurable": {"thread_id": "1"}})
+        assert "Stop." in [message.text for message in model.prompts[0]]
+        assert final["messages"][-1].text == "I stop."
+
     def test_a_rejection_after_a_change_of_the_list_ends_the_run(self) -> None:
         """The model reads it; the changed item comes after the user's next message."""
         model = ScriptedChatModel(script=[did("a"), "I stop."])
