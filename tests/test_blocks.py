@@ -61,6 +61,15 @@ class TestDue:
         prompt = model_view({"messages": [USER, wrote("a"), started], "todos": list_after(started)})
         assert prompt[-1].text.startswith(started.text)
 
+    def test_a_list_that_is_as_before_a_redacted_result_is_shown_again(self) -> None:
+        """The redacted text still looks like the other list, and a person took the change back."""
+        redacted = result_of(
+            "edit_todos", {"action": "complete", "indices": [0]}, items("a"), id="redacted"
+        ).model_copy(update={"content": "Completed [0]\n\n✓ [0] [REDACTED]"})
+        history: list[AnyMessage] = [USER, wrote("a"), SAID, redacted, LATER]
+        assert due(*history, todos=items("a")) == "later"
+        assert due(*history, todos=items("a"), todo_blocks={"later": items("a")}) is None
+
     def test_a_state_without_the_channel_needs_no_block(self) -> None:
         """A graph without todo tools may also use `model_view`."""
         assert not needs_block(read({"messages": [USER, wrote("a")]}))

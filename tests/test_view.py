@@ -301,6 +301,15 @@ class TestBlocks:
         state["messages"] = [HumanMessage(blocks)]
         assert model_view(state)[0].content == [*blocks, {"type": "text", "text": shown}]
 
+    def test_a_change_that_a_person_took_back_is_not_said_to_be_none(self) -> None:
+        """The result did change the list; the block beside it has the list as it is now."""
+        history = History().turn(plan("a")).turn(edit("complete", 0))
+        block = {str(history.messages[-1].id): items("a")}
+        state = {"messages": history.messages, "todos": items("a"), "todo_blocks": block}
+        shown = model_view(state)[-1].text
+        assert "Nothing changed" not in shown
+        assert shown.splitlines()[-2:-1] == ["– [0] a"]  # noqa: RUF001
+
     def test_a_finished_list_is_shown_in_the_next_task_if_its_results_are_gone(self) -> None:
         """Otherwise an appended item has another index than the model expects."""
         done = items("a", status="abandoned")

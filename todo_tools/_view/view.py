@@ -6,6 +6,7 @@ to the exact text before it keep working. The view is built for each call and ne
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, cast
 
 from langchain_core.messages import (
@@ -31,7 +32,7 @@ from todo_tools._list.todos import (
     require_whole_number,
 )
 from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages, same_list
-from todo_tools._thread.transcript import continuation_lines, is_from_user
+from todo_tools._thread.transcript import continuation_lines, is_from_user, list_after
 from todo_tools._view.folding import folded, folds_of
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
@@ -168,7 +169,7 @@ def _shortened(entry: Entry, known: list[TodoItem], *, closes_turn: bool) -> Any
     """Shorten the result of a list change to what the model does not know yet."""
     text, todos = entry.message.text, entry.shows or []
     lines = [text.partition("\n")[0] if entry.told else text]
-    if entry.told and todos == known:
+    if entry.told and todos == known and entry.block is None:
         lines.append(prompts.UNCHANGED)
     if closes_turn and todos:
         lines.append(prompts.progress(todos, texts=entry.told))
@@ -290,9 +291,21 @@ def _failed(
 
 
 def needs_block(reading: Reading) -> bool:
-    """Whether the messages of a prompt do not show the list of the state."""
+    """Whether the messages of a prompt do not show the list of the state.
+
+    A result whose text was replaced, for example redacted, may look like another list.
+    """
     known, todos = reading.known, reading.todos
-    return todos is not None and known != todos and not same_list(known, todos)
+    if todos is None or known == todos or same_list(known, todos):
+        return todos is not None and _looks_changed(reading)
+    return True
+
+
+def _looks_changed(reading: Reading) -> bool:
+    """Whether a result with another list comes after the last list that the model can read."""
+    since = takewhile(lambda entry: entry.shows is None, reversed(reading.entries))
+    lists = (list_after(entry.message) for entry in since if isinstance(entry.message, ToolMessage))
+    return any(todos is not None and todos != reading.known for todos in lists)
 
 
 def due_block(reading: Reading) -> int | None:
