@@ -23,6 +23,7 @@ STEP: TodoItem = {"text": "Test: `make test`", "status": "in_progress"}
 ASKED = HumanMessage(checklist("Build: `make`", "Test: `make test`", "Think"))
 LISTED = ["Build: `make`", "Test: `make test`", "Think"]
 NO_LOOP = AutoContinue(max_in_turn=0)
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
 NOT_RUN = "its command was not run to its end"
 
 
@@ -36,6 +37,17 @@ def ran(command: str, exit_code: int = 0, **fields: Any) -> list[BaseMessage]:
     artifact = {"command": command, "exit_code": exit_code}
     given = {"artifact": artifact, "tool_call_id": "call_0", **fields}
     return [AIMessage("", tool_calls=[made]), ToolMessage(f"exit code {exit_code}", **given)]
+
+
+def asking_agent(script: list[Any], workdir: Path) -> Any:
+    """A coding agent that asks a person about each command."""
+    return build_coding_agent(
+        ScriptedChatModel(script=script),
+        workdir,
+        policy=NO_LOOP,
+        checkpointer=InMemorySaver(),
+        check=command_passed,
+    )
 
 
 class TestReason:
@@ -254,18 +266,11 @@ class TestAgents:
             edit("complete", 0),
             "Done.",
         ]
-        agent = build_coding_agent(
-            ScriptedChatModel(script=script),
-            tmp_path,
-            policy=NO_LOOP,
-            checkpointer=InMemorySaver(),
-            check=command_passed,
-        )
-        config: Any = {"configurable": {"thread_id": "t"}}
-        agent.invoke(BEGIN, config)
+        agent = asking_agent(script, tmp_path)
+        agent.invoke(BEGIN, CONFIG)
         action = {"name": "execute", "args": {"command": run}}
         decisions = [{"type": "edit", "edited_action": action}]
-        final = agent.invoke(Command(resume={"decisions": decisions}), config)
+        final = agent.invoke(Command(resume={"decisions": decisions}), CONFIG)
         assert [todo["status"] for todo in final["todos"]] == [status]
 
     def test_a_background_call_that_a_person_edited_into_the_command_counts(
@@ -279,19 +284,12 @@ class TestAgents:
             edit("complete", 0),
             "Done.",
         ]
-        agent = build_coding_agent(
-            ScriptedChatModel(script=script),
-            tmp_path,
-            policy=NO_LOOP,
-            checkpointer=InMemorySaver(),
-            check=command_passed,
-        )
-        config: Any = {"configurable": {"thread_id": "t"}}
-        agent.invoke(BEGIN, config)
-        agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        agent = asking_agent(script, tmp_path)
+        agent.invoke(BEGIN, CONFIG)
+        agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), CONFIG)
         action = {"name": "run_in_background", "args": {"command": "exit 0"}}
         decisions = [{"type": "edit", "edited_action": action}]
-        final = agent.invoke(Command(resume={"decisions": decisions}), config)
+        final = agent.invoke(Command(resume={"decisions": decisions}), CONFIG)
         assert final["todos"] == items("Test: `exit 0`")
 
     @pytest.mark.parametrize(("keep_open", "status"), [(True, "not_started"), (False, "completed")])

@@ -80,6 +80,19 @@ def list_of(final: Any) -> list[TodoItem]:
     ]
 
 
+def broken_hand_back(failing: tuple[str, ...]) -> tuple[DyingStore, list[TodoItem]]:
+    """A store in which the hand-back of a completed item failed, and the list of its thread."""
+    store = DyingStore()
+    put_up(store, ["Gate"])
+    todos = taken(store, "Gate", "completed")
+    take(store, key_of(store, "Gate"), "a")
+    store.failing = failing
+    with pytest.raises(ConnectionError):
+        hand_back(store, "a", {"todos": todos})
+    store.failing = ()
+    return store, todos
+
+
 def taking_first(prompt: list[BaseMessage]) -> Any:
     """A model that sees the shelf, takes the first item, completes it and stops."""
     calls = sum(len(getattr(message, "tool_calls", ())) for message in prompt)
@@ -209,14 +222,7 @@ class TestHandingBack:
 
     def test_an_item_that_is_put_up_after_a_broken_hand_back_is_another_one(self) -> None:
         """It is not lost when the hand-back is repeated."""
-        store = DyingStore()
-        put_up(store, ["Gate"])
-        todos = taken(store, "Gate", "completed")
-        take(store, key_of(store, "Gate"), "a")
-        store.failing = ITEMS
-        with pytest.raises(ConnectionError):
-            hand_back(store, "a", {"todos": todos})
-        store.failing = ()
+        store, todos = broken_hand_back(ITEMS)
         put_up(store, ["Gate"])
         hand_back(store, "a", {"todos": todos})
         assert (free(store), len(done(store))) == (["Gate"], 1)
@@ -227,14 +233,7 @@ class TestHandingBack:
         self, failing: tuple[str, ...], is_dropped: bool
     ) -> None:
         """Otherwise another thread would do the item again."""
-        store = DyingStore()
-        put_up(store, ["Gate"])
-        todos = taken(store, "Gate", "completed")
-        take(store, key_of(store, "Gate"), "a")
-        store.failing = failing
-        with pytest.raises(ConnectionError):
-            hand_back(store, "a", {"todos": todos})
-        store.failing = ()
+        store, todos = broken_hand_back(failing)
         hand_back(store, "a", {"todos": [] if is_dropped else todos})
         assert (len(done(store)), free(store), store.search(CLAIMS)) == (1, [], [])
 

@@ -618,6 +618,14 @@ class SlowThread(Thread):
         return await super().now()
 
 
+async def talk_until_asked(chat: Conversation, typed: PipeInput) -> asyncio.Task[None]:
+    """Begin a chat whose first run ends in a question, and wait for the question."""
+    talk = asyncio.create_task(chat.talk())
+    typed.send_text("Begin.\r")
+    await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+    return talk
+
+
 class TestAnswering:
     @pytest.fixture
     def thread(self, tmp_path: Path) -> SlowThread:
@@ -676,9 +684,7 @@ class TestAnswering:
     ) -> None:
         """It does not send it; a second Enter does."""
         chat = Conversation(thread, [], RecordingConsole(width=80))
-        talk = asyncio.create_task(chat.talk())
-        typed.send_text("Begin.\r")
-        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        talk = await talk_until_asked(chat, typed)
         typed.send_text("\x12Beg\r")
         await await_for(lambda: chat.screen.typed.text == "Begin.", "the line")
         assert chat.asked
@@ -710,9 +716,7 @@ class TestAnswering:
         """The key sends a line and brings back the one after it in the history."""
         waiting: list[str] = []
         chat = Conversation(thread, waiting, RecordingConsole(width=80))
-        talk = asyncio.create_task(chat.talk())
-        typed.send_text("Begin.\r")
-        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        talk = await talk_until_asked(chat, typed)
         typed.send_text("yes\x0f")
         await await_for(lambda: waiting or not chat.asked, "the line to be handled")
         await await_for(lambda: not chat.working, "the end of the run")
@@ -766,9 +770,7 @@ class TestAnswering:
 
         monkeypatch.setattr(conversation, "is_cut", is_cut_slowly)
         chat = Conversation(thread, [], RecordingConsole(width=80))
-        talk = asyncio.create_task(chat.talk())
-        typed.send_text("Begin.\r")
-        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        talk = await talk_until_asked(chat, typed)
         typed.send_text("/help\r")
         show = AsyncMock()
         monkeypatch.setattr(chat.screen, "show", show)
@@ -785,9 +787,7 @@ class TestAnswering:
         """It is kept as a message."""
         waiting: list[str] = []
         chat = Conversation(thread, waiting, RecordingConsole(width=80))
-        talk = asyncio.create_task(chat.talk())
-        typed.send_text("Begin.\r")
-        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        talk = await talk_until_asked(chat, typed)
         await chat._take("yes")  # as if it had been sent with the line before
         assert waiting == ["yes"]
         assert not (tmp_path / "one").exists()
@@ -861,9 +861,7 @@ class TestAnswering:
         """The question stays; the second Ctrl-C clears the line."""
         waiting = ["!make is slow."]
         chat = Conversation(thread, waiting, RecordingConsole(width=80))
-        talk = asyncio.create_task(chat.talk())
-        typed.send_text("Begin.\r")
-        await await_for(lambda: chat.asked and not chat.working, "the run to end in a question")
+        talk = await talk_until_asked(chat, typed)
         typed.send_text("\x03")
         await await_for(lambda: chat.screen.typed.text == " !make is slow.", "the message")
         assert not waiting

@@ -149,9 +149,9 @@ def stable_ids(
 
 def last_id(messages: Sequence[BaseMessage]) -> str | None:
     """Return the id of the last message, or a computed one; `None` without messages."""
-    if not messages or messages[-1].id:
-        return messages[-1].id if messages else None
-    return [*stable_ids(messages)][-1]
+    if not messages:
+        return None
+    return messages[-1].id or [*stable_ids(messages)][-1]
 
 
 def computed_id(message: BaseMessage, before: str) -> str:

@@ -296,9 +296,10 @@ def needs_block(reading: Reading) -> bool:
     A result whose text was replaced, for example redacted, may look like another list.
     """
     known, todos = reading.known, reading.todos
-    if todos is None or known == todos or same_list(known, todos):
-        return todos is not None and _looks_changed(reading)
-    return True
+    if todos is None:
+        return False
+    is_shown = known == todos or same_list(known, todos)
+    return not is_shown or _looks_changed(reading)
 
 
 def _looks_changed(reading: Reading) -> bool:

@@ -3,14 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from deepagents.backends.protocol import ExecuteArtifact
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from typing_extensions import override
-
-from graphs.terminal.tools.shell import ShellArtifact
 
 Result = ToolMessage | Command[Any]
 
@@ -36,15 +33,16 @@ class RecordCommand(AgentMiddleware[AgentState[Any], Any, Any]):
 
 
 def _recorded(request: ToolCallRequest, result: Result) -> Result:
-    call = request.tool_call
     if not isinstance(result, ToolMessage):
         return result
-    if call["name"] == "execute" and result.artifact is not None:  # a command ran
-        ended: ExecuteArtifact = result.artifact
-        artifact: ShellArtifact = {**ended, "command": call["args"]["command"]}
-        return result.model_copy(update={"artifact": artifact})
-    if (
-        call["name"] == "run_in_background" and result.status == "success"
-    ):  # it has no exit code yet
-        return result.model_copy(update={"artifact": {"command": call["args"]["command"]}})
-    return result
+    call = request.tool_call
+    match call["name"]:
+        case "execute":
+            ended: dict[str, Any] | None = result.artifact
+        case "run_in_background":  # it has no exit code yet
+            ended = {} if result.status == "success" else None
+        case _:
+            ended = None
+    if ended is None:  # no command ran
+        return result
+    return result.model_copy(update={"artifact": {**ended, "command": call["args"]["command"]}})
