@@ -9,14 +9,15 @@ on the list. It is handed one item at a time, and never sees the list before its
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile, zip_longest
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import hook_config
+from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from typing_extensions import override
 
 from todo_tools import TodoItem, TodoStatus, asks_user, format_todos, model_view
-from todo_tools.middleware import TodoMiddleware
+from todo_tools.middleware import TodoAgentState, TodoMiddleware
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import is_from_user
@@ -25,6 +26,12 @@ _STEP = "Step {} of {}: {}"
 _AGAIN = "This step is still open. Call the tools that do its work now."
 _REFUSED = "This step is not done: {}. Call your tools again."
 _END = "[Automatic note] The list ends here. Tell the user what was done and what was not, and why."
+
+
+class _State(TodoAgentState):
+    led_item: NotRequired[Annotated[str | None, PrivateStateAttr]]
+    """The text of the item that was handed out last, and `None` after the end of a list. A summary
+    may remove its message, and a person may change the list."""
 
 
 class LedMiddleware(TodoMiddleware):
@@ -36,8 +43,8 @@ class LedMiddleware(TodoMiddleware):
     worked and the check agrees. If not, the agent is told once more, and then the item is
     abandoned. A question ends the run, and so does an answer to the user without work or after a
     rejected call; the user's next message goes on. A structured response or a tool with
-    `return_direct` ends the run too, so use neither. Beside a summarizer, give a check: if a
-    summary removes what was handed out, nothing else says for which item the last work was.
+    `return_direct` ends the run too, so use neither. Work counts while its result is in the
+    history, so let a summarizer keep more than the last few messages.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -46,6 +53,7 @@ class LedMiddleware(TodoMiddleware):
     def __init__(self, *, check: Callable[[TodoItem, Any], str | None] | None = None) -> None:
         super().__init__(policy=None, system_prompt=None, view=_view)
         self.tools = []
+        self.state_schema = _State
         self.check = check
 
     @override
@@ -56,12 +64,18 @@ class LedMiddleware(TodoMiddleware):
 
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Hand out the first open item, or the one in progress if it was changed."""
-        return {**(super().before_agent(state, runtime) or {}), **_hand_out(state, is_start=True)}
+        """Hand out the first open item, or the one in progress if it was changed.
+
+        If the list goes on, the model answers the user, too.
+        """
+        is_begun = any(todo["status"] != "not_started" for todo in todos_in(state))
+        goes_on = state["led_item"] is not None if "led_item" in state else is_begun
+        marks = {"answers": 1} if goes_on else {}
+        return {**(super().before_agent(state, runtime) or {}), **_hand_out(state, **marks)}
 
     @override
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Go on with the list if the agent repeats itself, or no longer has its item."""
+        """Go on with the list if the agent repeats itself, or if its item was changed."""
         if _repeats(messages_in(state)):
             return self._next(state)
         if _rejected(messages_in(state)) or _first(todos_in(state), "in_progress") is None:
@@ -94,7 +108,7 @@ class LedMiddleware(TodoMiddleware):
         # The user may have said "stop".
         if not results and (told is None or is_from_user(told) or "answers" in _data(told)):
             return None
-        if _last_read(messages) != todos[at]["text"]:  # what was done was not for this item
+        if state.get("led_item") != todos[at]["text"]:  # what was done was not for this item
             return _started(todos, at)
         fault = None if any(m.status == "success" for m in results) else _AGAIN
         if not fault and self.check and (reason := self.check(todos[at], state)):
@@ -103,46 +117,34 @@ class LedMiddleware(TodoMiddleware):
             return {"messages": [_note(fault, again=True)]}
         todos[at] = {**todos[at], "status": "abandoned" if fault else "completed"}
         end = {"todos": todos, "messages": [_note(f"{_END}\n\n{format_todos(todos)}")]}
-        return _hand_out({"todos": todos}) or end
+        return _hand_out({"todos": todos}) or {**end, "led_item": None}
 
 
-def _hand_out(state: Any, *, is_start: bool = False) -> dict[str, Any]:
-    """Start the next item, unless none is left or the model works on one that it has read.
+def _hand_out(state: Any, **marks: Any) -> dict[str, Any]:
+    """Start the next item, unless none is left or the model works on the one in progress.
 
     Args:
         state: The state.
-        is_start: Whether a run begins. If the list goes on, the model answers the user, too.
+        marks: The marks of the message.
     """
-    todos, messages = todos_in(state), messages_in(state)
-    marks = {"answers": 1} if is_start and _goes_on(todos, messages) else {}
-    if (at := _first(todos, "in_progress")) is not None:
-        read = _last_read(messages)
-        # Nothing old may follow a message of the user, which may be "stop".
-        if read == todos[at]["text"] or (read is None and any(map(is_from_user, messages))):
-            return {}
-        return _started(todos, at, **marks, **({"more": 1} if read is None else {}))
-    at = _first(todos, "not_started")
+    todos = todos_in(state)
+    at = _first(todos, "in_progress")
+    if at is not None and state.get("led_item") == todos[at]["text"]:
+        return {}
+    at = _first(todos, "not_started") if at is None else at
     return {} if at is None else _started(todos, at, **marks)
 
 
-def _goes_on(todos: Sequence[TodoItem], messages: Sequence[AnyMessage]) -> bool:
-    """Whether a list was begun and has not ended; a summary may have removed all notes."""
-    last = next((_data(m) for m in reversed(messages) if _data(m)), None)
-    is_begun = any(todo["status"] != "not_started" for todo in todos)
-    return is_begun if last is None else "end" not in last
-
-
-def _started(todos: Sequence[TodoItem], at: int, **data: Any) -> dict[str, Any]:
+def _started(todos: Sequence[TodoItem], at: int, **marks: Any) -> dict[str, Any]:
     """Start an item; the model reads its text in a note."""
+    item: TodoItem = {"text": todos[at]["text"], "status": "in_progress"}
+    started = [*todos[:at], item, *todos[at + 1 :]]
+    return {"todos": started, "messages": [_step(todos, at, **marks)], "led_item": item["text"]}
+
+
+def _step(todos: Sequence[TodoItem], at: int, **marks: Any) -> HumanMessage:
     text = todos[at]["text"]
-    item: TodoItem = {"text": text, "status": "in_progress"}
-    note = _note(_STEP.format(at + 1, len(todos), one_line(text)), item=text, **data)
-    return {"todos": [*todos[:at], item, *todos[at + 1 :]], "messages": [note]}
-
-
-def _last_read(messages: Sequence[AnyMessage]) -> str | None:
-    """The item that was handed out last; `None` if its note was summarized, or in a new thread."""
-    return next(filter(None, (_data(m).get("item") for m in reversed(messages))), None)
+    return _note(_STEP.format(at + 1, len(todos), one_line(text)), item=text, **marks)
 
 
 def _view(state: Any) -> Sequence[AnyMessage]:
@@ -150,26 +152,28 @@ def _view(state: Any) -> Sequence[AnyMessage]:
 
     A weak model repeats what it said. So abandoned items are left out, and what it said at its end.
     """
-    todos, kept = todos_in(state), list[AnyMessage]()
+    todos, messages = todos_in(state), messages_in(state)
+    if (at := _first(todos, "in_progress")) is None:
+        return model_view({"messages": messages})
     worked = {each["text"] for each in todos if each["status"] in {"completed", "in_progress"}}
-    shown = {todo["text"]: todo["text"] in worked for todo in todos}
-    messages = messages_in(state)
-    keeps = bool(messages) and not is_from_user(messages[0])  # a summary
+    kept = list[AnyMessage]()
+    # A summary or a trimmed history may have removed the message of the item.
+    is_lost = all(_data(message).get("item") != todos[at]["text"] for message in messages)
+    keeps = is_lost or not is_from_user(messages[0])
     for message, following in zip_longest(messages, messages[1:]):
         if data := _data(message):
-            keeps = shown.get(data["item"], False) if "item" in data else "again" in data and keeps
+            keeps = data["item"] in worked if "item" in data else "again" in data and keeps
         note = _data(following) if following else {}
         is_end = note and "answers" not in note and not isinstance(message, ToolMessage)
         if (keeps or is_from_user(message)) and not is_end:
             kept.append(message)
-    is_led = keeps and _first(todos, "in_progress") is not None
-    return model_view({"messages": kept if is_led else messages})
+    lost = [_step(todos, at)] if is_lost else []
+    return model_view({"messages": [*lost, *kept] if keeps else messages})
 
 
 def _results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
     """The results since the item was handed out, or since the user's message."""
-    goes_on = {"again", "more"}
-    since = takewhile(lambda m: not _tells(m) or goes_on & {*_data(m)}, reversed(messages))
+    since = takewhile(lambda m: not _tells(m) or "again" in _data(m), reversed(messages))
     return [m for m in since if isinstance(m, ToolMessage)]
 
 

@@ -73,6 +73,7 @@ PUBLIC = {
         "ledger",
     ],
     "todo_tools.middleware": [
+        "TodoAgentState",
         "TodoGateMiddleware",
         "TodoMiddleware",
     ],

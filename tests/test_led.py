@@ -12,17 +12,16 @@ from langchain.agents.middleware import (
     AgentMiddleware,
     HumanInTheLoopMiddleware,
     ModelCallLimitMiddleware,
+    SummarizationMiddleware,
 )
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
-    RemoveMessage,
     ToolMessage,
 )
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from typing_extensions import override
@@ -70,7 +69,7 @@ TOOLS = [work, broken, count, look]
 
 
 def led(model: ScriptedChatModel, *others: Any, **settings: Any) -> Any:
-    middleware = [LedMiddleware(**settings), *others]
+    middleware = [*others, LedMiddleware(**settings)]
     return create_agent(model, TOOLS, middleware=middleware, checkpointer=InMemorySaver())
 
 
@@ -289,16 +288,9 @@ class TestThePersonHasTheLastWord:
 class TestItemsOfOthers:
     """Items in progress that this middleware did not hand out: what was done was not for them."""
 
-    def test_one_of_another_thread_is_handed_out_after_the_users_message_is_answered(self) -> None:
-        final, model = run(
-            did("b"),
-            "It is sunny.",
-            did("a"),
-            "Washed.",
-            "All is done.",
-            todos=items("Wash", status="in_progress"),
-        )
-        assert told(model, 2) == "Step 1 of 1: Wash"
+    def test_one_of_another_thread_is_handed_out(self) -> None:
+        final, model = run(did("a"), "Washed.", "Ready.", todos=items("Wash", status="in_progress"))
+        assert texts(model.prompts[0]) == ["Do the cups.", "Step 1 of 1: Wash"]
         assert statuses(final) == ["completed"]
 
     def test_one_that_a_person_changed_is_handed_out_again(self) -> None:
@@ -310,33 +302,88 @@ class TestItemsOfOthers:
         assert told(model, 1) == "Step 1 of 1: Wash one"
         assert final["todos"] == items("Wash one", status="completed")
 
-    def test_one_whose_note_was_summarized_is_handed_out_again(self) -> None:
-        class Summary(AgentMiddleware[Any, Any, Any]):
-            @override
-            def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-                if not isinstance(state["messages"][-1], ToolMessage):
-                    return None
-                summary = HumanMessage("Earlier ...", additional_kwargs={"lc_source": "sum"})
-                return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), summary]}
+    def test_repeated_work_does_not_count_for_one_that_a_person_changed(self) -> None:
+        """They change the list when they are asked about the repetition."""
+        model = ScriptedChatModel(script=[did("a"), did("a"), "No.", "No.", "Not done."])
+        agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
+        config = {"configurable": {"thread_id": "1"}}
+        yes: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        agent.invoke(yes, config)
+        agent.update_state(config, {"todos": items("Dry", status="in_progress")})
+        final = agent.invoke(yes, config)
+        assert final["todos"] == items("Dry", status="abandoned")
 
-        model = ScriptedChatModel(script=[did("a"), "Washed.", "I cannot.", "All is done."])
-        middleware: list[Any] = [Summary(), LedMiddleware()]
-        agent: Any = create_agent(model, TOOLS, middleware=middleware)
-        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")})
-        assert told(model, 1) == "Step 1 of 1: Wash"
 
-    def test_the_summary_and_the_work_after_it_stay(self) -> None:
-        """Otherwise the model would do the same work again, and its last work would not count."""
-        summary = HumanMessage("Earlier ...", additional_kwargs={"lc_source": "summarization"})
-        result = ToolMessage("Did a.", name="work", tool_call_id=did("a").tool_calls[0]["id"])
-        start = [summary, AIMessage("", tool_calls=did("a").tool_calls), result]
-        model = ScriptedChatModel(script=["Washed.", "All is done."])
-        final = led(model).invoke(
-            {"messages": start, "todos": items("Wash", status="in_progress")},
-            {"configurable": {"thread_id": "1"}},
-        )
-        assert [message.text for message in model.prompts[0][:3]] == ["Earlier ...", "", "Did a."]
+class TestBesideASummarizer:
+    """A summary removes what was handed out, and maybe the user's request."""
+
+    def agent(self, *script: AIMessage | str, at: int, **settings: Any) -> tuple[Any, Any]:
+        """Create an agent whose history is summarized when it has a number of messages."""
+        model = ScriptedChatModel(script=list(script))
+        writer = ScriptedChatModel(script=lambda prompt: "Earlier ...")
+        summary = SummarizationMiddleware(writer, trigger=("messages", at), keep=("messages", 2))
+        asks = HumanInTheLoopMiddleware[Any, Any, Any](settings)
+        middleware: list[Any] = [asks, summary, LedMiddleware()]
+        agent = create_agent(model, TOOLS, middleware=middleware, checkpointer=InMemorySaver())
+        return agent, model
+
+    def test_the_model_still_reads_its_item_and_the_work_that_is_left(self) -> None:
+        agent, model = self.agent(did("a"), did("b"), "Washed.", "Ready.", at=6)
+        config = {"configurable": {"thread_id": "1"}}
+        final = agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        step, summary, *rest = texts(model.prompts[2])
+        assert (step, "Earlier ..." in summary) == ("Step 1 of 1: Wash", True)
+        assert rest == ["", "Did b."]
         assert statuses(final) == ["completed"]
+
+    def test_also_of_a_history_that_is_cut_off_at_the_users_message(self) -> None:
+        """Other middleware keeps it in the state and shows the model less."""
+
+        class Cut(AgentMiddleware[Any, Any, Any]):
+            @override
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                read = texts(request.messages)
+                at = read.index("The blue ones.") if "The blue ones." in read else 0
+                return handler(request.override(messages=request.messages[at:]))
+
+        script = "Which cups?", did("a"), "Washed.", "Ready."
+        model, config = ScriptedChatModel(script=script), {"configurable": {"thread_id": "1"}}
+        agent = led(model, Cut())
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        agent.invoke({"messages": [("user", "The blue ones.")]}, config)
+        assert texts(model.prompts[2]) == ["Step 1 of 1: Wash", "The blue ones.", "", "Did a."]
+
+    def test_the_work_after_an_answer_of_the_user_counts(self) -> None:
+        """It is the work of the item that the summary removed."""
+        agent, model = self.agent("Which cups?", did("a"), "Washed.", "Ready.", at=4)
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        final = agent.invoke({"messages": [("user", "The blue ones.")]}, config)
+        assert len(model.prompts) == 4
+        assert statuses(final) == ["completed"]
+
+    def test_the_work_before_a_change_of_the_list_does_not_count(self) -> None:
+        """A person changes the item at the step that is summarized."""
+        script = did("a"), did("b"), "Done.", "No.", "No."
+        agent, _ = self.agent(*script, at=6, work=True)
+        config = {"configurable": {"thread_id": "1"}}
+        yes: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        agent.invoke(yes, config)
+        agent.update_state(config, {"todos": items("Dry", status="in_progress")})
+        final = agent.invoke(yes, config)
+        assert final["todos"] == items("Dry", status="abandoned")
+
+    def test_a_stop_beside_a_change_of_the_list_ends_the_run(self) -> None:
+        """Also if none of the new items is begun."""
+        agent, model = self.agent("Which cups?", "I stop.", at=4)
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        start = {"messages": [("user", "I washed them. Stop.")], "todos": items("Dry")}
+        final = agent.invoke(start, config)
+        assert "I washed them. Stop." in texts(model.prompts[1])
+        assert final["messages"][-1].text == "I stop."
 
 
 class TestCheck:

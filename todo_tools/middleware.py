@@ -73,6 +73,7 @@ except ImportError as error:
     ) from error
 
 __all__ = [
+    "TodoAgentState",
     "TodoGateMiddleware",
     "TodoMiddleware",
 ]
@@ -101,8 +102,10 @@ class _LastAnswer(TypedDict):
 _NO_ANSWER: _LastAnswer = {"id": ""}
 
 
-class _AgentState(AgentState[Any]):
+class TodoAgentState(AgentState[Any]):
     """LangChain's agent state with the channels of `TodoState`.
+
+    To add channels in a subclass of `TodoMiddleware`, derive from it and set `self.state_schema`.
 
     The counters are not part of the input and output, so a parent agent and its subagents never
     share them. Read them with `graph.get_state(config).values["todo_loop"]`.
@@ -217,7 +220,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         # Without a view nothing records where the application gave a list, which `has_worked` asks.
         self._records_blocks = view is None
         self.tools = build_tools(*self._tool_settings, records_blocks=self._records_blocks)
-        self.state_schema = _ClientAgentState if todos_format == "langchain" else _AgentState
+        self.state_schema = _ClientAgentState if todos_format == "langchain" else TodoAgentState
         self.policy = policy
         added = [system_prompt, TODO_FOLD_PROMPT if fold_finished else None]
         self.system_prompt = "\n\n".join(text for text in added if text) or None
