@@ -476,7 +476,6 @@ WALLS = {
         "todos_from_messages",
         "todos_in",
         "value_in",
-        "was_changed",
         "with_notice",
     ],
     "_tools": [

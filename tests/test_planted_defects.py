@@ -272,7 +272,7 @@ class TestChecks:
         self, monkeypatch: pytest.MonkeyPatch, *, changed: bool
     ) -> None:
         """It is run, or every call is refused."""
-        monkeypatch.setattr("todo_tools._tools.build.was_changed", lambda *_: changed)
+        monkeypatch.setattr("todo_tools._thread.transcript.was_changed", lambda *_: changed)
         reason = "nobody changed" if changed else "changed the list of a person"
         assert reason in found(checks.edited_list, 10).example
 

@@ -20,7 +20,7 @@ from todo_tools._list.todos import (
 )
 from todo_tools._thread.channels import as_messages, last_id
 from todo_tools._thread.events import LoopEvent
-from todo_tools._thread.state import messages_in, value_in
+from todo_tools._thread.state import messages_in, value_in, was_changed
 
 Message = TypeVar("Message", bound=BaseMessage)
 
@@ -147,8 +147,8 @@ class CallPlace(NamedTuple):
 
     turn: str | None
     """The id of the AI message."""
-    after: str | None
-    """The id of the message before it."""
+    is_read: bool
+    """Whether the model read the list of the state before it wrote the message."""
     position: int
     """The position of the call in its message, from 0."""
     pending: list[ToolCall]
@@ -168,8 +168,8 @@ def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
                 position = ids.index(call_id)
                 pending = _unanswered(message.tool_calls[:position], messages[at + 1 :], state)
                 repeated = {each for each in ids if ids.count(each) > 1}
-                after = last_id(messages[:at])
-                return CallPlace(message.id, after, position, pending, repeated)
+                is_read = not was_changed(state, message.id, last_id(messages[:at]))
+                return CallPlace(message.id, is_read, position, pending, repeated)
     return None
 
 

@@ -21,7 +21,7 @@ from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapp
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
 from todo_tools._thread.reading import read
-from todo_tools._thread.state import format_in, has_channel, todos_in, was_changed
+from todo_tools._thread.state import format_in, has_channel, todos_in
 from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
 from todo_tools._tools.checks import Check, Completion, achecked, checked, require_check
 from todo_tools._view.view import record_block
@@ -214,15 +214,14 @@ class _Call:
         place = place_of_call(runtime.state, runtime.tool_call_id)
         before = list_before(runtime.state, place, settings.limits)
         answer = answer_call(name, args, before, settings.limits)
-        if error := _fault(runtime, place, answer):
+        if error := _fault(runtime.tool_call_id, place, answer):
             answer = refuse_call(name, error, before)
         return cls(name, runtime, place, before, answer, settings.limits, settings.records_blocks)
 
     @property
     def completion(self) -> Completion:
         """What a check needs to know of the call."""
-        state = self.runtime.state
-        listed, earlier = todos_in(state), _earlier(state, self.place)
+        listed, earlier = todos_in(self.runtime.state), _earlier(self.place)
         return Completion(self.name, self.answer, self.before, listed, earlier, self.limits)
 
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
@@ -267,22 +266,19 @@ def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> l
     calls in the same order. Whether a check or another middleware refuses an earlier call is not
     known here. The operation of this call then changes nothing, or the same items as here.
     """
-    calls = ((call["name"], call["args"]) for call in _earlier(state, place))
+    calls = ((call["name"], call["args"]) for call in _earlier(place))
     return after_calls(calls, todos_in(state), limits)
 
 
-def _earlier(state: object, place: CallPlace | None) -> list[ToolCall]:
+def _earlier(place: CallPlace | None) -> list[ToolCall]:
     """Return the earlier calls of an AI message that `_fault` does not refuse."""
-    if place is None or was_changed(state, place.turn, place.after):
+    if place is None or not place.is_read:
         return []
     return [call for call in place.pending if call["id"] and call["id"] not in place.repeated]
 
 
-def _fault(
-    runtime: ToolRuntime[Any, Any], place: CallPlace | None, answer: Answer
-) -> CallError | None:
+def _fault(call_id: str | None, place: CallPlace | None, answer: Answer) -> CallError | None:
     """Return the error for a call that no result can name, or that would change an unread list."""
-    call_id = runtime.tool_call_id
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")
     if place and call_id in place.repeated:
@@ -290,7 +286,7 @@ def _fault(
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",
         )
-    if place and answer.operation and was_changed(runtime.state, place.turn, place.after):
+    if place and answer.operation and not place.is_read:
         return CallError(
             "the list was changed after you read it, so this call changed nothing; read the new "
             "list and call again if it still fits",
