@@ -30,7 +30,7 @@ _END = "[Automatic note] The list ends here. Tell the user what was done and wha
 
 class _State(TodoAgentState):
     led_item: NotRequired[Annotated[str | None, PrivateStateAttr]]
-    """The text of the item that was handed out last, and `None` after the end of a list. A summary
+    """The name of the item that was handed out last, and `None` after the end of a list. A summary
     may remove its message, and a person may change the list."""
 
 
@@ -66,21 +66,22 @@ class LedMiddleware(TodoMiddleware):
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Hand out the first open item, or the one in progress if it was changed.
 
-        If the list goes on, the model answers the user, too.
+        If the list goes on, the model answers the user, too. The message with a list of which
+        nothing is begun is the request for it.
         """
+        update = super().before_agent(state, runtime) or {}
+        state = {**state, "todos": update.get("todos", todos_in(state))}  # empty in a subagent
         is_begun = any(todo["status"] != "not_started" for todo in todos_in(state))
-        goes_on = state["led_item"] is not None if "led_item" in state else is_begun
-        marks = {"answers": 1} if goes_on else {}
-        return {**(super().before_agent(state, runtime) or {}), **_hand_out(state, **marks)}
+        goes_on = is_begun or state.get("led_item") is not None
+        return {**update, **_hand_out(state, answers=goes_on)}
 
     @override
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Go on with the list if the agent repeats itself, or if its item was changed."""
-        if _repeats(messages_in(state)):
+        messages = messages_in(state)
+        if _repeats(messages):
             return self._next(state)
-        if _rejected(messages_in(state)) or _first(todos_in(state), "in_progress") is None:
-            return None
-        return _hand_out(state)
+        return None if _rejected(messages) else _hand_out(state, answers=is_from_user(messages[-1]))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -108,7 +109,7 @@ class LedMiddleware(TodoMiddleware):
         # The user may have said "stop".
         if not results and (told is None or is_from_user(told) or "answers" in _data(told)):
             return None
-        if state.get("led_item") != todos[at]["text"]:  # what was done was not for this item
+        if state.get("led_item") != _name(todos, at):  # what was done was not for this item
             return _started(todos, at)
         fault = None if any(m.status == "success" for m in results) else _AGAIN
         if not fault and self.check and (reason := self.check(todos[at], state)):
@@ -120,18 +121,19 @@ class LedMiddleware(TodoMiddleware):
         return _hand_out({"todos": todos}) or {**end, "led_item": None}
 
 
-def _hand_out(state: Any, **marks: Any) -> dict[str, Any]:
+def _hand_out(state: Any, *, answers: bool = False) -> dict[str, Any]:
     """Start the next item, unless none is left or the model works on the one in progress.
 
     Args:
         state: The state.
-        marks: The marks of the message.
+        answers: Whether the model answers the user, too; an answer without work then ends the run.
     """
     todos = todos_in(state)
     at = _first(todos, "in_progress")
-    if at is not None and state.get("led_item") == todos[at]["text"]:
+    if at is not None and state.get("led_item") == _name(todos, at):
         return {}
     at = _first(todos, "not_started") if at is None else at
+    marks = {"answers": 1} if answers else {}
     return {} if at is None else _started(todos, at, **marks)
 
 
@@ -139,7 +141,14 @@ def _started(todos: Sequence[TodoItem], at: int, **marks: Any) -> dict[str, Any]
     """Start an item; the model reads its text in a note."""
     item: TodoItem = {"text": todos[at]["text"], "status": "in_progress"}
     started = [*todos[:at], item, *todos[at + 1 :]]
-    return {"todos": started, "messages": [_step(todos, at, **marks)], "led_item": item["text"]}
+    note = _step(todos, at, **marks)
+    return {"todos": started, "messages": [note], "led_item": _name(todos, at)}
+
+
+def _name(todos: Sequence[TodoItem], at: int) -> str:
+    """Name an item by its text and the number of items before it with the same text."""
+    text = todos[at]["text"]
+    return f"{sum(todo['text'] == text for todo in todos[:at])} {text}"
 
 
 def _step(todos: Sequence[TodoItem], at: int, **marks: Any) -> HumanMessage:

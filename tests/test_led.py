@@ -255,6 +255,36 @@ class TestThePersonHasTheLastWord:
         assert "Stop." in [message.text for message in model.prompts[0]]
         assert final["messages"][-1].text == "I stop."
 
+    @pytest.mark.parametrize("todo", ["Wash the cups", "Dry the cups"])
+    def test_a_stop_with_a_change_of_the_list_in_the_middle_of_a_run_ends_it(
+        self, todo: str
+    ) -> None:
+        """Also if the item in progress is changed to another one."""
+        model = ScriptedChatModel(script=[did("a"), "I stop."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        start = {"messages": [("user", "Do it.")], "todos": items("Wash the cups")}
+        agent.invoke(start, config, interrupt_after=["tools"])
+        change = {"messages": [("user", "Stop.")], "todos": items(todo, status="in_progress")}
+        agent.update_state(config, change)
+        final = agent.invoke(None, config)
+        assert "Stop." in texts(model.prompts[1])
+        assert (final["messages"][-1].text, statuses(final)) == ("I stop.", ["in_progress"])
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            items("Wash", status="in_progress"),
+            [*items("Wash", status="abandoned"), *items("Paint")],
+        ],
+    )
+    def test_a_message_with_a_list_that_goes_on_after_its_end_is_read(self, change: Any) -> None:
+        model = ScriptedChatModel(script=["No key.", "No.", "Not done.", "I wait."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        agent.invoke({"messages": [("user", "Wait for the key.")], "todos": change}, config)
+        assert "Wait for the key." in texts(model.prompts[-1])
+        assert len(model.prompts) == 4
+
     def test_a_rejection_after_a_change_of_the_list_ends_the_run(self) -> None:
         """The model reads it; the changed item comes after the user's next message."""
         model = ScriptedChatModel(script=[did("a"), "I stop."])
@@ -313,6 +343,37 @@ class TestItemsOfOthers:
         agent.update_state(config, {"todos": items("Dry", status="in_progress")})
         final = agent.invoke(yes, config)
         assert final["todos"] == items("Dry", status="abandoned")
+
+    def test_one_that_a_person_ticked_is_followed_by_the_next(self) -> None:
+        """They tick it when they are asked about a call."""
+        model = ScriptedChatModel(script=[did("a"), did("b"), "Dried.", "Ready."])
+        agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
+        config = {"configurable": {"thread_id": "1"}}
+        yes: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
+        agent.invoke({"messages": [("user", "Do it.")], "todos": TODOS}, config)
+        ticked = [*items("Wash the cups", status="completed"), *items("Dry the cups")]
+        agent.update_state(config, {"todos": ticked})
+        agent.invoke(yes, config)
+        assert told(model, 1) == "Step 2 of 2: Dry the cups"
+        assert statuses(agent.invoke(yes, config)) == ["completed", "completed"]
+
+    def test_the_work_for_one_does_not_count_for_another_with_the_same_text(self) -> None:
+        model = ScriptedChatModel(script=[did("a"), "Tested.", "No.", "Half is done."])
+        agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Test", "Test")}, config)
+        later = [*items("Test", status="completed"), *items("Test", status="in_progress")]
+        agent.update_state(config, {"todos": later})
+        yes: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
+        assert statuses(agent.invoke(yes, config)) == ["completed", "abandoned"]
+
+    def test_a_forked_subagent_does_not_get_the_list_of_its_parent(self) -> None:
+        """deepagents gives it a copy of the state."""
+        state = {"messages": [HumanMessage("Measure.")], "todos": TODOS}
+        update = LedMiddleware().before_agent({**state, "_deepagents_forked_context": True}, None)
+        assert update is not None
+        assert update["todos"] == []
+        assert "messages" not in update
 
 
 class TestBesideASummarizer:

@@ -27,8 +27,8 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     models complete all items of a list without working. The call must come after the item was
     started or, if it is not in progress, after the last item was completed or abandoned, also by
     the same call, and after the model or a message of the application last replaced the list. A
-    call that failed does not count. Calls before `edit_todos` in the same AI message count, because
-    their results are not known yet.
+    call that failed does not count, and a list that is written again unchanged is no new list.
+    Calls before `edit_todos` in the same AI message count, because their results are not known yet.
 
     Args:
         item: The item to complete, as a check gets it: it knows the call. For a copy of it, only
