@@ -38,13 +38,14 @@ class LedMiddleware(TodoMiddleware):
     """Lead the agent through the list of the state: one item at a time.
 
     The text of an item must say all that its work needs: until the list ends, the model reads the
-    items so far and their work, but not the request. It stops working when it answers without a
-    call, or gets the same results of the same calls again. The item is then completed if a tool has
-    worked and the check agrees. If not, the agent is told once more, and then the item is
-    abandoned. A question ends the run, and so does an answer to the user without work or after a
-    rejected call; the user's next message goes on. A structured response or a tool with
-    `return_direct` ends the run too, so use neither. Work counts while its result is in the
-    history, so let a summarizer keep more than the last few messages.
+    items so far and their work, but not the request, which is the message that comes with a list of
+    which nothing is begun. It stops working when it answers without a call, or gets the same
+    results of the same calls again. The item is then completed if a tool has worked and the check
+    agrees. If not, the agent is told once more, and then the item is abandoned. A question ends the
+    run, and so does an answer to the user without work or after a rejected call; the user's next
+    message goes on. A structured response or a tool with `return_direct` ends the run too, so use
+    neither. Work counts while its result is in the history, so let a summarizer keep more than the
+    last few messages.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -66,8 +67,7 @@ class LedMiddleware(TodoMiddleware):
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Hand out the first open item, or the one in progress if it was changed.
 
-        If the list goes on, the model answers the user, too. The message with a list of which
-        nothing is begun is the request for it.
+        If the list goes on, the model answers the user, too.
         """
         update = super().before_agent(state, runtime) or {}
         state = {**state, "todos": update.get("todos", todos_in(state))}  # empty in a subagent
