@@ -31,6 +31,7 @@ from tests.support import ROOT, items
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 TODOS = items("Wash the cups", "Dry the cups")
+YES: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
 
 
 @tool
@@ -88,6 +89,16 @@ def run(
 
 def statuses(final: dict[str, Any]) -> list[str]:
     return [todo["status"] for todo in final["todos"]]
+
+
+def changed_at_the_second_question(agent: Any) -> dict[str, Any]:
+    """Run an agent that asks about each call; a person changes the item before the second one."""
+    config = {"configurable": {"thread_id": "1"}}
+    agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+    agent.invoke(YES, config)
+    agent.update_state(config, {"todos": items("Dry", status="in_progress")})
+    final: dict[str, Any] = agent.invoke(YES, config)
+    return final
 
 
 def did(what: str) -> AIMessage:
@@ -336,12 +347,7 @@ class TestItemsOfOthers:
         """They change the list when they are asked about the repetition."""
         model = ScriptedChatModel(script=[did("a"), did("a"), "No.", "No.", "Not done."])
         agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
-        config = {"configurable": {"thread_id": "1"}}
-        yes: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
-        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
-        agent.invoke(yes, config)
-        agent.update_state(config, {"todos": items("Dry", status="in_progress")})
-        final = agent.invoke(yes, config)
+        final = changed_at_the_second_question(agent)
         assert final["todos"] == items("Dry", status="abandoned")
 
     def test_one_that_a_person_ticked_is_followed_by_the_next(self) -> None:
@@ -349,13 +355,12 @@ class TestItemsOfOthers:
         model = ScriptedChatModel(script=[did("a"), did("b"), "Dried.", "Ready."])
         agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
         config = {"configurable": {"thread_id": "1"}}
-        yes: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
         agent.invoke({"messages": [("user", "Do it.")], "todos": TODOS}, config)
         ticked = [*items("Wash the cups", status="completed"), *items("Dry the cups")]
         agent.update_state(config, {"todos": ticked})
-        agent.invoke(yes, config)
+        agent.invoke(YES, config)
         assert told(model, 1) == "Step 2 of 2: Dry the cups"
-        assert statuses(agent.invoke(yes, config)) == ["completed", "completed"]
+        assert statuses(agent.invoke(YES, config)) == ["completed", "completed"]
 
     def test_the_work_for_one_does_not_count_for_another_with_the_same_text(self) -> None:
         model = ScriptedChatModel(script=[did("a"), "Tested.", "No.", "Half is done."])
@@ -364,8 +369,7 @@ class TestItemsOfOthers:
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Test", "Test")}, config)
         later = [*items("Test", status="completed"), *items("Test", status="in_progress")]
         agent.update_state(config, {"todos": later})
-        yes: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
-        assert statuses(agent.invoke(yes, config)) == ["completed", "abandoned"]
+        assert statuses(agent.invoke(YES, config)) == ["completed", "abandoned"]
 
     def test_a_forked_subagent_does_not_get_the_list_of_its_parent(self) -> None:
         """deepagents gives it a copy of the state."""
@@ -428,12 +432,7 @@ class TestBesideASummarizer:
         """A person changes the item at the step that is summarized."""
         script = did("a"), did("b"), "Done.", "No.", "No."
         agent, _ = self.agent(*script, at=6, work=True)
-        config = {"configurable": {"thread_id": "1"}}
-        yes: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
-        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
-        agent.invoke(yes, config)
-        agent.update_state(config, {"todos": items("Dry", status="in_progress")})
-        final = agent.invoke(yes, config)
+        final = changed_at_the_second_question(agent)
         assert final["todos"] == items("Dry", status="abandoned")
 
     def test_a_stop_beside_a_change_of_the_list_ends_the_run(self) -> None:
@@ -514,7 +513,7 @@ class TestUser:
         final = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), config)
         assert (final["messages"][-1].text, statuses(final)) == ("I stop.", ["in_progress"])
         agent.invoke({"messages": [("user", "Go on.")]}, config)
-        final = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        final = agent.invoke(YES, config)
         assert statuses(final) == ["completed"]
 
     def test_rejected_calls_are_no_repetition(self) -> None:

@@ -148,7 +148,7 @@ class CallPlace(NamedTuple):
     turn: str | None
     """The id of the AI message."""
     is_read: bool
-    """Whether the model read the list of the state before it wrote the message."""
+    """Whether the list is as the model read it before the message; true without the middleware."""
     position: int
     """The position of the call in its message, from 0."""
     pending: list[ToolCall]
