@@ -21,7 +21,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from tests.support import items
-from todo_tools import AutoContinue, model_view, todos_from_messages
+from todo_tools import AutoContinue, TodoItem, model_view, todos_from_messages
 from todo_tools._list.prompts import FOLDED
 from todo_tools._view import folding
 from todo_tools.middleware import TodoMiddleware
@@ -231,6 +231,10 @@ class TestFinishedItems:
             TodoMiddleware(fold_finished=True, view=None)
 
 
+def _only_b(item: TodoItem, _: Any) -> str | None:
+    return None if item["text"] == "b" else "No."
+
+
 class TestLists:
     WORKED = (turn("", plan("a", "b"), start(0)), turn("", works("a1")))
 
@@ -309,6 +313,14 @@ class TestLists:
     def test_a_refused_tick_folds_nothing(self) -> None:
         turns = turn("", plan("a"), start(0)), turn("", works("a1"))
         assert "= a1" in last_prompt(*turns, turn("", complete(7)))
+
+    def test_a_tick_that_a_check_refuses_folds_nothing_beside_other_calls(self) -> None:
+        """The results of the later calls show the item as completed."""
+        turns = turn("", plan("a", "b", "c"), start(0)), turn("", works("a1"))
+        refused = turn("", complete(0), start(1), works("b1"))
+        thread = Thread(*turns, refused, turn("", complete(1)), "Over.", check=_only_b).say()
+        assert "= a1" in thread.prompts[-2]
+        assert "= a1" in thread.prompts[-1]
 
 
 class TestWhatStays:

@@ -104,7 +104,8 @@ class _Items:
         self._keys = self._keys_after(entry)
         self._todos = entry.shows
         finished = {k for k, todo in self._keyed(entry) if STATUSES[todo["status"]].finished}
-        newly, self._finished = finished - self._finished, finished
+        newly = finished - self._finished if _is_certain(entry) else set[int]()
+        self._finished = finished
         self._ever_finished += len(newly)
         self._in_progress = [k for k, todo in self._keyed(entry) if todo["status"] == "in_progress"]
         self._open = len(self._keys) - len(finished)
@@ -130,6 +131,15 @@ class _Items:
 
     def _keyed(self, entry: Entry) -> Iterator[tuple[int, Any]]:
         return zip(self._keys, entry.shows or [], strict=True)
+
+
+def _is_certain(entry: Entry) -> bool:
+    """Whether an entry shows the list of the state, as far as the history tells.
+
+    The result of a call assumes that the earlier calls of its message succeeded. If one was refused
+    while it ran, the result shows changes that its own call did not make.
+    """
+    return entry.told or entry.block is not None
 
 
 _NEXT = -1
