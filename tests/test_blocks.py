@@ -6,8 +6,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from tests.support import items, result_of
 from todo_tools import TodoItem, model_view
+from todo_tools._list.formatting import format_incomplete
 from todo_tools._thread.reading import read
-from todo_tools._thread.transcript import list_after
+from todo_tools._thread.transcript import continuation_message, list_after
 from todo_tools._view.view import (
     block_update,
     due_block,
@@ -70,6 +71,12 @@ class TestDue:
         assert due(*history, todos=items("a")) == "later"
         assert due(*history, todos=items("a"), todo_blocks={"later": items("a")}) is None
 
+    def test_it_comes_after_a_redacted_result_with_another_list(self) -> None:
+        """The model would take the list that it reads last for the current one."""
+        redacted = wrote("secret").model_copy(update={"content": "Wrote 1 item\n\n– [0] [X]"})  # noqa: RUF001
+        assert due(USER, redacted, SAID, todos=items("b")) == "result"
+        assert due(USER, redacted, SAID, todos=items("secret")) == "user"
+
     def test_a_state_without_the_channel_needs_no_block(self) -> None:
         """A graph without todo tools may also use `model_view`."""
         assert not needs_block(read({"messages": [USER, wrote("a")]}))
@@ -82,6 +89,13 @@ class TestDue:
         assert due(USER, wrote("a"), *more, todos=new) == "result"
         assert due(USER, wrote("a"), WORKED, SAID, todos=new) == "worked"
         assert due(USER, wrote("a"), LATER, *more, todos=new) == "later"
+
+    def test_it_is_never_placed_before_what_the_loop_said_last(self) -> None:
+        """A continuation names the items that were open when it was sent."""
+        lines = format_incomplete(items("a", "b"))
+        told = continuation_message(f"Go on.\n\n{lines}", lines, key="told")
+        history: list[AnyMessage] = [USER, SAID, told, AIMessage("", id="called"), WORKED]
+        assert due(*history, todos=items("b")) == told.id
 
     def test_without_these_it_is_placed_at_the_newest_message_of_a_tool(self) -> None:
         """An answer of the model cannot hold it."""

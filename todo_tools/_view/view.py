@@ -32,7 +32,12 @@ from todo_tools._list.todos import (
     require_whole_number,
 )
 from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages, same_list
-from todo_tools._thread.transcript import continuation_lines, is_from_user, list_after
+from todo_tools._thread.transcript import (
+    continuation_lines,
+    is_from_user,
+    is_injected,
+    list_after,
+)
 from todo_tools._view.folding import folded, folds_of
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
@@ -313,8 +318,8 @@ def due_block(reading: Reading) -> int | None:
     """Return the index of the message that needs a block; `None` if no block is needed or possible.
 
     Every model call must compute the same place, because the block may not be recorded yet: the
-    user's newest message, or the last tool result of the newest turn that showed the list. The
-    later of the two is used.
+    newest message of the user or of the loop, or the last tool result of the newest turn that
+    showed the list. The later of the two is used.
     """
     return _stable_place(reading) if needs_block(reading) else None
 
@@ -344,12 +349,17 @@ def _stable_place(reading: Reading) -> int | None:
     places = [
         turn.results[-1]
         for turn in reading.turns
-        if any(reading.entries[at].shows is not None for at in turn.results)
+        if any(_may_show_list(reading.entries[at], reading.todos) for at in turn.results)
     ]
-    spoken = reading.last(is_from_user)
+    spoken = reading.last(lambda message: is_from_user(message) or is_injected(message))
     if spoken is not None:
         places.append(spoken)
     return max(places) if places else reading.last(_takes_block)
+
+
+def _may_show_list(entry: Entry, todos: list[TodoItem] | None) -> bool:
+    """Whether the model reads a list there, or what other code left of one that is out of date."""
+    return entry.shows is not None or list_after(entry.message) not in (None, todos)
 
 
 def block_update(prompt: Reading, at: int | None, history: Reading) -> dict[str, Any]:
