@@ -422,3 +422,18 @@ def test_middleware_that_changes_the_request_hides_no_new_list(
     agent.invoke({"messages": [("user", "Build.")], "todos": items("b")}, config)
     final = agent.invoke({"messages": [("user", "Paint.")], "todos": items("a")}, config)
     assert final["todos"] == items("a")
+
+
+def test_a_tick_after_a_refused_tick_of_its_message_uses_the_work() -> None:
+    """The call between them shows the item as completed already."""
+    refused = iter(["Not yet."])
+
+    def check(item: TodoItem, state: Any) -> str | None:
+        return has_worked(item, state) or next(refused, None)
+
+    twice = turn("", edit("complete", 0), write("c", mode="append"), edit("complete", 0))
+    plan, other = turn("", write("a", "b")), turn("", edit("complete", 1))
+    model = ScriptedChatModel(script=[plan, turn("", WORK), twice, other, "Over."])
+    agent = create_agent(model, [shell], middleware=[TodoMiddleware(check=check, policy=None)])
+    todos = agent.invoke({"messages": [("user", "Begin.")]})["todos"]
+    assert [todo["status"] for todo in todos] == ["completed", "not_started", "not_started"]

@@ -68,13 +68,16 @@ def _past(state: Any) -> Iterator[_Event]:
     """Yield what the results in the history say, whatever other middleware made of their texts."""
     known: list[TodoItem] = []
     shown: list[TodoItem] = []
+    before_turn: list[TodoItem] = []
     has_spoken = False
     for entry, block in _with_lists(state):
         message, after = entry.message, list_after(entry.message)
+        before_turn = known if isinstance(message, AIMessage) else before_turn
         has_spoken = is_from_user(message) or (has_spoken and not isinstance(message, AIMessage))
         if block is not None and _is_new(block, shown, message, has_spoken=has_spoken):
             yield {"op": "replace"}
-        elif after is not None and after != known:
+        elif after is not None and not after == known == before_turn:
+            # An earlier result of the message may show a change that was refused, and this made.
             yield from _operation(message, after)
         elif _is_work(message):
             yield {"op": "work"}
