@@ -17,6 +17,7 @@ from todo_tools.testing import call, turn
 OPEN = [*items("a", status="completed"), *items("b"), *items("c", status="in_progress")]
 DONE = items("a", status="abandoned")
 USER = HumanMessage("Begin.", id="u1")
+LATER = HumanMessage("Stop.", id="u2")
 TALK = AIMessage("That is all.")
 BY_MODEL, ELSEWHERE = Ended(), Ended(by_model=False)
 
@@ -123,6 +124,12 @@ class TestOrder:
         last = AIMessage("", response_metadata={"finish_reason": reason})
         assert at_end(messages=[USER, *did(), last]).outcome is None
 
+    def test_a_message_that_was_not_answered_is_not_followed_by_a_continuation(self) -> None:
+        """The node of the agent returned nothing."""
+        policy = AutoContinue(max_idle=None)
+        assert at_end(messages=[USER], policy=policy).outcome == "answered"
+        assert at_end(messages=[USER, *did(), TALK, LATER], policy=policy).outcome == "answered"
+
     def test_the_applications_condition_stops_before_the_limits(self) -> None:
         """The condition gets the state."""
         policy = AutoContinue(max_in_a_row=0, stop_when=lambda state: len(state["todos"]) == 3)
@@ -212,6 +219,10 @@ class TestWork:
         assert after(USER, *did(), TALK, told(), *both) == "answered"
         assert after(USER, *both, *did()) is None
         assert after(USER, *both, *did(), TALK, told()) == "stalled"
+        picture = HumanMessage("The picture.", additional_kwargs={"lc_source": "camera"})
+        between = [*both[:2], picture, both[2]]
+        assert after(USER, *between) == "answered"
+        assert after(USER, *between, TALK, told(), *did()) is None
 
     def test_the_todo_tools_count_like_any_others(self) -> None:
         listed = did(name="list_todos", text="No todos")

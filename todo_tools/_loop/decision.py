@@ -170,7 +170,7 @@ def _last_answers(entries: Sequence[Entry]) -> list[AIMessage]:
 def _has_spoken(reading: Reading) -> bool:
     """Whether a person has spoken after the last answer, for example by `update_state`."""
     spoken, answer = reading.last(is_from_user), reading.last_answer()
-    return spoken is not None and answer is not None and spoken > answer
+    return spoken is not None and (answer is None or spoken > answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +209,15 @@ def _renamed(entries: Sequence[Entry], message_id: str | None) -> int:
 
 
 def _end_of_results(entries: Sequence[Entry], at: int) -> int:
-    """Return the index of the last of the results that follow one another from an index on."""
-    later = takewhile(lambda entry: isinstance(entry.message, ToolMessage), entries[at + 1 :])
-    return at + len(list(later))
+    """Return the index of the last entry of a turn, from an index on.
+
+    A tool or other middleware may have added messages to the results.
+    """
+
+    def belongs(entry: Entry) -> bool:
+        return not (isinstance(entry.message, AIMessage) or is_injected(entry.message))
+
+    return at + len(list(takewhile(belongs, entries[at + 1 :])))
 
 
 def _has_worked(reading: Reading, told: _Told) -> bool:
