@@ -8,10 +8,10 @@ on the list. It is handed one item at a time, and never sees the list before its
 """
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile, zip_longest
+from itertools import dropwhile, takewhile, zip_longest
 from typing import Annotated, Any, NotRequired
 
-from langchain.agents.middleware import hook_config
+from langchain.agents.middleware import ModelRequest, hook_config
 from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from typing_extensions import override
@@ -52,7 +52,7 @@ class LedMiddleware(TodoMiddleware):
     """
 
     def __init__(self, *, check: Callable[[TodoItem, Any], str | None] | None = None) -> None:
-        super().__init__(policy=None, system_prompt=None, view=_view)
+        super().__init__(policy=None, system_prompt=None, view=None)
         self.tools = []
         self.state_schema = _State
         self.check = check
@@ -72,8 +72,20 @@ class LedMiddleware(TodoMiddleware):
         update = super().before_agent(state, runtime) or {}
         state = {**state, "todos": update.get("todos", todos_in(state))}  # empty in a subagent
         is_begun = any(todo["status"] != "not_started" for todo in todos_in(state))
-        goes_on = is_begun or state.get("led_item") is not None
+        since = takewhile(lambda message: not _data(message), reversed(messages_in(state)))
+        spoke_before = sum(map(is_from_user, since)) > 1  # and a run ended before the first step
+        goes_on = is_begun or state.get("led_item") is not None or spoke_before
         return {**update, **_hand_out(state, answers=goes_on)}
+
+    @override
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Any) -> Any:
+        """Send the model its item, without the list, so that no prompt is recorded with a copy."""
+        return super().wrap_model_call(_viewed(request), handler)
+
+    @override
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: Any) -> Any:
+        """Do the same as `wrap_model_call`."""
+        return await super().awrap_model_call(_viewed(request), handler)
 
     @override
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -81,14 +93,19 @@ class LedMiddleware(TodoMiddleware):
         messages = messages_in(state)
         if _repeats(messages):
             return self._next(state)
-        return None if _rejected(messages) else _hand_out(state, answers=is_from_user(messages[-1]))
+        since = takewhile(lambda message: not isinstance(message, AIMessage), reversed(messages))
+        return (
+            None if _rejected(messages) else _hand_out(state, answers=any(map(is_from_user, since)))
+        )
 
     @hook_config(can_jump_to=["model"])
     @override
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Go on with the list if an item is in progress, and no limit has ended the run."""
         note: dict[str, Any] = state.get("todo_answer") or {}
-        by_model = note.get("id") == messages_in(state)[-1].id
+        answer = messages_in(state)[-1]
+        # A guard or a limit ends a run with calls that did not run, or with a message of its own.
+        by_model = note.get("id") == answer.id and not getattr(answer, "tool_calls", None)
         update = self._next(state) if by_model else None
         return update and {**update, "jump_to": "model"}
 
@@ -111,7 +128,9 @@ class LedMiddleware(TodoMiddleware):
             return None
         if state.get("led_item") != _name(todos, at):  # what was done was not for this item
             return _started(todos, at)
-        fault = None if any(m.status == "success" for m in results) else _AGAIN
+        is_broken = getattr(messages[-1], "invalid_tool_calls", None)
+        is_done = not is_broken and any(m.status == "success" for m in results)
+        fault = None if is_done else _AGAIN
         if not fault and self.check and (reason := self.check(todos[at], state)):
             fault = _REFUSED.format(reason)
         if fault and not (told and _data(told).get("again")):
@@ -133,8 +152,9 @@ def _hand_out(state: Any, *, answers: bool = False) -> dict[str, Any]:
     if at is not None and state.get("led_item") == _name(todos, at):
         return {}
     at = _first(todos, "not_started") if at is None else at
-    marks = {"answers": 1} if answers else {}
-    return {} if at is None else _started(todos, at, **marks)
+    if at is None:  # a person may have finished the last item
+        return {"led_item": None} if state.get("led_item") else {}
+    return _started(todos, at, **({"answers": 1} if answers else {}))
 
 
 def _started(todos: Sequence[TodoItem], at: int, **marks: Any) -> dict[str, Any]:
@@ -156,12 +176,17 @@ def _step(todos: Sequence[TodoItem], at: int, **marks: Any) -> HumanMessage:
     return _note(_STEP.format(at + 1, len(todos), one_line(text)), item=text, **marks)
 
 
-def _view(state: Any) -> Sequence[AnyMessage]:
+def _viewed(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """Return the request with what the model is sent; other middleware may have changed it."""
+    return request.override(messages=_view(request.state, request.messages))
+
+
+def _view(state: Any, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Return what the model is sent: until the list ends, what was handed out and its work.
 
     A weak model repeats what it said. So abandoned items are left out, and what it said at its end.
     """
-    todos, messages = todos_in(state), messages_in(state)
+    todos = todos_in(state)
     if (at := _first(todos, "in_progress")) is None:
         return model_view({"messages": messages})
     worked = {each["text"] for each in todos if each["status"] in {"completed", "in_progress"}}
@@ -181,9 +206,11 @@ def _view(state: Any) -> Sequence[AnyMessage]:
 
 
 def _results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
-    """The results since the item was handed out, or since the user's message."""
-    since = takewhile(lambda m: not _tells(m) or "again" in _data(m), reversed(messages))
-    return [m for m in since if isinstance(m, ToolMessage)]
+    """The results of the calls since the item was handed out, or since the user's message."""
+    since = [*takewhile(lambda m: not _tells(m) or "again" in _data(m), reversed(messages))]
+    # The user may have spoken while a call ran.
+    later = dropwhile(lambda m: not isinstance(m, AIMessage), reversed(since))
+    return [m for m in later if isinstance(m, ToolMessage)]
 
 
 def _repeats(messages: Sequence[AnyMessage]) -> bool:

@@ -13,6 +13,7 @@ from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     ModelCallLimitMiddleware,
     SummarizationMiddleware,
+    hook_config,
 )
 from langchain_core.messages import (
     AIMessage,
@@ -20,6 +21,7 @@ from langchain_core.messages import (
     HumanMessage,
     ToolMessage,
 )
+from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolRuntime
@@ -128,6 +130,13 @@ class TestWork:
         assert texts(model.prompts[4])[:2] == ["Do the cups.", "Step 1 of 2: Wash the cups"]
         assert told(model, 4).endswith("✓ [0] Wash the cups\n✓ [1] Dry the cups")
 
+    def test_no_copies_of_the_list_are_stored(self) -> None:
+        """The prompts do not show it, so a thread of many items stays small."""
+        model = ScriptedChatModel(script=[did("a"), "Ok.", did("b"), "Ok.", "Ready."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": TODOS}, config)
+        assert agent.get_state(config).values["todo_blocks"] == {}
+
     def test_the_model_has_no_todo_tools(self) -> None:
         _, model = run(did("a"), "Washed.", did("b"), "Dried.", "All is done.")
         assert [each["function"]["name"] for each in model.tools] == [each.name for each in TOOLS]
@@ -218,6 +227,14 @@ class TestNoWork:
         final, _ = run(did("a"), "Washed.", fails, "Dried.", fails, "Dried.", "Half is done.")
         assert statuses(final) == ["completed", "abandoned"]
 
+    def test_a_call_that_was_no_json_is_no_end(self) -> None:
+        """The agent wanted to go on."""
+        cut = AIMessage(
+            "", invalid_tool_calls=[invalid_tool_call(name="work", args="{", id="1", error=None)]
+        )
+        final, _ = run(did("a"), cut, cut, "Not done.", todos=items("Wash"))
+        assert statuses(final) == ["abandoned"]
+
     def test_a_call_that_failed_is_tried_once_more(self) -> None:
         """Also right after the user's message, where an answer without a call ends the run."""
         fails = turn("", call("broken"))
@@ -296,6 +313,25 @@ class TestThePersonHasTheLastWord:
         assert "Wait for the key." in texts(model.prompts[-1])
         assert len(model.prompts) == 4
 
+    @pytest.mark.parametrize("change", [{}, {"todos": items("Dry", status="in_progress")}])
+    def test_a_stop_beside_an_approval_ends_the_run(self, change: Any) -> None:
+        """The call was made before the message, so its result is no answer to it."""
+        model = ScriptedChatModel(script=[did("a"), "I stop."])
+        agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        update = {"messages": [("user", "Stop.")], **change}
+        final = agent.invoke(Command(resume=YES.resume, update=update), config)
+        assert (final["messages"][-1].text, statuses(final)) == ("I stop.", ["in_progress"])
+
+    def test_a_message_after_a_run_that_ended_before_the_list_is_read(self) -> None:
+        """It is not the request, which came with the list."""
+        model = ScriptedChatModel(script=["I wait."])
+        agent, config = led(model, Guard("Do it.")), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": TODOS}, config)
+        agent.invoke({"messages": [("user", "Wait for the key.")]}, config)
+        assert "Wait for the key." in texts(model.prompts[-1])
+
     def test_a_rejection_after_a_change_of_the_list_ends_the_run(self) -> None:
         """The model reads it; the changed item comes after the user's next message."""
         model = ScriptedChatModel(script=[did("a"), "I stop."])
@@ -317,6 +353,24 @@ class TestThePersonHasTheLastWord:
             final = agent.invoke(start, config)
         assert statuses(final) == ["completed"]
 
+    def test_a_list_that_a_person_finished_is_none_that_goes_on(self) -> None:
+        """The next list begins with a request, and an agent that only talks is told once more."""
+        script = did("a"), "I see.", "I begin.", did("b"), "Dried.", "Ready."
+        model = ScriptedChatModel(script=script)
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        start = {"messages": [("user", "Do it.")], "todos": items("Wash")}
+        agent.invoke(start, config, interrupt_after=["tools"])
+        agent.update_state(config, {"todos": items("Wash", status="completed")})
+        agent.invoke(None, config)
+        final = agent.invoke({"messages": [("user", "Do it.")], "todos": items("Dry")}, config)
+        assert statuses(final) == ["completed"]
+
+    def test_an_empty_input_is_answered(self) -> None:
+        final = led(ScriptedChatModel(script=["Hello."])).invoke(
+            {"messages": []}, {"configurable": {"thread_id": "1"}}
+        )
+        assert final["messages"][-1].text == "Hello."
+
     def test_a_limit_of_another_middleware_ends_the_run(self) -> None:
         limit = ModelCallLimitMiddleware[Any, Any](run_limit=1, exit_behavior="end")
         agent = led(ScriptedChatModel(script=[did("half")]), limit)
@@ -324,6 +378,34 @@ class TestThePersonHasTheLastWord:
             {"messages": [("user", "Do it.")], "todos": TODOS}, {"configurable": {"thread_id": "1"}}
         )
         assert statuses(final) == ["in_progress", "not_started"]
+
+    @pytest.mark.parametrize("worked", [[], [did("a")]])
+    def test_a_guard_that_refuses_a_call_ends_the_run(self, worked: list[AIMessage]) -> None:
+        model = ScriptedChatModel(script=[*worked, did("harm")])
+        final = led(model, Guard("harm")).invoke(
+            {"messages": [("user", "Do it.")], "todos": TODOS}, {"configurable": {"thread_id": "1"}}
+        )
+        assert statuses(final) == ["in_progress", "not_started"]
+
+
+class Guard(AgentMiddleware[Any, Any, Any]):
+    """End the run at a message of a person, or at a call."""
+
+    def __init__(self, refused: str) -> None:
+        self.refused = refused
+
+    @hook_config(can_jump_to=["end"])
+    @override
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        refused = state["messages"][-1].text == self.refused
+        return {"messages": [AIMessage("No.")], "jump_to": "end"} if refused else None
+
+    @hook_config(can_jump_to=["end"])
+    @override
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        made = state["messages"][-1].tool_calls
+        refused = any(each["args"].get("what") == self.refused for each in made)
+        return {"jump_to": "end"} if refused else None
 
 
 class TestItemsOfOthers:
