@@ -5,6 +5,7 @@ This file needs only the library, so it can be copied alone.
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile
 from operator import add, itemgetter
 from typing import Annotated, Any, Literal, cast
 from uuid import uuid4
@@ -202,7 +203,8 @@ def _after_planner(state: Mapping[str, Any]) -> Literal["tools", "dispatch", "__
         return "tools"
     messages = state["messages"]
     spoken = last_user_message(messages) or 0
-    since = messages[spoken:]
+    # What counts begins with the next answer: the user may have spoken in the middle of a round.
+    since = [*dropwhile(lambda message: not isinstance(message, AIMessage), messages[spoken:])]
     rounds = sum(_REPORTS in message.additional_kwargs for message in since)
     # A later message of the user may be "stop". A planner that goes on writes a list first.
     may_start = rounds or _has_planned(since) or not any(map(is_from_user, messages[:spoken]))

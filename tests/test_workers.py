@@ -55,6 +55,17 @@ def looking(prompt: Sequence[BaseMessage]) -> str:
     return f"{part} is fine."
 
 
+@tool
+def ask(question: str) -> str:
+    """Ask a person."""
+    return str(interrupt(question))
+
+
+def asking(prompt: Sequence[BaseMessage]) -> Any:
+    """The answer of a worker that asks a person first."""
+    return "Yes." if prompt[-1].type == "tool" else turn("", call("ask", question="Why?"))
+
+
 def compiled(planner: ScriptedChatModel, rule: Any = looking, **kwargs: Any) -> Graph:
     worker = ScriptedChatModel(script=rule)
     return build_graph(planner, worker, **kwargs).compile(checkpointer=InMemorySaver())
@@ -229,6 +240,16 @@ def test_a_later_message_may_come_before_the_first_answer() -> None:
     assert final["todos"] == items("a")
 
 
+def test_a_message_in_the_middle_of_a_round_starts_no_other_round() -> None:
+    """The reports of the round are no answer to it."""
+    graph = compiled(scripted(plan("a"), "Planned.", "I stop."), asking, tools=[ask])
+    graph.invoke(START, CONFIG)
+    stop = {"messages": [("user", "Stop.")], "todos": items("b", status="in_progress")}
+    final = graph.invoke(Command(resume="No.", update=stop), CONFIG)
+    assert "__interrupt__" not in final  # no worker has begun, and asked
+    assert final["todos"] == items("b", status="in_progress")
+
+
 def test_an_answer_of_the_planner_that_was_cut_off_starts_no_worker() -> None:
     cut_off = AIMessage("I", response_metadata={"finish_reason": "length"})
     final = compiled(scripted(plan("a"), cut_off)).invoke(START, CONFIG)
@@ -268,11 +289,6 @@ def test_a_worker_that_raises_an_error_can_be_retried_first() -> None:
 def test_a_worker_may_wait_for_a_person(state: type[Any]) -> None:
     """The other items are completed meanwhile and stay completed."""
 
-    @tool
-    def ask(question: str) -> str:
-        """Ask a person."""
-        return str(interrupt(question))
-
     def rule(prompt: list[BaseMessage]) -> Any:
         if prompt[-1].type == "tool":
             return f"The answer is {prompt[-1].text}."
@@ -288,16 +304,7 @@ def test_a_worker_may_wait_for_a_person(state: type[Any]) -> None:
 
 def test_a_worker_finishes_no_other_item() -> None:
     """A person may insert an item while a worker waits."""
-
-    @tool
-    def ask(question: str) -> str:
-        """Ask a person."""
-        return str(interrupt(question))
-
-    def rule(prompt: list[BaseMessage]) -> Any:
-        return "Yes." if prompt[-1].type == "tool" else turn("", call("ask", question="Why?"))
-
-    graph = compiled(scripted(plan("a"), "Planned.", "Done?"), rule, tools=[ask])
+    graph = compiled(scripted(plan("a"), "Planned.", "Done?"), asking, tools=[ask])
     graph.invoke(START, CONFIG)
     todos = [*items("b"), *items("a", status="in_progress")]
     assert graph.invoke(Command(resume="42", update={"todos": todos}), CONFIG)["todos"] == todos
