@@ -76,7 +76,7 @@ class NotesDetails(Notes):
 
 
 Operation = dict[str, Any]
-"""`{"op": "add", "text": ..., "createdAt": ...}` or `{"op": "remove", "id": ...}`."""
+"""`{"op": "add", "id": ..., "text": ..., "createdAt": ...}` or `{"op": "remove", "id": ...}`."""
 
 _NONE_YET: Notes = {"notes": [], "nextId": 1}
 _CHECKED = TypeAdapter(Notes)
@@ -103,7 +103,9 @@ def fold_notes(notes: Notes, update: Mapping[str, Any] | None) -> Notes:
     notes = notes or _NONE_YET
     match update:
         case {"op": "add", "text": str(text), "createdAt": str(at)}:
-            note: Note = {"id": notes["nextId"], "text": text, "createdAt": at}
+            # The id that the model was told; an earlier call of its message may have been refused.
+            number = max(notes["nextId"], update.get("id", 0))
+            note: Note = {"id": number, "text": text, "createdAt": at}
             return {"notes": [*notes["notes"], note], "nextId": note["id"] + 1}
         case {"op": "remove", "id": int(removed)}:
             return {**notes, "notes": [note for note in notes["notes"] if note["id"] != removed]}
@@ -160,7 +162,8 @@ def _answer(args: Mapping[str, Any], notes: Notes, at: str) -> tuple[str, Operat
         case "add":
             text = _read_text(args.get("text"))
             content = f'Note #{notes["nextId"]} saved: "{text}"'
-            return content, {"op": "add", "text": text, "createdAt": at}
+            added = {"op": "add", "id": notes["nextId"], "text": text, "createdAt": at}
+            return content, added
         case "list":
             lines = [f"#{n['id']} [{n['createdAt']}]: {n['text']}" for n in notes["notes"]]
             return "\n".join(lines) or "No notes saved yet.", None

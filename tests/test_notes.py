@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -17,6 +18,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command
 
 from graphs.notes import Notes, NotesState, answer_note, build_graph, fold_notes, notes_tool
 from tests.support import Graph, items, results_in, tool_graph
@@ -300,6 +302,24 @@ class TestSeveralCallsInOneTurn:
         assert texts(final) == [(1, "a"), (2, "b")]
         assert final["todos"] == items("t", status="completed")
         assert final["todo_loop"]["outcome"] == "finished"
+
+    def test_a_note_has_the_id_that_the_model_was_told(self, config: RunnableConfig) -> None:
+        """A person may reject an earlier call of the message, which this one cannot know."""
+        asks = HumanInTheLoopMiddleware[Any, Any, Any]({"notes": True}, interrupt_mode="per_call")
+        calls = [call("notes", action="add", text=text) for text in ("a", "b")]
+        agent = create_agent(
+            ScriptedChatModel(script=[turn("", *calls), "Done."]),
+            [notes_tool()],
+            middleware=[asks],
+            state_schema=NotesState,
+            checkpointer=InMemorySaver(),
+        )
+        agent.invoke({"messages": [("user", "Begin.")]}, config)
+        first, second = (each.id for each in agent.get_state(config).interrupts)
+        answers = {first: {"type": "reject"}, second: {"type": "approve"}}
+        final = agent.invoke(Command(resume=answers), config)
+        assert results_in(final)[-1].text == 'Note #2 saved: "b"'
+        assert texts(final) == [(2, "b")]
 
 
 class TestResults:
