@@ -434,6 +434,7 @@ def test_a_tick_after_a_refused_tick_of_its_message_uses_the_work() -> None:
     twice = turn("", edit("complete", 0), write("c", mode="append"), edit("complete", 0))
     plan, other = turn("", write("a", "b")), turn("", edit("complete", 1))
     model = ScriptedChatModel(script=[plan, turn("", WORK), twice, other, "Over."])
-    agent = create_agent(model, [shell], middleware=[TodoMiddleware(check=check, policy=None)])
+    middleware = [TodoMiddleware(check=check, policy=None)]
+    agent: Any = create_agent(model, [shell], middleware=middleware)
     todos = agent.invoke({"messages": [("user", "Begin.")]})["todos"]
     assert [todo["status"] for todo in todos] == ["completed", "not_started", "not_started"]

@@ -41,11 +41,11 @@ def notes_graph(state: Any = NotesState) -> Graph:
     return tool_graph([notes_tool()], state)
 
 
-def agent_graph(*calls: ToolCall) -> Graph:
+def agent_graph(*calls: ToolCall, **settings: Any) -> Graph:
     """A `create_agent` agent whose model makes calls in one AI message; each call is one task."""
     model = ScriptedChatModel(script=[turn("", *calls), "Done."])
     state: Any = NotesState  # despite the annotation, it need not derive from AgentState
-    return create_agent(model, [notes_tool()], state_schema=state)
+    return create_agent(model, [notes_tool()], state_schema=state, **settings)
 
 
 def texts(values: Mapping[str, Any]) -> list[tuple[int, str]]:
@@ -307,13 +307,7 @@ class TestSeveralCallsInOneTurn:
         """A person may reject an earlier call of the message, which this one cannot know."""
         asks = HumanInTheLoopMiddleware[Any, Any, Any]({"notes": True}, interrupt_mode="per_call")
         calls = [call("notes", action="add", text=text) for text in ("a", "b")]
-        agent = create_agent(
-            ScriptedChatModel(script=[turn("", *calls), "Done."]),
-            [notes_tool()],
-            middleware=[asks],
-            state_schema=NotesState,
-            checkpointer=InMemorySaver(),
-        )
+        agent = agent_graph(*calls, middleware=[asks], checkpointer=InMemorySaver())
         agent.invoke({"messages": [("user", "Begin.")]}, config)
         first, second = (each.id for each in agent.get_state(config).interrupts)
         answers = {first: {"type": "reject"}, second: {"type": "approve"}}
