@@ -219,6 +219,7 @@ class TestWork:
         assert after(USER, *did(), TALK, told(), *both) == "answered"
         assert after(USER, *both, *did()) is None
         assert after(USER, *both, *did(), TALK, told()) == "stalled"
+        assert after(USER, *both, told()) == "stalled"
         picture = HumanMessage("The picture.", additional_kwargs={"lc_source": "camera"})
         between = [*both[:2], picture, both[2]]
         assert after(USER, *between) == "answered"

@@ -302,6 +302,12 @@ class TestLists:
         turns = turn("", start(0)), turn("", works("a1")), turn("", complete(0))
         assert "= a1" not in last_prompt(*turns, todos=items("a", "b"))
 
+    def test_an_item_that_the_application_completes_is_finished(self) -> None:
+        thread = Thread(turn("", plan("a", "b"), start(0)), turn("", works("a1")), "Done?", "Over.")
+        done = [*items("a", status="completed"), *items("b")]
+        thread.say().say("Yes.", todos=done)
+        assert "= a1" not in thread.prompts[-1]
+
     def test_a_turn_that_shows_a_list_of_the_application_stays(self) -> None:
         """The list is shown nowhere else."""
         outside = tool_call(name="edit_from_outside", args={"texts": ["x", "y"]}, id=_THE_EDIT)

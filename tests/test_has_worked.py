@@ -100,6 +100,11 @@ class TestStarted:
         history = History("a").turn(edit("start", 0)).turn(WORK).turn(DONE)
         assert history.turn(edit("start", 0)).asks(DONE) == REASON
 
+    def test_an_item_that_is_started_again_in_its_message_is_in_progress(self) -> None:
+        """So the tick of another item uses none of its work."""
+        history = History("a", "b").turn(edit("start", 0)).turn(DONE, edit("start", 0))
+        assert history.turn(WORK).turn(edit("complete", 1)).asks(DONE) is None
+
     def test_another_start_of_an_item_in_progress_changes_nothing(self) -> None:
         history = History("a").turn(edit("start", 0)).turn(WORK)
         assert history.asks(edit("start", 0), DONE) is None
