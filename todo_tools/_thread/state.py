@@ -64,7 +64,7 @@ class DeltaTodoState(TypedDict):
     """`TodoState` for long runs: each checkpoint stores only the changes.
 
     It behaves like `TodoState`. It is not the default, because LangGraph's `DeltaChannel` is in
-    beta.
+    beta and has limits; see "Long runs" in the recipes of the documentation.
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
