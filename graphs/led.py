@@ -42,10 +42,10 @@ class LedMiddleware(TodoMiddleware):
     which nothing is begun. It stops working when it answers without a call, or gets the same
     results of the same calls again. The item is then completed if a tool has worked and the check
     agrees. If not, the agent is told once more, and then the item is abandoned. A question ends the
-    run, and so does an answer to the user without work or after a rejected call; the user's next
-    message goes on. A structured response or a tool with `return_direct` ends the run too, so use
-    neither. Work counts while its result is in the history, so let a summarizer keep more than the
-    last few messages.
+    run. After a message of the user or a rejected call, only work from then on counts: without a
+    call that succeeds, the run ends, and the user's next message goes on. A structured response or
+    a tool with `return_direct` ends the run too, so use neither. Work counts while its result is in
+    the history, so let a summarizer keep more than the last few messages.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -72,8 +72,9 @@ class LedMiddleware(TodoMiddleware):
         update = super().before_agent(state, runtime) or {}
         state = {**state, "todos": update.get("todos", todos_in(state))}  # empty in a subagent
         is_begun = any(todo["status"] != "not_started" for todo in todos_in(state))
-        since = takewhile(lambda message: not _data(message), reversed(messages_in(state)))
-        spoke_before = sum(map(is_from_user, since)) > 1  # and a run ended before the first step
+        heard = (state.get("todo_loop") or {}).get("user_message")  # by this hook, in earlier runs
+        new = takewhile(lambda message: message.id != heard, reversed(messages_in(state)))
+        spoke_before = sum(map(is_from_user, new)) > 1  # and the run ended before this hook
         goes_on = is_begun or state.get("led_item") is not None or spoke_before
         return {**update, **_hand_out(state, answers=goes_on)}
 
@@ -87,16 +88,17 @@ class LedMiddleware(TodoMiddleware):
         """Do the same as `wrap_model_call`."""
         return await super().awrap_model_call(_viewed(request), handler)
 
+    @hook_config(can_jump_to=["end"])
     @override
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Go on with the list if the agent repeats itself, or if its item was changed."""
         messages = messages_in(state)
-        if _repeats(messages):
-            return self._next(state)
-        since = takewhile(lambda message: not isinstance(message, AIMessage), reversed(messages))
-        return (
-            None if _rejected(messages) else _hand_out(state, answers=any(map(is_from_user, since)))
-        )
+        new = [*takewhile(lambda m: not isinstance(m, AIMessage), reversed(messages))]
+        if any(map(_is_rejection, new)):
+            return None
+        if _first(todos_in(state), "in_progress") is not None and _repeats(messages):
+            return self._next(state) or {"jump_to": "end"}
+        return _hand_out(state, answers=any(map(is_from_user, new)))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -118,19 +120,19 @@ class LedMiddleware(TodoMiddleware):
     def _next(self, state: Any) -> dict[str, Any] | None:
         """Complete, repeat or abandon the item in progress, and hand out the next one."""
         todos, messages = [*todos_in(state)], messages_in(state)
-        if (at := _first(todos, "in_progress")) is None or _rejected(messages):
+        if (at := _first(todos, "in_progress")) is None:
             return None
         if isinstance(messages[-1], AIMessage) and asks_user(state):
             return None
-        told, results = next(filter(_tells, reversed(messages)), None), _results(messages)
+        told = next(filter(_tells, reversed(messages)), None)
+        worked = any(result.status == "success" for result in _results(messages))
         # The user may have said "stop".
-        if not results and (told is None or is_from_user(told) or "answers" in _data(told)):
+        if not worked and (told is None or not _data(told) or "answers" in _data(told)):
             return None
         if state.get("led_item") != _name(todos, at):  # what was done was not for this item
             return _started(todos, at)
         is_broken = getattr(messages[-1], "invalid_tool_calls", None)
-        is_done = not is_broken and any(m.status == "success" for m in results)
-        fault = None if is_done else _AGAIN
+        fault = None if worked and not is_broken else _AGAIN
         if not fault and self.check and (reason := self.check(todos[at], state)):
             fault = _REFUSED.format(reason)
         if fault and not (told and _data(told).get("again")):
@@ -206,7 +208,7 @@ def _view(state: Any, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def _results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
-    """The results of the calls since the item was handed out, or since the user's message."""
+    """The results of the calls since the item was handed out, or since a person spoke."""
     since = [*takewhile(lambda m: not _tells(m) or "again" in _data(m), reversed(messages))]
     # The user may have spoken while a call ran.
     later = dropwhile(lambda m: not isinstance(m, AIMessage), reversed(since))
@@ -225,12 +227,10 @@ def _repeats(messages: Sequence[AnyMessage]) -> bool:
     return size > 1 and said[-size:] == said[-2 * size : -size]
 
 
-def _rejected(messages: Sequence[AnyMessage]) -> bool:
-    """Whether a person has rejected a call of the last turn, and so spoke to the agent."""
-    rest = reversed(messages)
-    since = takewhile(lambda m: not (is_from_user(m) or getattr(m, "tool_calls", None)), rest)
+def _is_rejection(message: AnyMessage) -> bool:
+    """Whether a person has rejected a call, and so spoke to the agent."""
     mark = "User rejected the tool call"  # LangChain's HumanInTheLoopMiddleware has no other
-    return any(isinstance(m, ToolMessage) and m.text.startswith(mark) for m in since)
+    return isinstance(message, ToolMessage) and message.text.startswith(mark)
 
 
 def _first(todos: Sequence[TodoItem], status: TodoStatus) -> int | None:
@@ -242,8 +242,8 @@ def _note(text: str, **data: Any) -> HumanMessage:
 
 
 def _tells(message: AnyMessage) -> bool:
-    """Whether the user or this middleware wrote a message; a tool may add an image as a "user"."""
-    return is_from_user(message) or bool(_data(message))
+    """Whether a person or this middleware told the agent something; a tool may add an image."""
+    return is_from_user(message) or _is_rejection(message) or bool(_data(message))
 
 
 def _data(message: AnyMessage) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from graphs.led import LedMiddleware
 from tests.support import ROOT, items
 from todo_tools.testing import ScriptedChatModel, call, turn
 
+LOST = turn("", call("no_such_tool"))
 TODOS = items("Wash the cups", "Dry the cups")
 YES: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
 
@@ -323,6 +324,33 @@ class TestThePersonHasTheLastWord:
         update = {"messages": [("user", "Stop.")], **change}
         final = agent.invoke(Command(resume=YES.resume, update=update), config)
         assert (final["messages"][-1].text, statuses(final)) == ("I stop.", ["in_progress"])
+
+    @pytest.mark.parametrize("script", [[turn("", call("broken")), "I stop."], [LOST, LOST]])
+    def test_calls_that_fail_after_a_stop_are_no_work(self, script: Any) -> None:
+        """Also if the agent repeats them; nothing is said before it has answered."""
+        model = ScriptedChatModel(script=["Which cups?", *script])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        final = agent.invoke({"messages": [("user", "Stop.")]}, config)
+        assert final["messages"][-1].type == ("ai" if "I stop." in script else "tool")
+        assert statuses(final) == ["in_progress"]
+
+    def test_a_call_that_fails_after_a_rejection_is_no_work(self) -> None:
+        model = ScriptedChatModel(script=[did("a"), turn("", call("broken")), "I stop."])
+        agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        final = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), config)
+        assert (final["messages"][-1].text, statuses(final)) == ("I stop.", ["in_progress"])
+
+    def test_the_request_is_no_answer_to_the_talk_before_it(self) -> None:
+        """The model does not read it, and an agent that only talks is told once more."""
+        model = ScriptedChatModel(script=["Hello.", "I will.", did("a"), "Washed.", "Ready."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Hi.")]}, config)
+        start = {"messages": [("user", "Do it.")], "todos": items("Wash")}
+        assert statuses(agent.invoke(start, config)) == ["completed"]
+        assert "Do it." not in texts(model.prompts[1])
 
     def test_a_message_after_a_run_that_ended_before_the_list_is_read(self) -> None:
         """It is not the request, which came with the list."""
@@ -623,6 +651,10 @@ class TestUser:
     def test_without_open_items_the_agent_only_answers(self, todos: Any) -> None:
         final, _ = run("Hello.", todos=todos)
         assert final["todos"] == todos
+
+    def test_without_open_items_it_may_repeat_itself(self) -> None:
+        final, _ = run(did("a"), did("a"), "Hello.", todos=[])
+        assert final["messages"][-1].text == "Hello."
 
     def test_the_graphs_messages_are_not_the_users(self) -> None:
         final, _ = run(did("a"), "Washed.", "Done.", todos=items("Wash"))
