@@ -102,9 +102,11 @@ def fold_notes(notes: Notes, update: Mapping[str, Any] | None) -> Notes:
         return notes
     notes = notes or _NONE_YET
     match update:
-        case {"op": "add", "text": str(text), "createdAt": str(at)}:
+        case {"op": "add", "text": str(text), "createdAt": str(at)} if (
+            type(told := update.get("id", 0)) is int
+        ):
             # The id that the model was told; an earlier call of its message may have been refused.
-            number = max(notes["nextId"], update.get("id", 0))
+            number = max(notes["nextId"], told)
             note: Note = {"id": number, "text": text, "createdAt": at}
             return {"notes": [*notes["notes"], note], "nextId": note["id"] + 1}
         case {"op": "remove", "id": int(removed)}:

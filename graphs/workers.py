@@ -215,12 +215,11 @@ def _after_planner(state: Mapping[str, Any]) -> Literal["tools", "dispatch", "__
 
 def _has_planned(messages: Sequence[AnyMessage]) -> bool:
     """Whether a call of the planner has written items."""
-    answers = [message for message in messages if isinstance(message, AIMessage)]
-    calls = {
-        call["id"] for each in answers for call in each.tool_calls if call["args"].get("todos")
-    }
-    results = [message for message in messages if isinstance(message, ToolMessage)]
-    return any(each.tool_call_id in calls and each.status == "success" for each in results)
+    return any(isinstance(each, ToolMessage) and _WROTE.match(each.text) for each in messages)
+
+
+_WROTE = re.compile("(Wrote|Appended|Inserted) [1-9]")
+"""The begin of the results of `write_todos`, the planner's only tool, that added items."""
 
 
 def _dispatch(state: WorkersState) -> Command[Any]:

@@ -217,6 +217,7 @@ class TestFold:
         [
             ({"op": "rename"}, "takes an operation .* got {'op': 'rename'}"),
             ({"op": "add", "text": 1}, "takes an operation"),
+            ({"op": "add", "id": "7", "text": "a", "createdAt": AT}, "takes an operation"),
             ({"notes": "a", "nextId": 1}, "should be a valid list"),
             (
                 {"notes": [{"id": 1, "text": "a"}], "nextId": 2},

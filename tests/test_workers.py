@@ -216,6 +216,7 @@ def test_no_worker_starts_while_the_planner_asks_the_user() -> None:
     [
         (["I stop."], "not_started"),
         ([turn("", call("write_todos", mode="append", todos=[])), "I stop."], "not_started"),
+        ([turn("", call("write_todos", mode="append", todos="[]")), "I stop."], "not_started"),
         ([turn("", call("cancel_workers", todos=["a"])), "I stop."], "not_started"),
         ([turn("", call("write_todos", mode="clear", todos=["a"])), "I stop."], "not_started"),
         ([plan("a"), "I go on.", "Done."], "completed"),
