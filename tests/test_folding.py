@@ -18,6 +18,7 @@ from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 
 from tests.support import items
@@ -25,6 +26,7 @@ from todo_tools import AutoContinue, TodoItem, model_view, todos_from_messages
 from todo_tools._list.prompts import FOLDED
 from todo_tools._view import folding
 from todo_tools.middleware import TodoMiddleware
+from todo_tools.operations import insert_items
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 Script = Sequence[AIMessage | str]
@@ -55,6 +57,21 @@ def edit_from_outside(texts: list[str]) -> Command[Any]:
 
 
 _THE_EDIT = "edit"
+
+
+@tool
+def insert_from_outside(text: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+    """Let the application put an item first."""
+    said = ToolMessage("Inserted.", tool_call_id=runtime.tool_call_id)
+    return Command(update={"todos": insert_items(0, text), "messages": [said]})
+
+
+@tool
+def see(runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+    """Let a tool add a message to its result."""
+    image = HumanMessage("An image.", additional_kwargs={"lc_source": "see"})
+    said = ToolMessage("See below.", tool_call_id=runtime.tool_call_id)
+    return Command(update={"messages": [said, image]})
 
 
 def plan(*texts: str, mode: str = "replace", **args: Any) -> ToolCall:
@@ -92,7 +109,7 @@ class Thread:
         options = {"policy": None, "fold_finished": True, **options}
         self.agent: Any = create_agent(
             self.model,
-            [work, draw, edit_from_outside],
+            [work, draw, see, edit_from_outside, insert_from_outside],
             middleware=[*before, TodoMiddleware(**options)],
             checkpointer=InMemorySaver(),
         )
@@ -229,6 +246,23 @@ class TestFinishedItems:
     def test_a_view_of_ones_own_cannot_be_told_to_fold(self) -> None:
         with pytest.raises(ValueError, match="fold_finished=True needs the default view"):
             TodoMiddleware(fold_finished=True, view=None)
+
+    def test_a_tick_that_was_not_made_folds_nothing(self) -> None:
+        """A tool of the same message inserted an item, so the index means another one."""
+        inserts = call("insert_from_outside", text="x")
+        turns = turn("", plan("a", "b", "c"), start(0)), turn("", works("a1"))
+        shown = last_prompt(*turns, turn("", inserts, complete(0), works("a2")))
+        assert "= a1" in shown
+
+    def test_also_if_a_tool_adds_a_message_after_its_result(self) -> None:
+        """The list of the state is then shown there, after all results of the turn."""
+        turns = turn("", plan("a", "b", "c"), start(0)), turn("", works("a1"))
+        calls = call("insert_from_outside", text="x"), complete(0), call("see")
+        assert "= a1" in last_prompt(*turns, turn("", *calls))
+
+    def test_a_tick_beside_a_new_list_folds(self) -> None:
+        turns = turn("", plan("a"), start(0)), turn("", works("a1"))
+        assert "= a1" not in last_prompt(*turns, turn("", complete(0), plan("b", "c")))
 
 
 def _only_b(item: TodoItem, _: Any) -> str | None:

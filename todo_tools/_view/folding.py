@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import origins
 from todo_tools._list.prompts import EMPTY_ANSWER, FOLDED
-from todo_tools._list.todos import STATUSES, TodoItem, is_mapping
+from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, is_mapping
 from todo_tools._thread.reading import Entry, Turn
 from todo_tools._thread.transcript import is_rejection, result_note
 
@@ -64,7 +64,7 @@ def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[An
     items, prompt = _Items(), _Prompt(entries, turns, shown)
     for turn in range(len(turns)):
         for part in prompt.parts(turn):
-            finished = [each for at in part for each in items.take(entries[at])]
+            finished = list(items.take([entries[at] for at in part]))
             prompt.grow(turn, part, finished, items.later_calls())
         items.work(turn)
     return prompt.folds
@@ -97,26 +97,38 @@ class _Items:
         """Return how many model calls follow if open items take as many as the finished ones."""
         return 1 + self._open * max(1, self._worked // max(1, self._ever_finished))
 
-    def take(self, entry: Entry) -> Iterator[int]:
-        """Take in the list that an entry shows, and yield the turns whose last item it finishes."""
-        if entry.shows is None:
-            return
-        self._keys = self._keys_after(entry)
-        self._todos = entry.shows
-        finished = {k for k, todo in self._keyed(entry) if STATUSES[todo["status"]].finished}
-        newly = finished - self._finished if _is_certain(entry) else set[int]()
-        self._finished = finished
+    def take(self, entries: Sequence[Entry]) -> Iterator[int]:
+        """Take in a part of a turn, and yield the turns whose last item it finishes.
+
+        A result may show a change that was not made, for example if an earlier call of its message
+        was refused. Then the turn ends with a block that shows the list of the state.
+        """
+        newly: dict[int, TodoStatus] = {}
+        for entry in entries:
+            if entry.shows is not None:
+                newly.update(self._newly_finished(entry, entry.shows))
+        opened = set(self._keys) - self._finished
+        newly = {item: status for item, status in newly.items() if item not in opened}
         self._ever_finished += len(newly)
-        self._in_progress = [k for k, todo in self._keyed(entry) if todo["status"] == "in_progress"]
-        self._open = len(self._keys) - len(finished)
         # If items were only abandoned, the work for the next one stays.
-        completed = (k in newly and todo["status"] == "completed" for k, todo in self._keyed(entry))
-        has_next = bool(newly) and (not self._open or any(completed))
+        has_next = bool(newly) and (not self._open or "completed" in newly.values())
         for item in [*sorted(newly), *([_NEXT] if has_next else [])]:
             for turn in self._turns.pop(item, ()):
                 self._unfinished[turn] -= 1
                 if not self._unfinished[turn]:
                     yield turn
+
+    def _newly_finished(self, entry: Entry, todos: list[TodoItem]) -> dict[int, TodoStatus]:
+        """Take in the list that an entry shows, and return the items that are finished in it."""
+        self._keys = self._keys_after(entry)
+        self._todos = todos
+        statuses: dict[int, TodoStatus]
+        statuses = {key: todo["status"] for key, todo in zip(self._keys, todos, strict=True)}
+        before = self._finished
+        self._finished = {key for key, status in statuses.items() if STATUSES[status].finished}
+        self._in_progress = [key for key, status in statuses.items() if status == "in_progress"]
+        self._open = len(self._keys) - len(self._finished)
+        return {key: statuses[key] for key in self._finished - before}
 
     def _keys_after(self, entry: Entry) -> list[int]:
         """Return a key for each item; items keep their keys until the list is replaced."""
@@ -128,18 +140,6 @@ class _Items:
             # The item that would have been finished next may be gone.
             self._turns.pop(_NEXT, None)
         return keys
-
-    def _keyed(self, entry: Entry) -> Iterator[tuple[int, Any]]:
-        return zip(self._keys, entry.shows or [], strict=True)
-
-
-def _is_certain(entry: Entry) -> bool:
-    """Whether an entry shows the list of the state, as far as the history tells.
-
-    The result of a call assumes that the earlier calls of its message succeeded. If one was refused
-    while it ran, the result shows changes that its own call did not make.
-    """
-    return entry.told or entry.block is not None
 
 
 _NEXT = -1
@@ -195,11 +195,14 @@ class _Prompt:
         """Return the entries of a turn up to its last result, and those after them.
 
         A prompt may have ended between the two, for example if the model's call was cancelled. What
-        it left out must not depend on what came later.
+        it left out must not depend on what came later, except for a list, which the results may not
+        show as it was.
         """
         span = self.spans[turn]
         others = (at for at in span[1:] if not isinstance(self._entries[at].message, ToolMessage))
         end = next(others, span.stop)
+        if any(self._entries[at].shows is not None for at in range(end, span.stop)):
+            end = span.stop
         return [range(span.start, end), range(end, span.stop)]
 
     def grow(self, turn: int, part: range, finished: Sequence[int], later_calls: int) -> None:
