@@ -110,6 +110,13 @@ class TestStarted:
         assert history.asks(edit("start", 0), DONE) is None
         assert history.turn(edit("start", 0)).asks(DONE) is None
 
+    def test_a_call_that_changes_nothing_forgets_no_work(self) -> None:
+        """Also in the message of the start."""
+        start = edit("start", 0)
+        assert History("a").turn(start, WORK, edit("start", 0)).asks(DONE) is None
+        refused = History("a").turn(edit("start", 0), edit("complete", 7)).turn(WORK)
+        assert refused.turn(edit("start", 0)).asks(DONE) is None
+
     def test_work_counts_for_all_items_in_progress(self) -> None:
         """Which of them it was for is not known; the tick of another item changes nothing."""
         history = History("b", "a").turn(edit("start", 0, 1)).turn(WORK)

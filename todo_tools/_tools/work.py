@@ -68,15 +68,14 @@ def _past(state: Any) -> Iterator[_Event]:
     """Yield what the results in the history say, whatever other middleware made of their texts."""
     known: list[TodoItem] = []
     shown: list[TodoItem] = []
-    before_turn: list[TodoItem] = []
-    has_spoken = False
+    has_spoken = was_refused = False
     for entry, block in _with_lists(state):
         message, after = entry.message, list_after(entry.message)
-        before_turn = known if isinstance(message, AIMessage) else before_turn
+        was_refused = _is_refusal(message) or (was_refused and not isinstance(message, AIMessage))
         has_spoken = is_from_user(message) or (has_spoken and not isinstance(message, AIMessage))
         if block is not None and _is_new(block, shown, message, has_spoken=has_spoken):
             yield {"op": "replace"}
-        elif after is not None and not after == known == before_turn:
+        elif after is not None and (after != known or was_refused):
             # An earlier result of the message may show a change that was refused, and this made.
             yield from _operation(message, after)
         elif _is_work(message):
@@ -121,6 +120,12 @@ def _is_new(
         return False
     still_open = {todo["text"] for _, todo in incomplete(known)}
     return not any(todo["text"] in still_open for todo in todos)
+
+
+def _is_refusal(message: AnyMessage) -> bool:
+    if not isinstance(message, ToolMessage) or message.name not in TOOLS:
+        return False
+    return message.status == "error"
 
 
 def _is_work(message: AnyMessage) -> bool:
