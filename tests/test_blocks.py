@@ -6,7 +6,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from tests.support import items, result_of
 from todo_tools import TodoItem, model_view
-from todo_tools._list.formatting import format_incomplete
+from todo_tools._list.formatting import format_items
+from todo_tools._list.todos import incomplete
 from todo_tools._thread.reading import read
 from todo_tools._thread.transcript import continuation_message, list_after
 from todo_tools._view.view import (
@@ -76,6 +77,10 @@ class TestDue:
         redacted = wrote("secret").model_copy(update={"content": "Wrote 1 item\n\n– [0] [X]"})  # noqa: RUF001
         assert due(USER, redacted, SAID, todos=items("b")) == "result"
         assert due(USER, redacted, SAID, todos=items("secret")) == "user"
+        listed = result_of("list_todos", {}, items("secret"), id="listed")
+        listed = listed.model_copy(update={"content": "– [0] [X]"})  # noqa: RUF001
+        assert due(USER, wrote("a"), SAID, listed, SAID, todos=items("b")) == "listed"
+        assert due(USER, wrote("secret"), SAID, listed, SAID, todos=items("secret")) is None
 
     def test_a_state_without_the_channel_needs_no_block(self) -> None:
         """A graph without todo tools may also use `model_view`."""
@@ -92,10 +97,20 @@ class TestDue:
 
     def test_it_is_never_placed_before_what_the_loop_said_last(self) -> None:
         """A continuation names the items that were open when it was sent."""
-        lines = format_incomplete(items("a", "b"))
+        lines = format_items(incomplete(items("a", "b")))
         told = continuation_message(f"Go on.\n\n{lines}", lines, key="told")
         history: list[AnyMessage] = [USER, SAID, told, AIMessage("", id="called"), WORKED]
         assert due(*history, todos=items("b")) == told.id
+
+    def test_a_list_that_is_as_before_a_continuation_is_shown_again(self) -> None:
+        """The results between them were cleared, so the model would read the continuation last."""
+        lines = format_items(incomplete(items("a", "b")))
+        told = continuation_message(f"Go on.\n\n{lines}", lines, key="told")
+        recorded = {"user": items("a")}
+        history: list[AnyMessage] = [USER, SAID, told, SAID, WORKED]
+        assert due(*history, todos=items("a"), todo_blocks=recorded) == told.id
+        assert due(*history, todos=items("a", "b"), todo_blocks={"user": items("a", "b")}) is None
+        assert due(told, SAID, LATER, todos=[]) == "later"
 
     def test_without_these_it_is_placed_at_the_newest_message_of_a_tool(self) -> None:
         """An answer of the model cannot hold it."""

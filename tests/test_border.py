@@ -365,7 +365,7 @@ WALLS = {
         "complete_items",
         "dropped_open",
         "format_in_progress",
-        "format_incomplete",
+        "format_items",
         "format_status",
         "format_todos",
         "from_client_todos",

@@ -7,7 +7,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from tests.support import edit, items
 from todo_tools import AutoContinue, TodoItem
-from todo_tools._list.formatting import format_incomplete
+from todo_tools._list.formatting import format_items
+from todo_tools._list.todos import incomplete
 from todo_tools._loop.decision import Decision, Ended, decide, heard
 from todo_tools._thread.channels import LoopState
 from todo_tools._thread.reading import read
@@ -327,7 +328,7 @@ class TestLimits:
         self, todos: list[TodoItem], in_a_row: int
     ) -> None:
         """Tools and nodes of the application change it without resetting the count."""
-        sent = continuation_message("Go on.", format_incomplete(OPEN))
+        sent = continuation_message("Go on.", format_items(incomplete(OPEN)))
         decision = at_end(
             todos,
             counted(20, 20),

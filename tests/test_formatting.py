@@ -13,7 +13,8 @@ from tests.strategies import todo_lists
 from tests.support import MIXED
 from todo_tools import TodoItem, format_status, format_todos
 from todo_tools._calls.answers import call_parts, format_call
-from todo_tools._list.formatting import format_in_progress, format_incomplete, one_line
+from todo_tools._list.formatting import format_in_progress, format_items, one_line
+from todo_tools._list.todos import incomplete
 
 
 class TestLists:
@@ -31,8 +32,8 @@ class TestLists:
 
     def test_the_incomplete_items_keep_their_indices(self) -> None:
         """Finished items are left out."""
-        assert format_incomplete(MIXED[1:]) == "● [0] Implement migration script"
-        assert format_incomplete(MIXED[::-1]).endswith("– [3] Write database schema")  # noqa: RUF001
+        assert format_items(incomplete(MIXED[1:])) == "● [0] Implement migration script"
+        assert format_items(incomplete(MIXED[::-1])).endswith("– [3] Write database schema")  # noqa: RUF001
 
     def test_items_in_progress_have_an_index_and_no_icon(self) -> None:
         assert format_in_progress(MIXED) == ["[1] Implement migration script"]

@@ -433,10 +433,12 @@ class TestContinuations:
         assert history.view()[-1].text == "Go on.\n\nNext: start."
 
     def test_items_that_differ_are_shown(self) -> None:
-        """The message is sent unchanged."""
+        """The message is sent unchanged, and the list of the state comes after it."""
         history = History().turn(plan("a", "b"))
         history.messages += [AIMessage("I stop."), continuation_message(self.TEXT, self.LINES)]
-        assert history.view()[-1].text == self.TEXT
+        said, list_of_the_state = history.view()[-1].text.split("\n\n[Automatic note: ")
+        assert said == self.TEXT
+        assert "– [1] b" in list_of_the_state  # noqa: RUF001
 
     def test_a_message_without_the_lines_is_left_alone(self) -> None:
         """Middleware redacted it, or an earlier version stored it."""

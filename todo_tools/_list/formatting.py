@@ -1,7 +1,7 @@
 """Turn todos into text and back: list lines, status line, items in progress."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from todo_tools._list.formats import ClientTodo, own_format
 from todo_tools._list.todos import STATUSES, TodoItem, incomplete
@@ -87,9 +87,9 @@ def format_todos(todos: Sequence[TodoItem | ClientTodo]) -> str:
     return "\n".join(lines) or "No todos"
 
 
-def format_incomplete(todos: Sequence[TodoItem]) -> str:
-    """Format the list lines of the items that are neither completed nor abandoned."""
-    return "\n".join(format_line(*entry) for entry in incomplete(todos))
+def format_items(items: Iterable[tuple[int, TodoItem]]) -> str:
+    """Format the list lines of some items, each with its index, such as those of `incomplete`."""
+    return "\n".join(format_line(*item) for item in items)
 
 
 def format_status(todos: Sequence[TodoItem | ClientTodo]) -> str:

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
-from todo_tools._list.formatting import format_incomplete
+from todo_tools._list.formatting import format_items
 from todo_tools._list.todos import STATUSES, TodoItem, incomplete
 from todo_tools._loop.finish_reasons import broken_off
 from todo_tools._loop.policy import AutoContinue
@@ -128,7 +128,7 @@ def decide(
         return Decision(loop, outcome, notice=_notice(outcome, todos, loop))
     if _has_spoken(reading):
         return Decision(loop, "answered")
-    told, lines = _Told.find(reading, loop), format_incomplete(todos)
+    told, lines = _Told.find(reading, loop), format_items(open_items)
     if told.lines not in ("", lines):
         # The application changed the list. Only the todo tools reset the count themselves.
         loop = {**loop, "in_a_row": 0}

@@ -5,8 +5,8 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from todo_tools._list.formats import TodosFormat, in_format
-from todo_tools._list.formatting import format_in_progress, format_incomplete, format_status
-from todo_tools._list.todos import TodoItem
+from todo_tools._list.formatting import format_in_progress, format_items, format_status
+from todo_tools._list.todos import TodoItem, incomplete
 
 Outcome = Literal[
     "no_todos",
@@ -139,7 +139,7 @@ def continue_question(
     if problem:
         question = f"That could not be read. {problem} {question}"
     status = format_status(todos)
-    description = "\n\n".join([question, status, format_incomplete(todos)])
+    description = "\n\n".join([question, status, format_items(incomplete(todos))])
     action = {"name": _ACTION, "args": {"message": ""}, "description": description}
     return {
         "type": "todo_continue",

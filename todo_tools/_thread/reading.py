@@ -41,6 +41,8 @@ class Entry(NamedTuple):
     """Whether a reader who knows the list before can infer the new one from the first line."""
     block: Todos | None = None
     """The list that is appended to the message in every prompt."""
+    replaced: Todos | None = None
+    """The list of a result whose text other code replaced; the rest may look like a list."""
 
 
 class Turn(NamedTuple):
@@ -154,15 +156,17 @@ def _noted(
 
 def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
     """Read the result of a todo tool."""
-    note, todos = result_note(message), list_after(message)
-    if todos is not None and not _is_replaced(message, note, todos):
-        told = not _is_extended(message, note) and _is_told(message, note, known, todos)
-        return entry._replace(shows=todos, changed=True, told=told)
-    listed = listed_in(message)
-    if listed is not None and not _is_replaced(message, note, listed):
+    note, after = result_note(message), list_after(message)
+    todos = listed_in(message) if after is None else after
+    if todos is None:
+        return entry
+    if _is_replaced(message, note, todos):
+        return entry._replace(replaced=todos)
+    if after is None:
         # A listing shows marks instead of control characters, so keep the exact texts if known.
-        return entry._replace(shows=known if same_list(known, listed) else listed)
-    return entry
+        return entry._replace(shows=known if same_list(known, todos) else todos)
+    told = not _is_extended(message, note) and _is_told(message, note, known, todos)
+    return entry._replace(shows=todos, changed=True, told=told)
 
 
 def _is_replaced(message: ToolMessage, note: Mapping[str, Any], todos: Todos) -> bool:

@@ -23,7 +23,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
-from todo_tools._list.formatting import format_incomplete
+from todo_tools._list.formatting import format_items
 from todo_tools._list.todos import (
     TodoItem,
     incomplete,
@@ -36,7 +36,6 @@ from todo_tools._thread.transcript import (
     continuation_lines,
     is_from_user,
     is_injected,
-    list_after,
 )
 from todo_tools._view.folding import folded, folds_of
 
@@ -197,7 +196,7 @@ def _is_blank_part(part: Any) -> bool:
 def _without_list(message: AnyMessage, known: list[TodoItem]) -> AnyMessage:
     """Remove the list from a continuation message if the model already knows these items."""
     lines = continuation_lines(message)
-    if not lines or lines != format_incomplete(known):
+    if not lines or lines != format_items(incomplete(known)):
         return message
     return message.model_copy(update={"content": message.text.replace(f"\n\n{lines}", "", 1)})
 
@@ -308,10 +307,17 @@ def needs_block(reading: Reading) -> bool:
 
 
 def _looks_changed(reading: Reading) -> bool:
-    """Whether a result with another list comes after the last list that the model can read."""
+    """Whether a message with another list comes after the last list that the model can read."""
     since = takewhile(lambda entry: entry.shows is None, reversed(reading.entries))
-    lists = (list_after(entry.message) for entry in since if isinstance(entry.message, ToolMessage))
-    return any(todos is not None and todos != reading.known for todos in lists)
+    return any(_has_other_list(entry, reading.known) for entry in since)
+
+
+def _has_other_list(entry: Entry, todos: list[TodoItem]) -> bool:
+    """Whether a continuation, or what other code left of a result, may show another list."""
+    if not isinstance(entry.message, HumanMessage):
+        return entry.replaced not in (None, todos)
+    lines = continuation_lines(entry.message)
+    return bool(lines) and lines != format_items(incomplete(todos))
 
 
 def due_block(reading: Reading) -> int | None:
@@ -346,20 +352,25 @@ def _takes_block(message: AnyMessage) -> bool:
 
 
 def _stable_place(reading: Reading) -> int | None:
+    todos = reading.todos or []
+
+    def shows(entry: Entry) -> bool:
+        return entry.shows is not None or entry.replaced not in (None, todos)
+
     places = [
         turn.results[-1]
         for turn in reading.turns
-        if any(_may_show_list(reading.entries[at], reading.todos) for at in turn.results)
+        if any(shows(reading.entries[at]) for at in turn.results)
     ]
-    spoken = reading.last(lambda message: is_from_user(message) or is_injected(message))
+    spoken = reading.last(_is_told)
     if spoken is not None:
         places.append(spoken)
     return max(places) if places else reading.last(_takes_block)
 
 
-def _may_show_list(entry: Entry, todos: list[TodoItem] | None) -> bool:
-    """Whether the model reads a list there, or what other code left of one that is out of date."""
-    return entry.shows is not None or list_after(entry.message) not in (None, todos)
+def _is_told(message: AnyMessage) -> bool:
+    """Whether the user or the loop said something."""
+    return isinstance(message, HumanMessage) and (is_from_user(message) or is_injected(message))
 
 
 def block_update(prompt: Reading, at: int | None, history: Reading) -> dict[str, Any]:
