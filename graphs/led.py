@@ -72,7 +72,8 @@ class LedMiddleware(TodoMiddleware):
         update = super().before_agent(state, runtime) or {}
         state = {**state, "todos": update.get("todos", todos_in(state))}  # empty in a subagent
         is_begun = any(todo["status"] != "not_started" for todo in todos_in(state))
-        heard = (state.get("todo_loop") or {}).get("user_message")  # by this hook, in earlier runs
+        loop: dict[str, Any] = state.get("todo_loop") or {}
+        heard = loop.get("user_message")  # by this hook, in earlier runs
         new = takewhile(lambda message: message.id != heard, reversed(messages_in(state)))
         spoke_before = sum(map(is_from_user, new)) > 1  # and the run ended before this hook
         goes_on = is_begun or state.get("led_item") is not None or spoke_before
