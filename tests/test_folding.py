@@ -260,6 +260,12 @@ class TestFinishedItems:
         calls = call("insert_from_outside", text="x"), complete(0), call("see")
         assert "= a1" in last_prompt(*turns, turn("", *calls))
 
+    def test_also_if_the_message_then_replaces_the_list(self) -> None:
+        """The new list has the item, which is still open."""
+        turns = turn("", plan("a", "b"), start(0)), turn("", works("a1"))
+        refused = turn("", complete(0), start(1), plan("a", "b", "c"))
+        assert "= a1" in Thread(*turns, refused, "Over.", check=_only_b).say().prompts[-1]
+
     def test_a_tick_beside_a_new_list_folds(self) -> None:
         turns = turn("", plan("a"), start(0)), turn("", works("a1"))
         assert "= a1" not in last_prompt(*turns, turn("", complete(0), plan("b", "c")))

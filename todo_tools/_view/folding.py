@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import origins
 from todo_tools._list.prompts import EMPTY_ANSWER, FOLDED
-from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, is_mapping
+from todo_tools._list.todos import STATUSES, TodoItem, incomplete, is_mapping
 from todo_tools._thread.reading import Entry, Turn
 from todo_tools._thread.transcript import is_rejection, result_note
 
@@ -103,32 +103,32 @@ class _Items:
         A result may show a change that was not made, for example if an earlier call of its message
         was refused. Then the turn ends with a block that shows the list of the state.
         """
-        newly: dict[int, TodoStatus] = {}
+        newly: dict[int, TodoItem] = {}
         for entry in entries:
             if entry.shows is not None:
                 newly.update(self._newly_finished(entry, entry.shows))
-        opened = set(self._keys) - self._finished
-        newly = {item: status for item, status in newly.items() if item not in opened}
+        opened = {todo["text"] for _, todo in incomplete(self._todos)}
+        newly = {k: i for k, i in newly.items() if k in self._finished or i["text"] not in opened}
         self._ever_finished += len(newly)
         # If items were only abandoned, the work for the next one stays.
-        has_next = bool(newly) and (not self._open or "completed" in newly.values())
+        completed = any(item["status"] == "completed" for item in newly.values())
+        has_next = bool(newly) and (not self._open or completed)
         for item in [*sorted(newly), *([_NEXT] if has_next else [])]:
             for turn in self._turns.pop(item, ()):
                 self._unfinished[turn] -= 1
                 if not self._unfinished[turn]:
                     yield turn
 
-    def _newly_finished(self, entry: Entry, todos: list[TodoItem]) -> dict[int, TodoStatus]:
+    def _newly_finished(self, entry: Entry, todos: list[TodoItem]) -> dict[int, TodoItem]:
         """Take in the list that an entry shows, and return the items that are finished in it."""
         self._keys = self._keys_after(entry)
         self._todos = todos
-        statuses: dict[int, TodoStatus]
-        statuses = {key: todo["status"] for key, todo in zip(self._keys, todos, strict=True)}
+        items = dict(zip(self._keys, todos, strict=True))
         before = self._finished
-        self._finished = {key for key, status in statuses.items() if STATUSES[status].finished}
-        self._in_progress = [key for key, status in statuses.items() if status == "in_progress"]
+        self._finished = {key for key, item in items.items() if STATUSES[item["status"]].finished}
+        self._in_progress = [k for k, item in items.items() if item["status"] == "in_progress"]
         self._open = len(self._keys) - len(self._finished)
-        return {key: statuses[key] for key in self._finished - before}
+        return {key: items[key] for key in self._finished - before}
 
     def _keys_after(self, entry: Entry) -> list[int]:
         """Return a key for each item; items keep their keys until the list is replaced."""

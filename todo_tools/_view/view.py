@@ -32,11 +32,7 @@ from todo_tools._list.todos import (
     require_whole_number,
 )
 from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages, same_list
-from todo_tools._thread.transcript import (
-    continuation_lines,
-    is_from_user,
-    is_injected,
-)
+from todo_tools._thread.transcript import continuation_lines, is_from_user, is_injected
 from todo_tools._view.folding import folded, folds_of
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
