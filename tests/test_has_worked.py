@@ -436,6 +436,15 @@ def test_middleware_that_changes_the_request_hides_no_new_list(
     assert final["todos"] == items("a")
 
 
+def test_a_tick_after_one_that_a_person_answered_uses_the_work() -> None:
+    """A result with their words looks like a success."""
+    history = History("a", "b").turn(WORK)
+    first, then, again = DONE, write("c", mode="append"), edit("complete", 0)
+    history.turn(first, then, again)
+    history.messages[-3] = ToolMessage("Wait.", name="edit_todos", tool_call_id=first["id"] or "")
+    assert history.asks(edit("complete", 1), about="b") == REASON
+
+
 def test_a_tick_after_a_refused_tick_of_its_message_uses_the_work() -> None:
     """The call between them shows the item as completed already."""
     refused = iter(["Not yet."])

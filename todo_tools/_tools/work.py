@@ -71,7 +71,7 @@ def _past(state: Any) -> Iterator[_Event]:
     has_spoken = was_refused = False
     for entry, block in _with_lists(state):
         message, after = entry.message, list_after(entry.message)
-        was_refused = _is_refusal(message) or (was_refused and not isinstance(message, AIMessage))
+        was_refused = _was_refused(message) or (was_refused and not isinstance(message, AIMessage))
         has_spoken = is_from_user(message) or (has_spoken and not isinstance(message, AIMessage))
         if block is not None and _is_new(block, shown, message, has_spoken=has_spoken):
             yield {"op": "replace"}
@@ -122,10 +122,11 @@ def _is_new(
     return not any(todo["text"] in still_open for todo in todos)
 
 
-def _is_refusal(message: AnyMessage) -> bool:
+def _was_refused(message: AnyMessage) -> bool:
+    """Whether a call did not do what its message says: it was refused, or a person changed it."""
     if not isinstance(message, ToolMessage) or message.name not in TOOLS:
         return False
-    return message.status == "error"
+    return result_note(message).get("length") != len(message.text)
 
 
 def _is_work(message: AnyMessage) -> bool:
