@@ -38,14 +38,15 @@ class LedMiddleware(TodoMiddleware):
     """Lead the agent through the list of the state: one item at a time.
 
     The text of an item must say all that its work needs: until the list ends, the model reads the
-    items so far and their work, but not the request, which is the message that comes with a list of
-    which nothing is begun. It stops working when it answers without a call, or gets the same
-    results of the same calls again. The item is then completed if a tool has worked and the check
-    agrees. If not, the agent is told once more, and then the item is abandoned. A question ends the
-    run. After a message of the user or a rejected call, only work from then on counts: without a
-    call that succeeds, the run ends, and the user's next message goes on. A structured response or
-    a tool with `return_direct` ends the run too, so use neither. Work counts while its result is in
-    the history, so let a summarizer keep more than the last few messages.
+    items so far and their work, but not the request. That is the user's only new message, and comes
+    with a list of which nothing is begun; it answers any other message. It stops working when it
+    answers without a call, or gets the same results of the same calls again. The item is then
+    completed if a tool has worked and the check agrees. If not, the agent is told once more, and
+    then the item is abandoned. A question ends the run. After a message that it answers or a
+    rejected call, only work from then on counts: without a call that succeeds, the run ends, and
+    the user's next message goes on. A structured response or a tool with `return_direct` ends the
+    run too, so use neither. Work counts while its result is in the history, so let a summarizer
+    keep more than the last few messages.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -74,7 +75,8 @@ class LedMiddleware(TodoMiddleware):
         is_begun = any(todo["status"] != "not_started" for todo in todos_in(state))
         loop: dict[str, Any] = state.get("todo_loop") or {}
         heard = loop.get("user_message")  # by this hook, in earlier runs
-        new = takewhile(lambda message: message.id != heard, reversed(messages_in(state)))
+        since = reversed(messages_in(state))
+        new = takewhile(lambda message: message.id != heard and not _data(message), since)
         spoke_before = sum(map(is_from_user, new)) > 1  # and the run ended before this hook
         goes_on = is_begun or state.get("led_item") is not None or spoke_before
         return {**update, **_hand_out(state, answers=goes_on)}
@@ -97,9 +99,11 @@ class LedMiddleware(TodoMiddleware):
         new = [*takewhile(lambda m: not isinstance(m, AIMessage), reversed(messages))]
         if any(map(_is_rejection, new)):
             return None
+        if any(map(is_from_user, new)):
+            return _hand_out(state, answers=True)
         if _first(todos_in(state), "in_progress") is not None and _repeats(messages):
             return self._next(state) or {"jump_to": "end"}
-        return _hand_out(state, answers=any(map(is_from_user, new)))
+        return _hand_out(state)
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -127,8 +131,8 @@ class LedMiddleware(TodoMiddleware):
             return None
         told = next(filter(_tells, reversed(messages)), None)
         worked = any(result.status == "success" for result in _results(messages))
-        # The user may have said "stop".
-        if not worked and (told is None or not _data(told) or "answers" in _data(told)):
+        spoke = told is not None and (not _data(told) or "answers" in _data(told))
+        if spoke and not worked:  # the user may have said "stop"
             return None
         if state.get("led_item") != _name(todos, at):  # what was done was not for this item
             return _started(todos, at)

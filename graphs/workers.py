@@ -145,7 +145,7 @@ def build_graph(
     builder.add_node("tools", ToolNode(write_todos))
     # As runnables, because LangGraph would add the channels of `WorkersState` to `state_schema`.
     dispatch, gather = RunnableLambda(_dispatch), RunnableLambda(_gather)
-    builder.add_node("dispatch", dispatch, destinations=("worker",))
+    builder.add_node("dispatch", dispatch, destinations=("worker", "planner"))
     # A cast, because LangGraph's types lack the `NodeError` that it passes to error handlers.
     on_error = cast("Any", _abandon)
     builder.add_node("worker", hand, retry_policy=retry_policy, error_handler=on_error)
@@ -224,6 +224,8 @@ _WROTE = re.compile("(Wrote|Appended|Inserted) [1-9]")
 
 def _dispatch(state: WorkersState) -> Command[Any]:
     """Start all open items. Workers only set statuses, so the indices stay valid."""
+    if is_from_user(state["messages"][-1]):  # at a breakpoint
+        return Command(goto="planner")
     at = last_user_message(state["messages"])
     request = "" if at is None else state["messages"][at].text
     opened = _open_items(state)

@@ -19,6 +19,7 @@ from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
+    RemoveMessage,
     ToolMessage,
 )
 from langchain_core.messages.tool import invalid_tool_call
@@ -342,6 +343,38 @@ class TestThePersonHasTheLastWord:
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
         final = agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), config)
         assert (final["messages"][-1].text, statuses(final)) == ("I stop.", ["in_progress"])
+
+    def test_a_person_may_repeat_what_they_said(self) -> None:
+        """It is answered, and no repetition of the agent."""
+        model = ScriptedChatModel(script=["Now?", "Now?", did("a"), "Washed.", "Ready."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        for _ in range(2):
+            final = agent.invoke({"messages": [("user", "Yes.")]}, config)
+        assert statuses(final) == ["completed"]
+
+    def test_a_message_in_the_middle_of_a_list_is_none_to_the_next_list(self) -> None:
+        """The next list begins with a request, and an agent that only talks is told once more."""
+        script = did("a"), did("b"), "Washed.", "Ready.", "I begin.", did("c"), "Dried.", "Ready."
+        model = ScriptedChatModel(script=script)
+        agent = led(model, HumanInTheLoopMiddleware[Any, Any, Any]({"work": True}))
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        also = {"messages": [("user", "The plates, too.")]}
+        agent.invoke(Command(resume=YES.resume, update=also), config)
+        agent.invoke(YES, config)
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Dry")}, config)
+        assert statuses(agent.invoke(YES, config)) == ["completed"]
+
+    def test_a_failure_whose_item_was_summarized_is_told_once_more(self) -> None:
+        """Nobody has spoken since then, as far as the history says."""
+        model = ScriptedChatModel(script=[turn("", call("broken")), "No.", "No.", "Not done."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        start = {"messages": [("user", "Do it.")], "todos": items("Wash")}
+        state = agent.invoke(start, config, interrupt_after=["tools"])
+        gone = [RemoveMessage(each.id) for each in state["messages"][:2]]
+        agent.update_state(config, {"messages": gone})
+        assert statuses(agent.invoke(None, config)) == ["abandoned"]
 
     def test_the_request_is_no_answer_to_the_talk_before_it(self) -> None:
         """The model does not read it, and an agent that only talks is told once more."""

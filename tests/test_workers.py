@@ -251,6 +251,14 @@ def test_a_message_in_the_middle_of_a_round_starts_no_other_round() -> None:
     assert final["todos"] == items("b", status="in_progress")
 
 
+def test_a_message_before_the_workers_start_is_answered_first() -> None:
+    """A run can wait at a breakpoint there."""
+    graph = compiled(scripted(plan("a"), "Planned.", "I stop."))
+    graph.invoke(START, CONFIG, interrupt_before=["dispatch"])
+    final = graph.invoke(Command(update={"messages": [("user", "Stop.")]}), CONFIG)
+    assert (final["messages"][-1].text, final["todos"]) == ("I stop.", items("a"))
+
+
 def test_an_answer_of_the_planner_that_was_cut_off_starts_no_worker() -> None:
     cut_off = AIMessage("I", response_metadata={"finish_reason": "length"})
     final = compiled(scripted(plan("a"), cut_off)).invoke(START, CONFIG)
