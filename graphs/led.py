@@ -234,7 +234,7 @@ def _repeats(messages: Sequence[AnyMessage]) -> bool:
 
 def _is_rejection(message: AnyMessage) -> bool:
     """Whether a person has rejected a call, and so spoke to the agent."""
-    mark = "User rejected the tool call"  # LangChain's HumanInTheLoopMiddleware has no other
+    mark = "User rejected the tool call"  # LangChain 1.4 has no other
     return isinstance(message, ToolMessage) and message.text.startswith(mark)
 
 

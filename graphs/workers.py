@@ -219,7 +219,7 @@ def _has_planned(messages: Sequence[AnyMessage]) -> bool:
 
 
 _WROTE = re.compile("(Wrote|Appended|Inserted) [1-9]")
-"""The begin of the results of `write_todos`, the planner's only tool, that added items."""
+"""How results of `write_todos`, the planner's only tool, begin if it added items."""
 
 
 def _dispatch(state: WorkersState) -> Command[Any]:

@@ -76,7 +76,7 @@ def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
 def is_rejection(message: BaseMessage) -> bool:
     """Whether a person rejected the call, and so spoke to the agent in the result.
 
-    LangChain's `HumanInTheLoopMiddleware` marks such a result only by its first words.
+    The `HumanInTheLoopMiddleware` of LangChain 1.4 marks it only by its first words.
     """
     return (
         isinstance(message, ToolMessage)

@@ -348,25 +348,15 @@ def _takes_block(message: AnyMessage) -> bool:
 
 
 def _stable_place(reading: Reading) -> int | None:
-    todos = reading.todos or []
+    def shows(at: int) -> bool:
+        entry = reading.entries[at]
+        return entry.shows is not None or _has_other_list(entry, reading.todos or [])
 
-    def shows(entry: Entry) -> bool:
-        return entry.shows is not None or entry.replaced not in (None, todos)
-
-    places = [
-        turn.results[-1]
-        for turn in reading.turns
-        if any(shows(reading.entries[at]) for at in turn.results)
-    ]
-    spoken = reading.last(_is_told)
+    places = [turn.results[-1] for turn in reading.turns if any(map(shows, turn.results))]
+    spoken = reading.last(lambda message: is_from_user(message) or is_injected(message))
     if spoken is not None:
         places.append(spoken)
     return max(places) if places else reading.last(_takes_block)
-
-
-def _is_told(message: AnyMessage) -> bool:
-    """Whether the user or the loop said something."""
-    return isinstance(message, HumanMessage) and (is_from_user(message) or is_injected(message))
 
 
 def block_update(prompt: Reading, at: int | None, history: Reading) -> dict[str, Any]:
