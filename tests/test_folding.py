@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelCallLimitMiddleware
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -265,6 +265,14 @@ class TestFinishedItems:
         turns = turn("", plan("a", "b"), start(0)), turn("", works("a1"))
         refused = turn("", complete(0), start(1), plan("a", "b", "c"))
         assert "= a1" in Thread(*turns, refused, "Over.", check=_only_b).say().prompts[-1]
+
+    def test_also_if_a_limit_ends_the_run_before_the_list_is_shown(self) -> None:
+        """The list of the state is then shown in the next run."""
+        turns = turn("", plan("a", "b"), start(0)), turn("", works("a1"))
+        limit = ModelCallLimitMiddleware[Any, Any](run_limit=3)
+        refused = turn("", complete(0), start(1))
+        thread = Thread(*turns, refused, "Over.", before=[limit], check=_only_b)
+        assert "= a1" in thread.say().say("Go on.").prompts[-1]
 
     def test_a_tick_beside_a_new_list_folds(self) -> None:
         turns = turn("", plan("a"), start(0)), turn("", works("a1"))

@@ -101,12 +101,15 @@ class _Items:
         """Take in a part of a turn, and yield the turns whose last item it finishes.
 
         A result may show a change that was not made, for example if an earlier call of its message
-        was refused. Then the turn ends with a block that shows the list of the state.
+        was refused. So only the changes of its own call count, and only if the list that the turn
+        ends with has them: the next prompt ends the turn with a block if the state has another
+        list. If something else ended the run, the block comes in a later turn.
         """
         newly: dict[int, TodoItem] = {}
         for entry in entries:
             if entry.shows is not None:
-                newly.update(self._newly_finished(entry, entry.shows))
+                finished = self._newly_finished(entry, entry.shows)
+                newly |= finished if entry.told or entry.block is not None else {}
         opened = {todo["text"] for _, todo in incomplete(self._todos)}
         newly = {k: i for k, i in newly.items() if k in self._finished or i["text"] not in opened}
         self._ever_finished += len(newly)
