@@ -44,9 +44,10 @@ class LedMiddleware(TodoMiddleware):
     completed if a tool has worked and the check agrees. If not, the agent is told once more, and
     then the item is abandoned. A question ends the run. After a message that it answers or a
     rejected call, only work from then on counts: without a call that succeeds, the run ends, and
-    the user's next message goes on. A structured response or a tool with `return_direct` ends the
-    run too, so use neither. Work counts while its result is in the history, so let a summarizer
-    keep more than the last few messages.
+    the user's next message goes on. A person may speak and change the list between two runs, and
+    while a call waits for their answer, but at no other point of a run. A structured response or a
+    tool with `return_direct` ends the run too, so use neither. Work counts while its result is in
+    the history, so let a summarizer keep more than the last few messages.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
