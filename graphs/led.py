@@ -7,13 +7,19 @@ on the list. It is handed one item at a time, and never sees the list before its
     agent.invoke({"messages": [("user", "Do all of it.")], "todos": todos})
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import dropwhile, takewhile, zip_longest
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, cast
 
 from langchain.agents.middleware import ModelRequest, hook_config
 from langchain.agents.middleware.types import PrivateStateAttr
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    HumanMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 from typing_extensions import override
 
 from todo_tools import TodoItem, TodoStatus, asks_user, format_todos, model_view
@@ -38,16 +44,21 @@ class LedMiddleware(TodoMiddleware):
     """Lead the agent through the list of the state: one item at a time.
 
     The text of an item must say all that its work needs: until the list ends, the model reads the
-    items so far and their work, but not the request. That is the user's only new message, and comes
-    with a list of which nothing is begun; it answers any other message. It stops working when it
-    answers without a call, or gets the same results of the same calls again. The item is then
-    completed if a tool has worked and the check agrees. If not, the agent is told once more, and
-    then the item is abandoned. A question ends the run. After a message that it answers or a
-    rejected call, only work from then on counts: without a call that succeeds, the run ends, and
-    the user's next message goes on. A person may speak and change the list between two runs, and
-    while a call waits for their answer, but at no other point of a run. A structured response or a
-    tool with `return_direct` ends the run too, so use neither. Work counts while its result is in
-    the history, so let a summarizer keep more than the last few messages.
+    items so far and their work, but not the request. The request is the user's only new message,
+    and comes with a list of which nothing is begun, when no other list goes on. The model answers
+    any other message; that message and what followed it stay in the prompts.
+
+    The agent stops working when it answers without a call, or gets the same results of the same
+    calls again. The item is then completed if a tool has worked and the check agrees. If not, the
+    agent is told once more, and then the item is abandoned. A question ends the run. After a
+    message that it answers or a rejected call, only work from then on counts: without a call that
+    succeeds, the run ends, and the user's next message goes on.
+
+    A person may speak and change the list between two runs, and while a call waits for their
+    answer, but at no other point of a run. A structured response or a tool with `return_direct`
+    ends the run too, so use neither. Work counts while its result is in the history, so let a
+    summarizer keep more than the last few messages. The call of a subagent counts also if a person
+    rejected the subagent's own calls, so use a check beside subagents.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -111,9 +122,11 @@ class LedMiddleware(TodoMiddleware):
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Go on with the list if an item is in progress, and no limit has ended the run."""
         note: dict[str, Any] = state.get("todo_answer") or {}
-        answer = messages_in(state)[-1]
         # A guard or a limit ends a run with calls that did not run, or with a message of its own.
-        by_model = note.get("id") == answer.id and not getattr(answer, "tool_calls", None)
+        by_model = any(
+            last.id == note.get("id") and not getattr(last, "tool_calls", None)
+            for last in messages_in(state)[-1:]
+        )
         update = self._next(state) if by_model else None
         return update and {**update, "jump_to": "model"}
 
@@ -139,7 +152,8 @@ class LedMiddleware(TodoMiddleware):
             return _started(todos, at)
         is_broken = getattr(messages[-1], "invalid_tool_calls", None)
         fault = None if worked and not is_broken else _AGAIN
-        if not fault and self.check and (reason := self.check(todos[at], state)):
+        reason = self.check(todos[at], state) if self.check and not fault else None
+        if reason is not None:  # an empty reason refuses, too
             fault = _REFUSED.format(reason)
         if fault and not (told and _data(told).get("again")):
             return {"messages": [_note(fault, again=True)]}
@@ -186,7 +200,8 @@ def _step(todos: Sequence[TodoItem], at: int, **marks: Any) -> HumanMessage:
 
 def _viewed(request: ModelRequest[Any]) -> ModelRequest[Any]:
     """Return the request with what the model is sent; other middleware may have changed it."""
-    return request.override(messages=_view(request.state, request.messages))
+    messages = cast("list[AnyMessage]", convert_to_messages(request.messages))
+    return request.override(messages=_view(request.state, messages))
 
 
 def _view(state: Any, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -202,15 +217,30 @@ def _view(state: Any, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     # A summary or a trimmed history may have removed the message of the item.
     is_lost = all(_data(message).get("item") != todos[at]["text"] for message in messages)
     keeps = is_lost or not is_from_user(messages[0])
+    keeps_answer = keeps
     for message, following in zip_longest(messages, messages[1:]):
+        is_end = following is not None and _ends(message, _data(following))
         if data := _data(message):
             keeps = data["item"] in worked if "item" in data else "again" in data and keeps
-        note = _data(following) if following else {}
-        is_end = note and "answers" not in note and not isinstance(message, ToolMessage)
-        if (keeps or is_from_user(message)) and not is_end:
+        # The work for a message of the user stays with it, or it would be done again.
+        keeps = keeps or is_from_user(message)
+        if isinstance(message, AIMessage):
+            keeps_answer = keeps
+        if keeps_answer if isinstance(message, ToolMessage) else keeps and not is_end:
             kept.append(message)
     lost = [_step(todos, at)] if is_lost else []
     return model_view({"messages": [*lost, *kept] if keeps else messages})
+
+
+def _ends(message: AnyMessage, note: Mapping[str, Any]) -> bool:
+    """Whether a message is the request, or what the agent said at the end of its work.
+
+    Args:
+        message: The message.
+        note: The data of the next message; empty if this middleware did not write it.
+    """
+    by_one_of_them = isinstance(message, AIMessage) or is_from_user(message)
+    return by_one_of_them and bool(note) and "answers" not in note
 
 
 def _results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:

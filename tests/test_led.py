@@ -167,6 +167,36 @@ class TestWork:
         agent.invoke({"messages": [("user", "The blue ones.")]}, config)
         assert "The blue ones." in texts(model.prompts[3])
 
+    def test_what_was_done_for_the_user_stays_with_it(self) -> None:
+        """An order that looks as if nobody has followed it may be followed again."""
+        model = ScriptedChatModel(script=[did("pay"), "Paid.", did("a"), "Washed.", "Ready."])
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Pay Bob.")]}, config)
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        assert texts(model.prompts[2]) == ["Pay Bob.", "", "Did pay.", "Paid.", "Step 1 of 1: Wash"]
+
+    def test_also_if_its_item_was_abandoned(self) -> None:
+        model = ScriptedChatModel(
+            script=["Which?", did("pay"), "Paid.", "No.", did("b"), "Dry.", "Ready."]
+        )
+        agent = led(model, check=lambda *given: "dirty" if "Wash" in given[0]["text"] else None)
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash", "Dry")}, config)
+        agent.invoke({"messages": [("user", "Pay Bob.")]}, config)
+        assert texts(model.prompts[4])[:3] == ["Pay Bob.", "", "Did pay."]
+
+    def test_a_result_is_left_out_with_its_call(self) -> None:
+        """The user spoke while the call waited, and abandoned its item later."""
+        model = ScriptedChatModel(script=[did("a"), "Ok.", "I go on."])
+        approval = HumanInTheLoopMiddleware[Any, Any, Any]({"work": True})
+        agent, config = led(model, approval), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": TODOS}, config)
+        agent.update_state(config, {"messages": [HumanMessage("Stop.")]}, as_node="model")
+        agent.invoke(YES, config)
+        todos = [{**TODOS[0], "status": "abandoned"}, TODOS[1]]
+        agent.invoke({"messages": [("user", "Go on.")], "todos": todos}, config)
+        assert texts(model.prompts[2]) == ["Stop.", "Ok.", "Go on.", "Step 2 of 2: Dry the cups"]
+
     def test_an_agent_that_repeats_itself_gets_the_next_item(self) -> None:
         """The same calls with the same results are no work."""
         final, model = run(did("a"), did("a"), did("b"), "Dried.", "All is done.")
@@ -182,6 +212,21 @@ class TestWork:
             todos=items("Count"),
         )
         assert statuses(final) == ["completed"]
+
+    def test_other_middleware_may_add_messages_as_dicts(self) -> None:
+        """LangChain accepts them, too."""
+
+        class Context(AgentMiddleware[Any, Any, Any]):
+            @override
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                said = {"role": "user", "content": "Files: a.txt"}
+                return handler(request.override(messages=[*request.messages, said]))
+
+        model = ScriptedChatModel(script=[did("a"), "Washed.", "Ready."])
+        config = {"configurable": {"thread_id": "1"}}
+        start = {"messages": [("user", "Do it.")], "todos": items("Wash")}
+        assert statuses(led(model, Context()).invoke(start, config)) == ["completed"]
+        assert texts(model.prompts[0]) == ["Step 1 of 1: Wash", "Files: a.txt"]
 
     async def test_it_runs_asynchronously(self) -> None:
         model = ScriptedChatModel(script=[did("a"), "Washed.", "Done."])
@@ -440,6 +485,14 @@ class TestThePersonHasTheLastWord:
         )
         assert statuses(final) == ["in_progress", "not_started"]
 
+    def test_a_guard_may_end_a_run_without_a_message(self) -> None:
+        """Nobody has said anything to it."""
+        model = ScriptedChatModel(script=[])
+        final = led(model, Guard(None)).invoke(
+            {"messages": []}, {"configurable": {"thread_id": "1"}}
+        )
+        assert final["messages"] == []
+
     @pytest.mark.parametrize("worked", [[], [did("a")]])
     def test_a_guard_that_refuses_a_call_ends_the_run(self, worked: list[AIMessage]) -> None:
         model = ScriptedChatModel(script=[*worked, did("harm")])
@@ -450,14 +503,16 @@ class TestThePersonHasTheLastWord:
 
 
 class Guard(AgentMiddleware[Any, Any, Any]):
-    """End the run at a message of a person, or at a call."""
+    """End the run at a message of a person or without one, or at a call."""
 
-    def __init__(self, refused: str) -> None:
+    def __init__(self, refused: str | None) -> None:
         self.refused = refused
 
     @hook_config(can_jump_to=["end"])
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        if not state["messages"]:
+            return {"jump_to": "end"}
         refused = state["messages"][-1].text == self.refused
         return {"messages": [AIMessage("No.")], "jump_to": "end"} if refused else None
 
@@ -526,11 +581,13 @@ class TestItemsOfOthers:
 class TestBesideASummarizer:
     """A summary removes what was handed out, and maybe the user's request."""
 
-    def agent(self, *script: AIMessage | str, at: int, **settings: Any) -> tuple[Any, Any]:
+    def agent(
+        self, *script: AIMessage | str, at: int, keep: int = 2, **settings: Any
+    ) -> tuple[Any, Any]:
         """Create an agent whose history is summarized when it has a number of messages."""
         model = ScriptedChatModel(script=list(script))
         writer = ScriptedChatModel(script=lambda prompt: "Earlier ...")
-        summary = SummarizationMiddleware(writer, trigger=("messages", at), keep=("messages", 2))
+        summary = SummarizationMiddleware(writer, trigger=("messages", at), keep=("messages", keep))
         asks = HumanInTheLoopMiddleware[Any, Any, Any](settings)
         middleware: list[Any] = [asks, summary, LedMiddleware()]
         agent = create_agent(model, TOOLS, middleware=middleware, checkpointer=InMemorySaver())
@@ -544,6 +601,15 @@ class TestBesideASummarizer:
         assert (step, "Earlier ..." in summary) == ("Step 1 of 1: Wash", True)
         assert rest == ["", "Did b."]
         assert statuses(final) == ["completed"]
+
+    def test_the_summary_stays_before_an_item(self) -> None:
+        """It may say what the user said."""
+        script = did("a"), "Washed.", did("b"), "Dried.", "Ready."
+        agent, model = self.agent(*script, at=8, keep=3)
+        config = {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": TODOS}, config)
+        summary, step, *_ = texts(model.prompts[3])
+        assert ("Earlier ..." in summary, step) == (True, "Step 2 of 2: Dry the cups")
 
     def test_also_of_a_history_that_is_cut_off_at_the_users_message(self) -> None:
         """Other middleware keeps it in the state and shows the model less."""
@@ -590,6 +656,11 @@ class TestBesideASummarizer:
 
 
 class TestCheck:
+    def test_an_empty_reason_refuses_too(self) -> None:
+        """For example what a program that failed wrote as its error."""
+        final, _ = run(did("a"), "Done.", "No.", "End.", todos=items("A"), check=lambda *_: "")
+        assert statuses(final) == ["abandoned"]
+
     def test_a_check_decides_after_work(self) -> None:
         """The model reads the reason."""
         reasons = iter(["a cup is dirty", None])
