@@ -760,15 +760,22 @@ class TestToolsOfOthers:
         assert [todo["status"] for todo in final["todos"]] == ["completed", "completed"]
 
     @pytest.mark.parametrize("form", ["sync", "async"])
+    @pytest.mark.parametrize(
+        ("index", "answer"),
+        [(0, "Completed [0]\n\n✓ [0] first\n– [1] edited"), (1, "Error: the list was changed")],  # noqa: RUF001
+    )
     async def test_a_person_may_approve_edit_and_reject_todo_calls(
-        self, config: RunnableConfig, form: str
+        self, config: RunnableConfig, form: str, index: int, answer: str
     ) -> None:
-        """Each later call of the same message is applied to the list after those decisions."""
+        """Each later call is applied to the list after those decisions, or refused.
+
+        It is refused if its indices name other items than those that the model meant.
+        """
         calls = [
             call("write_todos", mode="append", todos=["first"]),
             call("write_todos", mode="append", todos=["second"]),
             call("write_todos", mode="append", todos=["third"]),
-            call("edit_todos", action="complete", indices=[0, 1]),
+            call("edit_todos", action="complete", indices=[index]),
         ]
         approval = HumanInTheLoopMiddleware({"write_todos": True})
         graph = agent(scripted(turn("", *calls), "Done."), TodoMiddleware(), approval)
@@ -779,7 +786,7 @@ class TestToolsOfOthers:
                 "type": "edit",
                 "edited_action": {
                     "name": "write_todos",
-                    "args": {"mode": "insert", "index": 0, "todos": ["edited"]},
+                    "args": {"mode": "insert", "index": 1, "todos": ["edited"]},
                 },
             },
         ]
@@ -790,11 +797,23 @@ class TestToolsOfOthers:
         else:
             await graph.ainvoke(BEGIN, config)
             final = await graph.ainvoke(resume, config)
-        assert final["todos"] == items("edited", "first", status="completed")
+        first = items("first", status="completed" if index == 0 else "not_started")
+        assert final["todos"] == [*first, *items("edited")]
         last = next(
             m for m in final["messages"] if getattr(m, "tool_call_id", "") == calls[3]["id"]
         )
-        assert last.text == "Completed [0, 1]\n\n✓ [0] edited\n✓ [1] first"
+        assert last.text.startswith(answer)
+
+    def test_a_tick_does_not_depend_on_a_rejected_start(self, config: RunnableConfig) -> None:
+        """Its index names the same item, whatever the status is."""
+        start = call("edit_todos", action="start", indices=[0])
+        tick = call("edit_todos", action="complete", indices=[0])
+        approval = HumanInTheLoopMiddleware({"edit_todos": True})
+        graph = agent(scripted(turn("", start, tick), "Done."), TodoMiddleware(), approval)
+        graph.invoke({**BEGIN, "todos": items("a")}, config)
+        decisions = [{"type": "reject"}, {"type": "approve"}]
+        final = graph.invoke(Command(resume={"decisions": decisions}), config)
+        assert final["todos"] == items("a", status="completed")
 
 
 TODO_TOOLS = ["write_todos", "list_todos", "edit_todos"]

@@ -239,6 +239,21 @@ class TestPendingCalls:
         }
         assert pending_calls(state, second["id"]) == [{**first, "args": {"mode": "replace"}}]
 
+    def test_a_sibling_that_did_not_run_is_still_meant(self) -> None:
+        """One that a todo tool has answered is part of the list in the state."""
+        rejected, ran, edited, last = (call("edit_todos") for _ in range(4))
+        results = [
+            ToolMessage("No.", tool_call_id=str(rejected["id"]), status="error"),
+            result("edit_todos", {"action": "edit", "todos": []}, str(ran["id"])),
+        ]
+        state = {
+            "messages": [turn("", rejected, ran, edited, last), *results],
+            "hitl_edited_tool_calls": {edited["id"]: {"name": "edit_todos", "args": {"a": 1}}},
+        }
+        place = place_of_call(state, last["id"])
+        assert place is not None
+        assert place.meant == [rejected, edited]
+
     def test_a_call_that_no_model_made_has_no_siblings(self) -> None:
         """An application may run a tool by itself."""
         assert pending_calls({"messages": [turn("", call("list_todos"))]}, "unknown") == []

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool, ToolException
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal.tools.background import BackgroundTasks
@@ -344,6 +346,24 @@ class TestTheEnd:
         script += [turn("", write, start), "Done.", "Done."]
         prompt = self.ran(tasks, tmp_path, script).prompts[2]
         assert prompt[-1].text == "Error: the list is being written; call again after its result"
+
+    def test_also_if_a_person_rejected_the_new_list(
+        self, tasks: BackgroundTasks, tmp_path: Path
+    ) -> None:
+        """The model counted the items of its own list."""
+        insert = call("write_todos", mode="insert", index=0, todos=["New"])
+        start = call("run_in_background", command="sleep 600", item=1)
+        model = ScriptedChatModel(script=[turn("", insert, start), "Done."])
+        settings: dict[str, Any] = {"ask": False, "ask_plan": True, "policy": STOPS}
+        agent = build_coding_agent(
+            model, tmp_path, tasks=tasks, checkpointer=InMemorySaver(), **settings
+        )
+        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+        todos = [*items("Build", status="in_progress"), *items("Ship")]
+        agent.invoke({"messages": [("user", "Go.")], "todos": todos}, config)
+        agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), config)
+        last = model.prompts[1][-1].text
+        assert last.startswith("Error: the list is being written; call again after its result")
 
 
 def test_every_parameter_of_every_tool_is_described(tasks: BackgroundTasks, tmp_path: Path) -> None:

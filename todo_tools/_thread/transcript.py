@@ -1,6 +1,6 @@
 """Read single messages of a history: who wrote them, and what a todo result holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 from uuid import uuid4
@@ -91,8 +91,8 @@ def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
     return next((at for at in places if is_from_user(messages[at])), None)
 
 
-def details_of(message: BaseMessage) -> TodoDetails | None:
-    """Return the stored details of a todo tool's result; `None` for any other message."""
+def details_of(message: BaseMessage | None) -> TodoDetails | None:
+    """Return the stored details of a todo tool's result; `None` for anything else."""
     if not isinstance(message, ToolMessage) or message.name not in TOOLS:
         return None
     artifact: Any = message.artifact
@@ -153,6 +153,8 @@ class CallPlace(NamedTuple):
     """The position of the call in its message, from 0."""
     pending: list[ToolCall]
     """The earlier calls of the message without a result, with the changes that a person made."""
+    meant: list[ToolCall]
+    """The earlier calls as the model made them, also those that were answered but did not run."""
     repeated: set[str | None]
     """The ids that several calls of the message have."""
 
@@ -166,27 +168,33 @@ def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
             ids = [call["id"] for call in message.tool_calls]
             if call_id in ids:
                 position = ids.index(call_id)
-                pending = _unanswered(message.tool_calls[:position], messages[at + 1 :], state)
+                earlier, results = message.tool_calls[:position], _results_after(messages, at)
+                pending = _unanswered(earlier, results, state)
+                meant = [call for call in earlier if not details_of(results.get(call["id"]))]
                 repeated = {each for each in ids if ids.count(each) > 1}
                 is_read = not was_changed(state, message.id, last_id(messages[:at]))
-                return CallPlace(message.id, is_read, position, pending, repeated)
+                return CallPlace(message.id, is_read, position, pending, meant, repeated)
     return None
 
 
-def _unanswered(
-    calls: Sequence[ToolCall], after: Sequence[AnyMessage], state: object
-) -> list[ToolCall]:
-    """Return the calls of an AI message without a result, with the changes of a person.
+def _results_after(messages: Sequence[AnyMessage], at: int) -> dict[str | None, ToolMessage]:
+    """Return the results of an AI message, by call id.
 
     Some servers use the same ids in every turn: a result belongs to its own turn.
     """
-    following = takewhile(lambda message: not isinstance(message, AIMessage), after)
-    answered = {each.tool_call_id for each in following if isinstance(each, ToolMessage)}
+    following = takewhile(lambda message: not isinstance(message, AIMessage), messages[at + 1 :])
+    return {each.tool_call_id: each for each in following if isinstance(each, ToolMessage)}
+
+
+def _unanswered(
+    calls: Sequence[ToolCall], results: Container[str | None], state: object
+) -> list[ToolCall]:
+    """Return the calls without a result, with the changes of a person."""
     edits = _edited_calls(state)
     return [
         cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
         for call in calls
-        if call["id"] not in answered
+        if call["id"] not in results
     ]
 
 

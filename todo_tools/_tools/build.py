@@ -1,6 +1,6 @@
 """Create the three tools, which are thin wrappers around `answer_call`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, TodoTool
 from todo_tools._list import prompts
 from todo_tools._list.formats import in_format
+from todo_tools._list.operations import Operation, names_same_items
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapping
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
@@ -214,7 +215,7 @@ class _Call:
         place = place_of_call(runtime.state, runtime.tool_call_id)
         before = list_before(runtime.state, place, settings.limits)
         answer = answer_call(name, args, before, settings.limits)
-        if error := _fault(runtime.tool_call_id, place, answer):
+        if error := _fault(runtime, place, answer, settings.limits):
             answer = refuse_call(name, error, before)
         return cls(name, runtime, place, before, answer, settings.limits, settings.records_blocks)
 
@@ -266,19 +267,38 @@ def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> l
     calls in the same order. Whether a check or another middleware refuses an earlier call is not
     known here. The operation of this call then changes nothing, or the same items as here.
     """
-    calls = ((call["name"], call["args"]) for call in _earlier(place))
-    return after_calls(calls, todos_in(state), limits)
+    return _after(_earlier(place), state, limits)
+
+
+def _after(calls: Iterable[ToolCall], state: object, limits: TodoLimits) -> list[TodoItem]:
+    return after_calls(((call["name"], call["args"]) for call in calls), todos_in(state), limits)
 
 
 def _earlier(place: CallPlace | None) -> list[ToolCall]:
     """Return the earlier calls of an AI message that `_fault` does not refuse."""
-    if place is None or not place.is_read:
-        return []
-    return [call for call in place.pending if call["id"] and call["id"] not in place.repeated]
+    return _named(place, place.pending) if place and place.is_read else []
 
 
-def _fault(call_id: str | None, place: CallPlace | None, answer: Answer) -> CallError | None:
+def _named(place: CallPlace, calls: Iterable[ToolCall]) -> list[ToolCall]:
+    return [call for call in calls if call["id"] and call["id"] not in place.repeated]
+
+
+def _is_read(place: CallPlace, operation: Operation, state: object, limits: TodoLimits) -> bool:
+    """Whether the indices of an operation name the items that the model read.
+
+    A person, or another middleware, may have answered or edited an earlier call of its message.
+    """
+    if not place.is_read or place.meant == place.pending:
+        return place.is_read
+    meant = _after(_named(place, place.meant), state, limits)
+    return names_same_items(operation, list_before(state, place, limits), meant)
+
+
+def _fault(
+    runtime: ToolRuntime[Any, Any], place: CallPlace | None, answer: Answer, limits: TodoLimits
+) -> CallError | None:
     """Return the error for a call that no result can name, or that would change an unread list."""
+    call_id, operation = runtime.tool_call_id, answer.operation
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")
     if place and call_id in place.repeated:
@@ -286,7 +306,7 @@ def _fault(call_id: str | None, place: CallPlace | None, answer: Answer) -> Call
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",
         )
-    if place and answer.operation and not place.is_read:
+    if place and operation and not _is_read(place, operation, runtime.state, limits):
         return CallError(
             "the list was changed after you read it, so this call changed nothing; read the new "
             "list and call again if it still fits",

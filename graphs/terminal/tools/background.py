@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.config import get_config
@@ -24,7 +24,6 @@ from graphs.terminal.tools.shell import SECONDS_TO_DIE, Command, LocalShell, she
 from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import messages_in, todos_in
-from todo_tools.transcript import pending_calls
 
 
 class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -257,8 +256,8 @@ def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
         todos = todos_in(runtime.state)
         if item is not None and not 0 <= item < len(todos):
             raise ToolException(f"Error: there is no todo [{item}]; write the list first")
-        pending = pending_calls(runtime.state, runtime.tool_call_id)
-        if item is not None and any(call["name"] == "write_todos" for call in pending):
+        # A person may reject or edit the list, so its indices are not known yet.
+        if item is not None and any(made["name"] == "write_todos" for made in _made(runtime.state)):
             raise ToolException("Error: the list is being written; call again after its result")
         text = "" if item is None else todos[item]["text"]
         return tasks.start(command, _thread(runtime.config), text)
@@ -285,12 +284,17 @@ def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
 def _starting(state: Any) -> Iterator[str]:
     """The texts of the items that wait for a task which a call without a result starts."""
     todos, messages = todos_in(state), messages_in(state)
-    answers = [message for message in messages if isinstance(message, AIMessage)]
-    for made in answers[-1].tool_calls if answers else ():
+    for made in _made(state):
         if made["name"] == "run_in_background" and made["id"] not in answered(messages):
             with suppress(ValidationError):  # then the tool refuses the call
                 item = _ITEM.validate_python(made["args"].get("item"))
                 yield from (todo["text"] for at, todo in enumerate(todos) if at == item)
+
+
+def _made(state: Any) -> Sequence[ToolCall]:
+    """The calls of the last answer of the model."""
+    answers = [message for message in messages_in(state) if isinstance(message, AIMessage)]
+    return answers[-1].tool_calls if answers else ()
 
 
 def _thread(config: RunnableConfig) -> str | None:
