@@ -47,7 +47,7 @@ from graphs.terminal.options import (
 from graphs.terminal.plan import NotEditedError, plan_of
 from graphs.terminal.question import Room, call_rows, is_cut
 from graphs.terminal.region import Region
-from graphs.terminal.request import read_plan, request_of
+from graphs.terminal.request import dropped_steps, read_plan, request_of
 from graphs.terminal.run_lines import RunLines
 from graphs.terminal.session import Session, choose_session, choose_thread, open_saver
 from graphs.terminal.typed import drop_typed
@@ -165,7 +165,8 @@ async def _run(
             if error is not errors.last:
                 raise
             raise ModelError(session.model, error) from error
-    code = _conclude(snapshot)
+    # A person may have approved another list than the checklist.
+    code = _conclude(snapshot, [] if session.ask_plan else dropped_steps(snapshot))
     if options.costs:
         show_costs(open_console(), snapshot.values)
     return code
@@ -283,7 +284,7 @@ class _ModelErrors(BaseCallbackHandler):
         self.last = error
 
 
-def _conclude(snapshot: StateSnapshot) -> int:
+def _conclude(snapshot: StateSnapshot, dropped: Sequence[str]) -> int:
     todos = todos_in(snapshot.values)
     status, *_ = show_status(todos).lines or show_todos([]).lines
     reason = f"; stopped because: {loop_in(snapshot.values).get('outcome')}"
@@ -292,6 +293,8 @@ def _conclude(snapshot: StateSnapshot) -> int:
         show(console, Line(()), *(show_todos(todos).lines if todos else ()))
     else:
         show(console, Line(()))
+    for step in dropped:
+        show(console, *said(f"abandoned, and left out of the list: {step}"))
     show(console, replace(status, body=(*status.body, Span(reason, "muted"))))
-    done = bool(todos) and all(todo["status"] == "completed" for todo in todos)
+    done = bool(todos) and not dropped and all(todo["status"] == "completed" for todo in todos)
     return EXIT_DONE if done else EXIT_NOT_DONE

@@ -11,7 +11,8 @@ from graphs.terminal.options import UnusableInputError
 from graphs.terminal.session import Session
 from todo_tools import TodoItem, TodoLimits
 from todo_tools.checklist import read_checklist
-from todo_tools.transcript import is_from_user
+from todo_tools.state import messages_in, todos_in
+from todo_tools.transcript import details_of, is_from_user
 
 _DEMO = Path(__file__).with_name("checklist.md")
 _LIMITS = TodoLimits()
@@ -61,6 +62,19 @@ def request_of(
     if unfinished and not is_in_a_step:  # a limit stopped the loop, and a message resets it
         return {"messages": [("user", "Go on.")]}
     return None
+
+
+def dropped_steps(snapshot: StateSnapshot) -> list[str]:
+    """The steps of the newest checklist that the model left out of the list without doing them."""
+    messages = messages_in(snapshot.values)
+    asked = [at for at, m in enumerate(messages) if is_from_user(m) and read_checklist(m.text)]
+    since = messages[asked[-1] :] if asked else []
+    results = (details for details in map(details_of, since) if details and "error" not in details)
+    last = {todo["text"]: todo["status"] for details in results for todo in details["todos"]}
+    done = {text for text, status in last.items() if status == "completed"}
+    listed = {todo["text"] for todo in todos_in(snapshot.values)}
+    steps = read_checklist(since[0].text) if since else []
+    return [step for step in steps if step not in listed | done]
 
 
 def _beginning(plan: str, session: Session) -> dict[str, Any]:

@@ -382,6 +382,21 @@ class TestSteps:
         assert main([write_checklist("a", "b"), *argv]) == 1
         assert stored_todos("t") == items("a", "b", status="abandoned")
 
+    @pytest.mark.parametrize(("action", "code"), [("abandon", 1), ("complete", 0)])
+    def test_a_step_that_left_the_list_counts_as_it_was(
+        self,
+        action: str,
+        code: int,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """The model may leave out what is finished, and the person still sees what was not done."""
+        answering(monkeypatch, edit(action, 0), plan("b"), edit("complete", 0), "Done.")
+        argv = ["--thread", "t", "--model", "some:model"]
+        assert main([write_checklist("a", "b"), *argv]) == code
+        assert stored_todos("t") == items("b", status="completed")
+        assert ("abandoned, and left out of the list: a" in capsys.readouterr().out) == bool(code)
+
 
 def modes(*paths: Path) -> dict[str, int]:
     """Who may do what with files."""
