@@ -198,16 +198,20 @@ def _open_items(state: object) -> list[tuple[int, str]]:
 
 
 def _after_planner(state: Mapping[str, Any]) -> Literal["tools", "dispatch", "__end__"]:
-    answer = state["messages"][-1]
+    messages = state["messages"]
+    if not messages:  # an update of the application removed them
+        return "__end__"
+    answer = messages[-1]
     if isinstance(answer, AIMessage) and answer.tool_calls:
         return "tools"
-    messages = state["messages"]
     spoken = last_user_message(messages) or 0
     # What counts begins with the next answer: the user may have spoken in the middle of a round.
     since = [*dropwhile(lambda message: not isinstance(message, AIMessage), messages[spoken:])]
     rounds = sum(_REPORTS in message.additional_kwargs for message in since)
     # A later message of the user may be "stop". A planner that goes on writes a list first.
-    may_start = rounds or _has_planned(since) or not any(map(is_from_user, messages[:spoken]))
+    # What came before it may have been trimmed or summarized.
+    is_first = all(isinstance(message, SystemMessage) for message in messages[:spoken])
+    may_start = rounds or _has_planned(since) or is_first
     if rounds >= MAX_ROUNDS or asks_user(state) or _is_cut_off(answer) or not may_start:
         return "__end__"
     return "dispatch" if _open_items(state) else "__end__"

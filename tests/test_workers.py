@@ -10,11 +10,12 @@ from threading import Event, Lock
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, RetryPolicy, interrupt
 from typing_extensions import override
 
@@ -239,6 +240,22 @@ def test_a_later_message_may_come_before_the_first_answer() -> None:
         {"messages": messages, "todos": items("a")}, CONFIG
     )
     assert final["todos"] == items("a")
+
+
+def test_a_later_message_is_known_in_a_history_that_was_trimmed() -> None:
+    """The user's first message is gone."""
+    graph = compiled(scripted(plan("a"), "Shall I begin?", "I stop."))
+    old = graph.invoke(START, CONFIG)["messages"]
+    graph.update_state(CONFIG, {"messages": [RemoveMessage(m.id) for m in old[:-1]]})
+    final = graph.invoke({"messages": [("user", "No. Stop.")]}, CONFIG)
+    assert (final["messages"][-1].text, final["todos"]) == ("I stop.", items("a"))
+
+
+def test_all_messages_may_be_removed() -> None:
+    graph = compiled(scripted("Hello."))
+    graph.invoke(START, CONFIG)
+    graph.update_state(CONFIG, {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES)]})
+    assert graph.get_state(CONFIG).values["messages"] == []
 
 
 def test_a_message_in_the_middle_of_a_round_starts_no_other_round() -> None:

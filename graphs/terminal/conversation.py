@@ -284,6 +284,7 @@ class Conversation:
 
     async def _move(self, asked: Any) -> None:
         """Change the list or go to another checkpoint, and show the list there."""
+        had_question = self.asked
         match asked:
             case Fork(number):
                 await self.thread.fork(number)
@@ -298,7 +299,7 @@ class Conversation:
         await self._ask()  # this checkpoint may have no question
         message = asked.message if isinstance(asked, Fork | Redo) else ""
         start = message or self._take_decisions()
-        if isinstance(asked, Fork | Redo | Switch):
+        if isinstance(asked, Fork | Redo | Switch) or (had_question and not self.asked):
             await self.screen.show(*said(await self._branch(waits=not start)))
         if start:
             self._start(start)

@@ -1202,6 +1202,23 @@ class TestTerminal:
         terminal.leave()
         assert not (tmp_path / "work" / "cut").exists()
 
+    def test_a_change_of_the_list_withdraws_a_question_and_says_how_to_go_on(
+        self, terminals: list[Terminal], tmp_path: Path
+    ) -> None:
+        """A "yes" would be a message then."""
+        terminal = begin(terminals, "--agent", "coding")
+        terminal.say(checklist("Cut: `touch cut`"))
+        terminal.see("Do it? ")
+        terminal.drawn = ""
+        terminal.press("/edit add Measure\r")
+        terminal.see("[1] Measure", "On branch 1; /go ")
+        terminal.press("/go\r")
+        terminal.see("Do it? ")
+        terminal.press("no\r")
+        terminal.see("rejected")
+        terminal.leave()
+        assert not (tmp_path / "work" / "cut").exists()
+
     def test_a_diff_cannot_act_on_the_terminal(
         self, terminals: list[Terminal], tmp_path: Path
     ) -> None:
