@@ -174,6 +174,13 @@ class TestWork:
         history = History("a").turn(edit("start", 0)).turn(WORK, status="error")
         assert history.asks(DONE) == REASON
 
+    def test_a_result_that_an_interface_made_up_is_none(self) -> None:
+        """The call waits, and agent-chat-ui says that it succeeded."""
+        history = History("a").turn(edit("start", 0)).turn(WORK)
+        fields = {"content": "Successfully handled tool call.", "id": "do-not-render-1"}
+        history.messages[-1] = history.messages[-1].model_copy(update=fields)
+        assert history.asks(DONE) == REASON
+
     def test_a_call_that_got_no_result_is_none(self) -> None:
         """The run was cancelled."""
         history = History("a").turn(edit("start", 0))

@@ -16,9 +16,11 @@ from tests.strategies import todo_lists
 from tests.support import BEGIN, Graph, items, result_of
 from todo_tools import AutoContinue, TodoItem, todos_from_messages
 from todo_tools._list.formats import in_format
+from todo_tools._list.prompts import CUT_OFF
 from todo_tools._list.todos import TodoDetails
 from todo_tools._thread.channels import fold_todos
 from todo_tools._thread.transcript import (
+    as_read,
     continuation_lines,
     continuation_message,
     listed_in,
@@ -347,6 +349,25 @@ def test_a_message_without_a_notice_is_left_alone(junk: Any) -> None:
     """Other code may use the same key."""
     message = HumanMessage("Hello.", response_metadata={"todo_loop": junk})
     assert without_notice(message) is message
+
+
+@pytest.mark.parametrize(
+    ("call_id", "text", "read"),
+    [
+        ("do-not-render-1", "Successfully handled tool call.", ("error", CUT_OFF)),
+        ("do-not-render-1", "Worked.", ("success", "Worked.")),
+        ("1", "Successfully handled tool call.", ("success", "Successfully handled tool call.")),
+    ],
+)
+def test_a_result_that_agent_chat_ui_made_up_is_none(
+    call_id: str, text: str, read: tuple[str, str]
+) -> None:
+    """It makes one for each call that waits, if a person writes a message instead of deciding."""
+    made = ToolMessage(text, name="work", tool_call_id="1", id=call_id)
+    message = as_read(made)
+    assert isinstance(message, ToolMessage)
+    assert (message.status, message.text) == read
+    assert made.text == text
 
 
 def test_details_are_only_those_of_the_todo_tools() -> None:

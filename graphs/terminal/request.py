@@ -68,7 +68,7 @@ def dropped_steps(snapshot: StateSnapshot) -> list[str]:
     """The steps of the newest checklist that the model left out of the list without doing them."""
     messages = messages_in(snapshot.values)
     asked = [at for at, m in enumerate(messages) if is_from_user(m) and read_checklist(m.text)]
-    since = messages[asked[-1] :] if asked else []
+    since = messages[asked[-1] if asked else len(messages) :]
     results = (details for details in map(details_of, since) if details and "error" not in details)
     last = {todo["text"]: todo["status"] for details in results for todo in details["todos"]}
     done = {text for text, status in last.items() if status == "completed"}

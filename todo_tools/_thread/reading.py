@@ -16,11 +16,11 @@ from todo_tools._list.todos import TodoItem
 from todo_tools._thread.channels import TodoBlocks, stable_ids
 from todo_tools._thread.state import blocks_in, has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import (
+    as_read,
     continuation_message,
     list_after,
     listed_in,
     result_note,
-    without_notice,
 )
 
 Todos = list[TodoItem]
@@ -133,7 +133,7 @@ def _with_continuations(
     messages: Sequence[AnyMessage], blocks: TodoBlocks
 ) -> Iterable[tuple[AnyMessage, str]]:
     """Return each message with its id, and the continuations that are not in the history."""
-    placed = list(zip(map(without_notice, messages), list(stable_ids(messages)), strict=True))
+    placed = list(zip(map(as_read, messages), list(stable_ids(messages)), strict=True))
     has_notes = any(isinstance(block, dict) for block in blocks.values())
     return _noted(placed, blocks) if has_notes else placed
 

@@ -10,6 +10,7 @@ from langchain_core.messages.tool import ToolCall
 
 from todo_tools._calls.answers import Answer
 from todo_tools._calls.records import TOOLS
+from todo_tools._list import prompts
 from todo_tools._list.formats import read_todos
 from todo_tools._list.todos import (
     TodoDetails,
@@ -28,8 +29,9 @@ Message = TypeVar("Message", bound=BaseMessage)
 # programs. `langchain_core.messages.add_notification_metadata` (since 1.7.2) sets the same keys.
 _SOURCE_KEY, _DATA_KEY = "lc_source", "lc_data"
 _SOURCE = "todo_tools"
-# agent-chat-ui hides the messages whose ids begin with `do-not-render-`.
-_ID_PREFIX = "do-not-render-todo-tools-"
+# agent-chat-ui hides the messages whose ids begin with this.
+_HIDDEN = "do-not-render-"
+_ID_PREFIX = f"{_HIDDEN}todo-tools-"
 
 _RESULT_KEY = "todo_tools"
 _NOTICE_KEY = "todo_loop"
@@ -267,6 +269,18 @@ def with_notice(answer: AIMessage, event: LoopEvent) -> AIMessage:
     )
     metadata = {**said.response_metadata, _NOTICE_KEY: event}
     return said.model_copy(update={"content": content, "response_metadata": metadata})
+
+
+def as_read(message: AnyMessage) -> AnyMessage:
+    """Return a message as the model reads it.
+
+    If a person writes a message while a call waits, or after a run was cancelled, agent-chat-ui
+    gives each call without a result a hidden result that reports success. But the call did not run.
+    """
+    is_hidden = isinstance(message, ToolMessage) and (message.id or "").startswith(_HIDDEN)
+    if is_hidden and message.content == "Successfully handled tool call.":
+        return message.model_copy(update={"content": prompts.CUT_OFF, "status": "error"})
+    return without_notice(message)
 
 
 def without_notice(message: Message) -> Message:
