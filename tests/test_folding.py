@@ -1,11 +1,15 @@
 """Finished items leave the prompt: what goes, what stays, and that every provider accepts it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelCallLimitMiddleware
+from langchain.agents.middleware import (
+    HumanInTheLoopMiddleware,
+    ModelCallLimitMiddleware,
+    wrap_tool_call,
+)
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -19,6 +23,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import ToolRuntime
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from tests.support import items
@@ -72,6 +77,16 @@ def see(runtime: ToolRuntime[Any, Any]) -> Command[Any]:
     image = HumanMessage("An image.", additional_kwargs={"lc_source": "see"})
     said = ToolMessage("See below.", tool_call_id=runtime.tool_call_id)
     return Command(update={"messages": [said, image]})
+
+
+@wrap_tool_call
+def stamped(request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+    """Put the time before the results of the todo tools."""
+    made = handler(request)
+    if isinstance(made, Command) and made.update:
+        for message in made.update["messages"]:
+            message.content = f"[12:00] {message.content}"
+    return made
 
 
 def plan(*texts: str, mode: str = "replace", **args: Any) -> ToolCall:
@@ -273,6 +288,17 @@ class TestFinishedItems:
         refused = turn("", complete(0), start(1))
         thread = Thread(*turns, refused, "Over.", before=[limit], check=_only_b)
         assert "= a1" in thread.say().say("Go on.").prompts[-1]
+
+    def test_a_tick_beside_a_refused_one_folds(self) -> None:
+        """The list of the state is shown after the message, and has it."""
+        turns = turn("", plan("a", "b", "c"), start(1)), turn("", works("b1"))
+        ticks = turn("", complete(0), complete(1), works("c1"))
+        assert "= b1" not in Thread(*turns, ticks, "Over.", check=_only_b).say().prompts[-1]
+
+    def test_a_tick_whose_result_has_an_addition_folds(self) -> None:
+        turns = turn("", plan("a", "b"), start(0)), turn("", works("a1"))
+        thread = Thread(*turns, turn("", complete(0), start(1)), "Over.", before=[stamped])
+        assert "= a1" not in " ".join(thread.say().prompts[-1])
 
     def test_a_tick_beside_a_new_list_folds(self) -> None:
         turns = turn("", plan("a"), start(0)), turn("", works("a1"))

@@ -221,6 +221,13 @@ class TestLists:
         history.todos = [*history.todos, *items("b")]
         assert history.asks(DONE) is None
 
+    def test_a_result_with_another_text_forgets_no_work(self) -> None:
+        """The list was written again unchanged, and other middleware added to the result."""
+        history = History().turn(write("a")).turn(WORK).turn(write("a"))
+        fields = {"content": f"[12:00] {history.messages[-1].text}"}
+        history.messages[-1] = history.messages[-1].model_copy(update=fields)
+        assert history.asks(DONE) is None
+
     def test_results_with_another_text_count_as_well(self) -> None:
         """Other middleware may have added to it, or moved it into a file."""
         history = History("b", "a").turn(WORK).turn(edit("complete", 0))

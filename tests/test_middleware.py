@@ -51,6 +51,7 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
+from typing_extensions import override
 
 from tests.prompt_reader import read_list
 from tests.support import BEGIN, MIXED, Graph, edit, items, loop_of, plan, results_in
@@ -428,6 +429,34 @@ class TestStructuredResponse:
         final = graph.invoke({"messages": [("user", "Look.")], "todos": items("a")}, config)
         assert final["messages"][-1].text == "Nothing."
         assert loop_of(graph, config)["outcome"] == "answered"
+
+    @pytest.mark.parametrize("names", [["look", "dig"], ["no_such_tool"]])
+    def test_a_run_that_others_ended_after_other_results_is_not_continued(
+        self, config: RunnableConfig, names: list[str]
+    ) -> None:
+        """LangChain ends a run only if the results of all calls go to the user."""
+
+        @tool(return_direct=True)
+        def look() -> str:
+            """Look around, for the user."""
+            return "Nothing."
+
+        @tool
+        def dig() -> str:
+            """Dig a hole."""
+            return "A hole."
+
+        class End(AgentMiddleware[Any, Any, Any]):
+            @hook_config(can_jump_to=["end"])
+            @override
+            def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+                return {"jump_to": "end"} if state["messages"][-1].type == "tool" else None
+
+        script = turn("", *map(call, names))
+        graph = agent(scripted(script), End(), TodoMiddleware(), tools=[look, dig])
+        final = graph.invoke({"messages": [("user", "Look.")], "todos": items("a")}, config)
+        assert not any(map(is_injected, final["messages"]))
+        assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
 
 UNLIMITED = AutoContinue(max_idle=None)

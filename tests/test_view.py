@@ -183,6 +183,13 @@ class TestResults:
         assert text == "[cleared]"
         assert read_list(history.view()) == [("a", "not_started"), ("b", "not_started")]
 
+    def test_a_list_that_comes_back_after_a_replaced_result_is_shown_whole(self) -> None:
+        """The last list that the model can read there is another one."""
+        history = History().turn(plan("a", "b")).turn(plan("x", "a", "b"), plan("a", "b"))
+        fields = {"content": "Wrote 3 todo item(s): [redacted], a, b"}
+        history.messages[-2] = history.messages[-2].model_copy(update=fields)
+        assert "– [0] a\n– [1] b" in history.texts[-1]  # noqa: RUF001
+
     def test_results_without_metadata_are_shortened_too(self) -> None:
         """Version 0.2.0 stored none, and its threads keep the prompts that they had."""
         history = History().turn(plan("a", "b")).turn(edit("start", 0)).turn(edit("complete", 0))

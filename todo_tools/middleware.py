@@ -395,11 +395,12 @@ def _noted(
 
 def _may_end(answer: AIMessage, response: ModelResponse[Any], tools: Sequence[Any]) -> bool:
     """Whether the run ends after an answer and its calls, if no other middleware ends it."""
-    direct = {tool.name for tool in tools if getattr(tool, "return_direct", False)}
+    direct = {getattr(tool, "name", ""): getattr(tool, "return_direct", False) for tool in tools}
     called = {call["name"] for call in answer.tool_calls}
+    executed = [direct[name] for name in called if name in direct]
     # LangChain adds the result of a structured answer, also if that is an error.
     is_structured = any(isinstance(message, ToolMessage) for message in response.result)
-    return not called or is_structured or not called.isdisjoint(direct)
+    return not called or is_structured or (bool(executed) and all(executed))
 
 
 def _answered(state: Any, runtime: Any) -> Answered:

@@ -37,6 +37,8 @@ class Entry(NamedTuple):
     """The list that a prompt shows with this message; `None` for most messages."""
     changed: bool = False
     """Whether the message is the result of a call that changed the list."""
+    own: bool = False
+    """Whether the list differs from the one before only by what the call itself changed."""
     told: bool = False
     """Whether a reader who knows the list before can infer the new one from the first line."""
     block: Todos | None = None
@@ -165,8 +167,9 @@ def _result(entry: Entry, message: ToolMessage, known: Todos) -> Entry:
     if after is None:
         # A listing shows marks instead of control characters, so keep the exact texts if known.
         return entry._replace(shows=known if same_list(known, todos) else todos)
-    told = not _is_extended(message, note) and _is_told(message, note, known, todos)
-    return entry._replace(shows=todos, changed=True, told=told)
+    own = _is_own(message, note, known, todos)
+    told = own and not _is_extended(message, note)
+    return entry._replace(shows=todos, changed=True, own=own, told=told)
 
 
 def _is_replaced(message: ToolMessage, note: Mapping[str, Any], todos: Todos) -> bool:
@@ -188,8 +191,8 @@ def _is_extended(message: ToolMessage, note: Mapping[str, Any]) -> bool:
     return note.get("length") not in (None, len(message.text))
 
 
-def _is_told(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos: Todos) -> bool:
-    """Whether a reader who knows the list before can infer the new one from the first line."""
+def _is_own(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos: Todos) -> bool:
+    """Whether the first line of a result says all that the list differs by from the one before."""
     if len(known) != len(todos):
         return False
     changed = [at for at, todo in enumerate(todos) if todo != known[at]]

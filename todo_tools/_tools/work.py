@@ -71,7 +71,7 @@ def _past(state: Any) -> Iterator[_Event]:
     has_spoken = was_refused = False
     for entry, block in _with_lists(state):
         message, after = entry.message, list_after(entry.message)
-        was_refused = _was_refused(message) or (was_refused and not isinstance(message, AIMessage))
+        was_refused = was_refused and not isinstance(message, AIMessage)
         has_spoken = is_from_user(message) or (has_spoken and not isinstance(message, AIMessage))
         if block is not None and _is_new(block, shown, message, has_spoken=has_spoken):
             yield {"op": "replace"}
@@ -80,6 +80,7 @@ def _past(state: Any) -> Iterator[_Event]:
             yield from _operation(message, after)
         elif _is_work(message):
             yield {"op": "work"}
+        was_refused = was_refused or _was_refused(message)
         lists = (entry.block, after, listed_in(message))
         known = next((each for each in lists if each is not None), known)
         shown = next((each for each in (block, after) if each is not None), shown)

@@ -106,10 +106,13 @@ class _Items:
         list. If something else ended the run, the block comes in a later turn.
         """
         newly: dict[int, TodoItem] = {}
+        start = self._finished
         for entry in entries:
             if entry.shows is not None:
-                finished = self._newly_finished(entry, entry.shows)
-                newly |= finished if entry.told or entry.block is not None else {}
+                # A block shows the list of the state, whatever the results before it showed.
+                before = self._finished if entry.block is None else start
+                finished = self._newly_finished(entry, entry.shows, before)
+                newly |= finished if entry.own or entry.block is not None else {}
         opened = {todo["text"] for _, todo in incomplete(self._todos)}
         newly = {k: i for k, i in newly.items() if k in self._finished or i["text"] not in opened}
         self._ever_finished += len(newly)
@@ -122,12 +125,13 @@ class _Items:
                 if not self._unfinished[turn]:
                     yield turn
 
-    def _newly_finished(self, entry: Entry, todos: list[TodoItem]) -> dict[int, TodoItem]:
-        """Take in the list that an entry shows, and return the items that are finished in it."""
+    def _newly_finished(
+        self, entry: Entry, todos: list[TodoItem], before: set[int]
+    ) -> dict[int, TodoItem]:
+        """Take in the list that an entry shows, and return the items that it newly finishes."""
         self._keys = self._keys_after(entry)
         self._todos = todos
         items = dict(zip(self._keys, todos, strict=True))
-        before = self._finished
         self._finished = {key for key, item in items.items() if STATUSES[item["status"]].finished}
         self._in_progress = [k for k, item in items.items() if item["status"] == "in_progress"]
         self._open = len(self._keys) - len(self._finished)

@@ -110,16 +110,20 @@ def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) ->
     reminders = set(_reminders(turns, reading.entries, remind_every) if remind_every else ())
     shown: list[AnyMessage] = []
     known: list[TodoItem] = []
+    since: list[Entry] = []  # the list that the model knows
     for at, entry in enumerate(reading.entries):
         message = entry.message
         if entry.changed:
-            message = _shortened(entry, known, closes_turn=at in closings)
+            told = entry.told and not any(_has_other_list(each, known) for each in since)
+            result = entry._replace(told=told)
+            message = _shortened(result, known, closes_turn=at in closings)
         elif isinstance(message, HumanMessage):
             message = _without_list(message, known)
         elif isinstance(message, AIMessage) and _is_empty(message):
             message = message.model_copy(update={"content": prompts.EMPTY_ANSWER})
+        since.append(entry)
         if entry.shows is not None:
-            known = entry.shows
+            known, since = entry.shows, []
         if entry.block is not None:
             message = _extended(message, prompts.list_block(entry.block))
         elif at in reminders and incomplete(known):
