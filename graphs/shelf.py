@@ -19,17 +19,19 @@ does, a read replica does not.
 """
 
 import asyncio
+import re
 from typing import Any
 from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.config import get_config, get_store
 from langgraph.prebuilt import ToolRuntime
 from langgraph.store.base import BaseStore
 from langgraph.types import Command
 
+from todo_tools import TodoItem
 from todo_tools.operations import append_items
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import messages_in, todos_in
@@ -82,7 +84,8 @@ def hand_back(store: BaseStore, thread: str, state: Any) -> None:
         if status not in ("completed", "abandoned", None):
             continue
         item = store.get(ITEMS, key)
-        if item and (status or _last_status(state, key)) == "completed":
+        is_done = status == "completed" or (status is None and _was_completed(state, key))
+        if item and is_done:
             store.put(DONE, key, {**item.value, "thread": thread}, index=False)
         if store.get(DONE, key):  # also if this died here before
             store.delete(ITEMS, key)
@@ -96,14 +99,35 @@ def _in_a_list(key: str, text: str) -> str:
 
 def _status(state: Any, key: str) -> str | None:
     """The status of an item in a list; the last one counts if it was given up and taken again."""
-    own = (todo for todo in reversed(todos_in(state)) if todo["text"].endswith(f" #{key}"))
+    own = (todo for todo in reversed(todos_in(state)) if _is_of(todo, key))
     return next((todo["status"] for todo in own), None)
 
 
-def _last_status(state: Any, key: str) -> str | None:
-    """Its status in the last result that shows it: a model may drop what it has completed."""
-    lists = filter(None, map(details_of, reversed(messages_in(state))))
-    return next(filter(None, (_status(each, key) for each in lists)), None)
+def _is_of(todo: TodoItem, key: str) -> bool:
+    return todo["text"].endswith(f" #{key}")
+
+
+def _was_completed(state: Any, key: str) -> bool:
+    """Whether it was completed when a result showed it last: a model may drop what is done.
+
+    A result also shows what an earlier call of its message would change, if that is not refused. So
+    the result of the call that completed it must say so.
+    """
+    results = [each for each in messages_in(state) if _status(details_of(each), key)]
+    if not results or _status(details_of(results[-1]), key) != "completed":
+        return False
+    changed = (said for each in reversed(results) if (said := _change_of(each, key)))
+    return next(changed, "") == "Completed"
+
+
+def _change_of(result: AnyMessage, key: str) -> str:
+    """What a result says that its call did to an item; empty for nothing."""
+    said = _CHANGED.search(result.text)
+    own = [at for at, todo in enumerate(todos_in(details_of(result))) if _is_of(todo, key)]
+    return said[1] if said and str(own[-1]) in said[2].split(", ") else ""
+
+
+_CHANGED = re.compile(r"^(Started|Completed|Abandoned) \[([\d, ]+)\]", re.MULTILINE)
 
 
 @tool

@@ -376,7 +376,6 @@ WALLS = {
         "is_list",
         "is_mapping",
         "is_valid_text",
-        "names_same_items",
         "one_line",
         "origins",
         "own_format",

@@ -300,6 +300,12 @@ class TestFinishedItems:
         thread = Thread(*turns, turn("", complete(0), start(1)), "Over.", before=[stamped])
         assert "= a1" not in " ".join(thread.say().prompts[-1])
 
+    def test_a_finished_item_that_is_new_takes_no_work_with_it(self) -> None:
+        """Another program added it, and it was never open here."""
+        thread = Thread(turn("", works("a1")), "Which colour?", "Over.").say(todos=items("a", "b"))
+        todos = [*items("z", status="completed"), *items("a", "b")]
+        assert "= a1" in thread.say("Red.", todos=todos).prompts[-1]
+
     def test_a_tick_beside_a_new_list_folds(self) -> None:
         turns = turn("", plan("a"), start(0)), turn("", works("a1"))
         assert "= a1" not in last_prompt(*turns, turn("", complete(0), plan("b", "c")))

@@ -4,10 +4,14 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.types import Command
 
 from tests.support import BEGIN, Graph, items, results_in
 from todo_tools import TodoGate, TodoState, create_todo_tools
@@ -130,6 +134,24 @@ class TestMiddleware:
     def test_exempt_tools_always_run(self) -> None:
         graph = self.agent(TodoGateMiddleware(exempt={"dig"}), TodoMiddleware(policy=None))
         assert {status for status, _ in answers(graph.invoke(BEGIN))} == {"success"}
+
+    def test_a_start_counts_only_on_the_plan_that_the_model_made(self) -> None:
+        """If a person edits the plan, the start is refused, and nothing is in progress."""
+        script = turn("", self.PLAN, self.START, call("dig", place="the garden")), "I see."
+        approval = HumanInTheLoopMiddleware({"write_todos": True})
+        graph: Graph = create_agent(
+            ScriptedChatModel(script=script),
+            [dig],
+            middleware=[approval, TodoGateMiddleware(), TodoMiddleware(policy=None)],
+            checkpointer=InMemorySaver(),
+        )
+        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+        graph.invoke(BEGIN, config)
+        args = {"mode": "replace", "todos": ["Look"]}
+        edit = {"type": "edit", "edited_action": {"name": "write_todos", "args": args}}
+        final = graph.invoke(Command(resume={"decisions": [edit]}), config)
+        assert final["todos"] == items("Look")
+        assert [status for status, _ in answers(final)] == ["success", "error", "error"]
 
     def test_it_takes_no_single_name(self) -> None:
         with pytest.raises(TypeError, match="exempt must be a collection of tool names"):

@@ -304,9 +304,8 @@ class TestTheSameMessage:
 
     def test_the_arguments_of_refused_calls_do_not_hide_it(self) -> None:
         """The check knows which call it decides about."""
-        too_long = call("write_todos", mode="insert", index=0, todos=["x" * 2_000])
-        nameless: ToolCall = {**write("x"), "id": ""}
-        for refused in (too_long, nameless):
+        nameless: ToolCall = {**edit("start", 0), "id": ""}
+        for refused in (edit("start", 7), nameless):
             assert History("a").asks(refused, DONE, WORK) == REASON
             assert History("a").asks(WORK, refused, DONE) is None
 

@@ -103,8 +103,9 @@ def taking_first(prompt: list[BaseMessage]) -> Any:
     return edit("complete", 0) if calls == 2 else "Done."
 
 
-def agent_with(model: ScriptedChatModel, store: BaseStore) -> Graph:
-    middleware: list[Any] = [ShelfMiddleware(), TodoMiddleware(policy=None)]
+def agent_with(model: ScriptedChatModel, store: BaseStore, check: Any = None) -> Graph:
+    todos = TodoMiddleware(policy=None, check=check)
+    middleware: list[Any] = [ShelfMiddleware(), todos]
     saver = InMemorySaver()
     return create_agent(model, middleware=middleware, store=store, checkpointer=saver)
 
@@ -297,6 +298,19 @@ class TestAgent:
         final = agent_on(store, *script).invoke(BEGIN, thread("a"))
         assert "Gate" not in results_in(final)[-1].text
         assert free(store) == ["Gate", "Fence"]
+
+    def test_a_completion_that_was_refused_is_none_although_another_result_shows_it(
+        self, store: BaseStore
+    ) -> None:
+        """The model then drops the item."""
+        take_it = turn("", call("take_items", keys=[key_of(store, "Gate")]))
+        append = call("write_todos", mode="append", todos=["Roof"])
+        both = turn("", *edit("complete", 0).tool_calls, append)
+        script = [take_it, both, plan("Roof"), AIMessage("I cannot do it.")]
+        model = ScriptedChatModel(script=script)
+        agent_with(model, store, lambda *_: "The tests fail.").invoke(BEGIN, thread("a"))
+        assert done(store) == []
+        assert "Gate" in free(store)
 
     @pytest.mark.parametrize(("last", "is_free"), [("abandon", True), ("start", False)])
     def test_an_item_that_was_opened_again_is_not_done(

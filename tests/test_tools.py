@@ -7,7 +7,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, AnyMessage
-from langchain_core.messages.tool import ToolCall
+from langchain_core.messages.tool import ToolCall, invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -42,6 +42,10 @@ def agent_graph(*calls: ToolCall, **options: Any) -> Graph:
     return create_agent(model, create_todo_tools(), state_schema=state, **options)
 
 
+NOT_WRITTEN = (
+    "Error: an earlier write_todos call of this turn was not carried out as you made it, so this "
+    "call changed nothing; read the list and call again if it still fits"
+)
 SIBLINGS = (
     call("write_todos", mode="replace", todos=["a", "b"]),
     call("edit_todos", action="start", indices=[0]),
@@ -86,7 +90,7 @@ class TestSeveralCallsInOneMessage:
         self.check(await agent_graph(*SIBLINGS).ainvoke(BEGIN))
 
     def test_a_rejected_sibling_does_not_count(self, config: RunnableConfig) -> None:
-        """Later calls are applied without it, unless they would name other items."""
+        """Later calls are made without it, but not those that name items by their indices."""
         agent = agent_graph(
             *SIBLINGS,
             middleware=[HumanInTheLoopMiddleware({"write_todos": True})],
@@ -95,11 +99,38 @@ class TestSeveralCallsInOneMessage:
         agent.invoke(BEGIN, config)
         decisions = [{"type": "approve"}, {"type": "reject", "message": "Not that one."}]
         final = agent.invoke(Command(resume={"decisions": decisions}), config)
-        # The model meant "a", which was [1] after the insertion.
+        # The model meant "a", which would have been [1].
         assert final["todos"] == [*items("a", status="in_progress"), *items("b")]
         assert final["todos"] == todos_from_messages(final["messages"])
         completed = next(m for m in results_in(final) if m.tool_call_id == SIBLINGS[3]["id"])
-        assert completed.text.startswith("Error: the list was changed after you read it")
+        assert completed.text == NOT_WRITTEN
+        assert completed.artifact["error"] == "the list was not written"
+
+    @pytest.mark.parametrize(
+        "refused",
+        [
+            call("write_todos", mode="insert", index=0, todos=["x" * 2_000]),
+            {**call("write_todos", mode="insert", index=0, todos=["x"]), "id": None},
+        ],
+        ids=["too long", "no id"],
+    )
+    def test_indices_do_not_count_on_a_list_that_was_refused(self, refused: Any) -> None:
+        """A later call that adds items is made."""
+        tick = call("edit_todos", action="complete", indices=[1])
+        more = call("write_todos", mode="append", todos=["c"])
+        state = {"messages": [turn("", refused, tick, more)], "todos": items("a", "b")}
+        final = todo_graph().invoke(state)
+        assert results_in(final)[1].text == NOT_WRITTEN
+        assert final["todos"] == items("a", "b", "c") == todos_from_messages(final["messages"])
+
+    def test_nor_on_one_that_was_no_json(self) -> None:
+        """Nobody knows at which place of the message it was."""
+        tick = turn("", call("edit_todos", action="complete", indices=[1]))
+        broken = invalid_tool_call(name="write_todos", args="{", id="1", error=None)
+        tick.invalid_tool_calls.append(broken)
+        final = todo_graph().invoke({"messages": [tick], "todos": items("a", "b")})
+        assert results_in(final)[-1].text == NOT_WRITTEN
+        assert final["todos"] == items("a", "b")
 
     def test_many_at_once_lose_nothing(self) -> None:
         calls = [call("write_todos", mode="append", todos=[str(n)]) for n in range(12)]

@@ -241,20 +241,26 @@ class TestPendingCalls:
         }
         assert pending_calls(state, second["id"]) == [{**first, "args": {"mode": "replace"}}]
 
-    def test_a_sibling_that_did_not_run_is_still_meant(self) -> None:
-        """One that a todo tool has answered is part of the list in the state."""
-        rejected, ran, edited, last = (call("edit_todos") for _ in range(4))
-        results = [
-            ToolMessage("No.", tool_call_id=str(rejected["id"]), status="error"),
-            result("edit_todos", {"action": "edit", "todos": []}, str(ran["id"])),
-        ]
-        state = {
-            "messages": [turn("", rejected, ran, edited, last), *results],
-            "hitl_edited_tool_calls": {edited["id"]: {"name": "edit_todos", "args": {"a": 1}}},
+    @pytest.mark.parametrize(
+        ("made", "displaced"),
+        [(None, False), ("rejected", True), ("ran", False), ("edited", True)],
+    )
+    def test_indices_after_a_list_that_is_not_written_as_made_are_displaced(
+        self, made: str | None, displaced: bool
+    ) -> None:
+        """A list that a todo tool has written is the one that the model means."""
+        write, look, tick = call("write_todos"), call("list_todos"), call("edit_todos")
+        write_id = str(write["id"])
+        results = {
+            "rejected": [ToolMessage("No.", tool_call_id=write_id, name="write_todos")],
+            "ran": [result("write_todos", {"action": "write", "todos": []}, write_id)],
         }
-        place = place_of_call(state, last["id"])
+        edits = {write_id: {"name": "write_todos", "args": {}}} if made == "edited" else {}
+        history = [turn("", write, look, tick), *results.get(made or "", [])]
+        state = {"messages": history, "hitl_edited_tool_calls": edits}
+        place = place_of_call(state, tick["id"])
         assert place is not None
-        assert place.meant == [rejected, edited]
+        assert place.displaced == ({tick["id"]} if displaced else set())
 
     def test_a_call_that_no_model_made_has_no_siblings(self) -> None:
         """An application may run a tool by itself."""

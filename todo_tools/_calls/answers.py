@@ -1,7 +1,6 @@
 """Answer a todo tool call, and format a call for people to read."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,14 +55,22 @@ def refuse_call(name: str, error: CallError, todos: list[TodoItem]) -> Answer:
 
 def after_calls(
     calls: Iterable[tuple[str, Mapping[str, Any]]], todos: list[TodoItem], limits: TodoLimits
-) -> list[TodoItem]:
-    """Return the list after these calls; refused calls and other tools change nothing."""
+) -> tuple[list[TodoItem], bool]:
+    """Return the list after these calls of one message, and whether all of its lists were written.
+
+    Refused calls and other tools change nothing. Nor does `edit_todos` after a `write_todos` that
+    is refused, because its indices count on the items of that list.
+    """
+    is_written = True
     for name, args in calls:
-        if name in TOOLS:
-            with suppress(CallError):
+        if name in TOOLS and (is_written or name != "edit_todos"):
+            try:
                 operation, _ = TOOLS[name].check(args, todos, limits)
+            except CallError:
+                is_written = is_written and name != "write_todos"
+            else:
                 todos = todos if operation is None else apply(todos, operation)
-    return todos
+    return todos, is_written
 
 
 def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:

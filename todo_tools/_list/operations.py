@@ -149,14 +149,6 @@ def origins(
     return [places[text].popleft() if places[text] else None for text in new]
 
 
-def names_same_items(
-    operation: Mapping[str, Any], todos: Sequence[TodoItem], meant: Sequence[TodoItem]
-) -> bool:
-    """Whether a change of status names the same items in a list as in the one that was meant."""
-    indices: Sequence[int] = operation.get("indices", ())
-    return all(texts_of(todos[at : at + 1]) == texts_of(meant[at : at + 1]) for at in indices)
-
-
 def _with_status(
     todos: list[TodoItem], status: TodoStatus, indices: Sequence[int], texts: Any
 ) -> list[TodoItem]:

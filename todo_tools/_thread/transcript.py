@@ -1,6 +1,6 @@
 """Read single messages of a history: who wrote them, and what a todo result holds."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 from uuid import uuid4
@@ -93,8 +93,8 @@ def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
     return next((at for at in places if is_from_user(messages[at])), None)
 
 
-def details_of(message: BaseMessage | None) -> TodoDetails | None:
-    """Return the stored details of a todo tool's result; `None` for anything else."""
+def details_of(message: BaseMessage) -> TodoDetails | None:
+    """Return the stored details of a todo tool's result; `None` for any other message."""
     if not isinstance(message, ToolMessage) or message.name not in TOOLS:
         return None
     artifact: Any = message.artifact
@@ -155,10 +155,10 @@ class CallPlace(NamedTuple):
     """The position of the call in its message, from 0."""
     pending: list[ToolCall]
     """The earlier calls of the message without a result, with the changes that a person made."""
-    meant: list[ToolCall]
-    """The earlier calls as the model made them, also those that were answered but did not run."""
     repeated: set[str | None]
     """The ids that several calls of the message have."""
+    displaced: set[str | None]
+    """The ids of the calls whose indices count on a list that was not written like that."""
 
 
 def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
@@ -166,38 +166,55 @@ def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
     messages = messages_in(state)
     for at in reversed(range(len(messages))):
         message = messages[at]
-        if isinstance(message, AIMessage):
-            ids = [call["id"] for call in message.tool_calls]
-            if call_id in ids:
-                position = ids.index(call_id)
-                earlier, results = message.tool_calls[:position], _results_after(messages, at)
-                pending = _unanswered(earlier, results, state)
-                meant = [call for call in earlier if not details_of(results.get(call["id"]))]
-                repeated = {each for each in ids if ids.count(each) > 1}
-                is_read = not was_changed(state, message.id, last_id(messages[:at]))
-                return CallPlace(message.id, is_read, position, pending, meant, repeated)
+        if isinstance(message, AIMessage) and call_id in _ids(message):
+            return _place(state, call_id, message, messages[:at], messages[at + 1 :])
     return None
 
 
-def _results_after(messages: Sequence[AnyMessage], at: int) -> dict[str | None, ToolMessage]:
-    """Return the results of an AI message, by call id.
-
-    Some servers use the same ids in every turn: a result belongs to its own turn.
-    """
-    following = takewhile(lambda message: not isinstance(message, AIMessage), messages[at + 1 :])
-    return {each.tool_call_id: each for each in following if isinstance(each, ToolMessage)}
+def _ids(message: AIMessage) -> list[str | None]:
+    return [call["id"] for call in message.tool_calls]
 
 
-def _unanswered(
-    calls: Sequence[ToolCall], results: Container[str | None], state: object
-) -> list[ToolCall]:
-    """Return the calls without a result, with the changes of a person."""
-    edits = _edited_calls(state)
-    return [
-        cast("ToolCall", {**call, **edits.get(call["id"] or "", {})})
-        for call in calls
+def _place(
+    state: object,
+    call_id: str | None,
+    message: AIMessage,
+    before: Sequence[AnyMessage],
+    following: Sequence[AnyMessage],
+) -> CallPlace:
+    is_read = not was_changed(state, message.id, last_id(before))
+    # Some servers use the same ids in every turn: a result belongs to its own turn.
+    after = takewhile(lambda each: not isinstance(each, AIMessage), following)
+    results = {each.tool_call_id: each for each in after if isinstance(each, ToolMessage)}
+    edits, ids = _edited_calls(state), _ids(message)
+    position = ids.index(call_id)
+    pending = [
+        cast("ToolCall", {**call, **edits.get(call["id"], {})})
+        for call in message.tool_calls[:position]
         if call["id"] not in results
     ]
+    repeated = {each for each in ids if ids.count(each) > 1}
+    unmade = {each for each, result in results.items() if not details_of(result)}
+    displaced = _displaced(message, {*edits}, unmade | repeated)
+    return CallPlace(message.id, is_read, position, pending, repeated, displaced)
+
+
+def _displaced(
+    message: AIMessage, edited: Set[str | None], unmade: Set[str | None]
+) -> set[str | None]:
+    """Return the ids of the `edit_todos` calls after a `write_todos` that does not run as made.
+
+    The model counted the items of its own list. What a person edited is what the person wants.
+    """
+    found = set[str | None]()
+    # Nobody knows the place of a call with broken JSON.
+    is_other = any(call["name"] == "write_todos" for call in message.invalid_tool_calls)
+    for call in message.tool_calls:
+        if is_other and call["name"] == "edit_todos":
+            found.add(call["id"])
+        if call["name"] == "write_todos":
+            is_other |= not call["id"] or call["id"] in edited | unmade
+    return found - edited
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
@@ -219,14 +236,14 @@ def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
     return place.pending if place else []
 
 
-def _edited_calls(state: object) -> Mapping[str, Mapping[str, Any]]:
+def _edited_calls(state: object) -> Mapping[str | None, Mapping[str, Any]]:
     """Return the calls that a person edited, by call id.
 
     LangChain's `HumanInTheLoopMiddleware` does not change the AI message and stores them
     separately.
     """
     edited = value_in(state, "hitl_edited_tool_calls")
-    return cast("dict[str, Any]", edited) if isinstance(edited, dict) else {}
+    return cast("dict[str | None, Any]", edited) if isinstance(edited, dict) else {}
 
 
 def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:

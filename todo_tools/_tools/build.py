@@ -1,6 +1,6 @@
 """Create the three tools, which are thin wrappers around `answer_call`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
@@ -17,7 +17,6 @@ from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, TodoTool
 from todo_tools._list import prompts
 from todo_tools._list.formats import in_format
-from todo_tools._list.operations import Operation, names_same_items
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapping
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
@@ -83,8 +82,9 @@ def create_todo_tools(
 
     The tools read and write the `todos` channel of `TodoState` in the graph that calls them. Give
     them to the model and to a `ToolNode`. Several calls in one AI message take effect in call
-    order. A refused call returns a `ToolMessage(status="error")` and changes nothing. A call
-    outside a graph also returns an error.
+    order. A refused call returns a `ToolMessage(status="error")` and changes nothing. So does an
+    `edit_todos` call after a `write_todos` that was not carried out, because its indices count
+    on that list. A call outside a graph also returns an error.
 
     Args:
         limits: The limits for lists that the model writes.
@@ -193,12 +193,13 @@ class _Call:
     name: str
     runtime: ToolRuntime[Any, Any]
     place: CallPlace | None
+    listed: list[TodoItem]
+    """The list before the AI message."""
     before: list[TodoItem]
     """The list before the call."""
     answer: Answer
     """The answer, unless the application's check refuses the call."""
-    limits: TodoLimits
-    records_blocks: bool
+    settings: _Settings
 
     @classmethod
     def receive(
@@ -213,17 +214,18 @@ class _Call:
             # Raise instead of returning a ToolMessage: outside a graph there may be no call id.
             raise ToolException(prompts.OUTSIDE_GRAPH)
         place = place_of_call(runtime.state, runtime.tool_call_id)
-        before = list_before(runtime.state, place, settings.limits)
+        listed = todos_in(runtime.state)
+        before, is_written = list_before(listed, place, settings.limits)
         answer = answer_call(name, args, before, settings.limits)
-        if error := _fault(runtime, place, answer, settings.limits):
+        if error := _fault(runtime.tool_call_id, place, answer, is_written=is_written):
             answer = refuse_call(name, error, before)
-        return cls(name, runtime, place, before, answer, settings.limits, settings.records_blocks)
+        return cls(name, runtime, place, listed, before, answer, settings)
 
     @property
     def completion(self) -> Completion:
         """What a check needs to know of the call."""
-        listed, earlier = todos_in(self.runtime.state), _earlier(self.place)
-        return Completion(self.name, self.answer, self.before, listed, earlier, self.limits)
+        earlier, limits = _earlier(self.place), self.settings.limits
+        return Completion(self.name, self.answer, self.before, self.listed, earlier, limits)
 
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
         """Return the result and the update, and send the event of a change."""
@@ -248,57 +250,56 @@ class _Call:
 
     def _update(self, answer: Answer) -> dict[str, Any]:
         update: dict[str, Any] = {}
-        if self.place and self.records_blocks and has_channel(self.runtime.state, "todo_blocks"):
+        if (
+            self.place
+            and self.settings.records_blocks
+            and has_channel(self.runtime.state, "todo_blocks")
+        ):
             # The block of the prompt before this call.
             update |= record_block(read(self.runtime.state))
         if answer.operation is not None:
             update["todos"] = answer.operation
-            if answer.todos != self.before:  # a list that is written again is no progress
+            # A list that is written again is no progress, also after a call that is refused.
+            if answer.todos not in (self.before, self.listed):
                 update["todo_loop"] = PROGRESS
         if answer.operation is None is not self.answer.operation:  # the check refused it
             update["todo_loop"] = {"refused": answer.details.get("error")}
         return update
 
 
-def list_before(state: object, place: CallPlace | None, limits: TodoLimits) -> list[TodoItem]:
-    """Return the list before a call: after the earlier calls of its AI message.
+def list_before(
+    todos: list[TodoItem], place: CallPlace | None, limits: TodoLimits
+) -> tuple[list[TodoItem], bool]:
+    """Return the list before a call, after the earlier calls of its AI message.
 
     Every call receives the state from before the message; the channel applies the operations of all
     calls in the same order. Whether a check or another middleware refuses an earlier call is not
     known here. The operation of this call then changes nothing, or the same items as here.
+
+    Args:
+        todos: The list before the message.
+        place: The place of the call.
+        limits: The limits of the tools.
+
+    Returns:
+        The list, and whether each earlier call that writes a list is accepted.
     """
-    return _after(_earlier(place), state, limits)
-
-
-def _after(calls: Iterable[ToolCall], state: object, limits: TodoLimits) -> list[TodoItem]:
-    return after_calls(((call["name"], call["args"]) for call in calls), todos_in(state), limits)
+    calls = ((call["name"], call["args"]) for call in _earlier(place))
+    return after_calls(calls, todos, limits)
 
 
 def _earlier(place: CallPlace | None) -> list[ToolCall]:
-    """Return the earlier calls of an AI message that `_fault` does not refuse."""
-    return _named(place, place.pending) if place and place.is_read else []
-
-
-def _named(place: CallPlace, calls: Iterable[ToolCall]) -> list[ToolCall]:
-    return [call for call in calls if call["id"] and call["id"] not in place.repeated]
-
-
-def _is_read(place: CallPlace, operation: Operation, state: object, limits: TodoLimits) -> bool:
-    """Whether the indices of an operation name the items that the model read.
-
-    A person, or another middleware, may have answered or edited an earlier call of its message.
-    """
-    if not place.is_read or place.meant == place.pending:
-        return place.is_read
-    meant = _after(_named(place, place.meant), state, limits)
-    return names_same_items(operation, list_before(state, place, limits), meant)
+    """Return the earlier calls of an AI message that `_fault` does not refuse by their place."""
+    if place is None or not place.is_read:
+        return []
+    refused = place.repeated | place.displaced
+    return [call for call in place.pending if call["id"] and call["id"] not in refused]
 
 
 def _fault(
-    runtime: ToolRuntime[Any, Any], place: CallPlace | None, answer: Answer, limits: TodoLimits
+    call_id: str | None, place: CallPlace | None, answer: Answer, *, is_written: bool
 ) -> CallError | None:
     """Return the error for a call that no result can name, or that would change an unread list."""
-    call_id, operation = runtime.tool_call_id, answer.operation
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")
     if place and call_id in place.repeated:
@@ -306,10 +307,19 @@ def _fault(
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",
         )
-    if place and operation and not _is_read(place, operation, runtime.state, limits):
+    if place is None or answer.operation is None:
+        return None
+    if not place.is_read:
         return CallError(
             "the list was changed after you read it, so this call changed nothing; read the new "
             "list and call again if it still fits",
             "the list was changed",
+        )
+    has_indices = answer.operation["op"] == "set_status"
+    if has_indices and (not is_written or call_id in place.displaced):
+        return CallError(
+            "an earlier write_todos call of this turn was not carried out as you made it, so this "
+            "call changed nothing; read the list and call again if it still fits",
+            "the list was not written",
         )
     return None

@@ -11,6 +11,7 @@ from langgraph.types import Command
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits
+from todo_tools._thread.state import todos_in
 from todo_tools._thread.transcript import place_of_call
 from todo_tools._tools.build import list_before
 
@@ -89,4 +90,5 @@ def _list_before(request: ToolCallRequest) -> list[TodoItem]:
         if tool.name in TOOLS and tool.metadata and "limits" in tool.metadata:
             limits = TodoLimits(**tool.metadata["limits"])
     place = place_of_call(request.state, request.tool_call["id"])
-    return list_before(request.state, place, limits)
+    todos, _ = list_before(todos_in(request.state), place, limits)
+    return todos

@@ -81,6 +81,8 @@ class _Items:
         self._keys: list[int] = []
         self._new_keys = count()
         self._finished: set[int] = set()
+        self._opened: set[int] = set()
+        """The items that have been open; one that is new and finished took no work."""
         self._in_progress: list[int] = []
         self._turns: defaultdict[int, list[int]] = defaultdict(list)
         self._unfinished: dict[int, int] = {}  # the number of unfinished items of a turn
@@ -135,7 +137,8 @@ class _Items:
         self._finished = {key for key, item in items.items() if STATUSES[item["status"]].finished}
         self._in_progress = [k for k, item in items.items() if item["status"] == "in_progress"]
         self._open = len(self._keys) - len(self._finished)
-        return {key: items[key] for key in self._finished - before}
+        self._opened.update(items.keys() - self._finished)
+        return {key: items[key] for key in (self._finished - before) & self._opened}
 
     def _keys_after(self, entry: Entry) -> list[int]:
         """Return a key for each item; items keep their keys until the list is replaced."""
