@@ -44,9 +44,9 @@ class LedMiddleware(TodoMiddleware):
     """Lead the agent through the list of the state: one item at a time.
 
     The text of an item must say all that its work needs: until the list ends, the model reads the
-    items so far and their work, but not the request. The request is the user's only new message,
-    and comes with a list of which nothing is begun, when no other list goes on. The model answers
-    any other message; that message and what followed it stay in the prompts.
+    items so far and their work, but neither the request nor what was said before it. The request is
+    the user's only new message, and comes with a list of which nothing is begun, when no other list
+    goes on. The model answers any other message; it and all that follows stay in the prompts.
 
     The agent stops working when it answers without a call, or gets the same results of the same
     calls again. The item is then completed if a tool has worked and the check agrees. If not, the
@@ -208,28 +208,46 @@ def _view(state: Any, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Return what the model is sent: until the list ends, what was handed out and its work.
 
     A weak model repeats what it said. So abandoned items are left out, and what it said at its end.
+    But when the user has spoken, everything stays, or the model might do again what they asked for.
     """
     todos = todos_in(state)
     if (at := _first(todos, "in_progress")) is None:
         return model_view({"messages": messages})
     worked = {each["text"] for each in todos if each["status"] in {"completed", "in_progress"}}
-    kept = list[AnyMessage]()
+    own = messages[_beginning(messages) :]
     # A summary or a trimmed history may have removed the message of the item.
-    is_lost = all(_data(message).get("item") != todos[at]["text"] for message in messages)
-    keeps = is_lost or not is_from_user(messages[0])
-    keeps_answer = keeps
-    for message, following in zip_longest(messages, messages[1:]):
+    is_lost = all(_data(message).get("item") != todos[at]["text"] for message in own)
+    kept: list[AnyMessage] = [_step(todos, at)] if is_lost else []
+    keeps, keeps_answer, has_spoken = True, True, False
+    for message, following in zip_longest(own, own[1:]):
         is_end = following is not None and _ends(message, _data(following))
-        if data := _data(message):
-            keeps = data["item"] in worked if "item" in data else "again" in data and keeps
-        # The work for a message of the user stays with it, or it would be done again.
-        keeps = keeps or is_from_user(message)
+        data = _data(message)
+        keeps = data["item"] in worked if "item" in data else keeps
+        has_spoken = has_spoken or (is_from_user(message) and not is_end)
+        shows = has_spoken or (keeps and not is_end)
         if isinstance(message, AIMessage):
-            keeps_answer = keeps
-        if keeps_answer if isinstance(message, ToolMessage) else keeps and not is_end:
+            keeps_answer = shows
+        if shows and (keeps_answer or not isinstance(message, ToolMessage)):
             kept.append(message)
-    lost = [_step(todos, at)] if is_lost else []
-    return model_view({"messages": [*lost, *kept] if keeps else messages})
+    # If a person changed the item while a call waited, its result answers nothing that is kept.
+    return model_view({"messages": kept if keeps or has_spoken else messages})
+
+
+def _beginning(messages: Sequence[AnyMessage]) -> int:
+    """Return the index of the first message of the list, after the request.
+
+    Without the request, the history was trimmed or summarized, and all of it counts.
+    """
+    ends = (at for at in reversed(range(len(messages))) if "end" in _data(messages[at]))
+    after = next(ends, -1) + 1
+    begun = next((at for at in range(after, len(messages)) if "item" in _data(messages[at])), None)
+    if begun is None or not (after or is_from_user(messages[0])):
+        return after
+    # The model answers a message that came with the item.
+    answers = "answers" in _data(messages[begun])
+    while answers and begun > after and isinstance(messages[begun - 1], HumanMessage):
+        begun -= 1
+    return begun
 
 
 def _ends(message: AnyMessage, note: Mapping[str, Any]) -> bool:

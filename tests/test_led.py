@@ -167,15 +167,16 @@ class TestWork:
         agent.invoke({"messages": [("user", "The blue ones.")]}, config)
         assert "The blue ones." in texts(model.prompts[3])
 
-    def test_what_was_done_for_the_user_stays_with_it(self) -> None:
+    def test_what_was_said_before_the_request_is_left_out_with_what_was_done_for_it(self) -> None:
         """An order that looks as if nobody has followed it may be followed again."""
         model = ScriptedChatModel(script=[did("pay"), "Paid.", did("a"), "Washed.", "Ready."])
         agent, config = led(model), {"configurable": {"thread_id": "1"}}
         agent.invoke({"messages": [("user", "Pay Bob.")]}, config)
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
-        assert texts(model.prompts[2]) == ["Pay Bob.", "", "Did pay.", "Paid.", "Step 1 of 1: Wash"]
+        assert texts(model.prompts[2]) == ["Step 1 of 1: Wash"]
 
-    def test_also_if_its_item_was_abandoned(self) -> None:
+    def test_in_a_list_both_stay(self) -> None:
+        """Also if the item was abandoned."""
         model = ScriptedChatModel(
             script=["Which?", did("pay"), "Paid.", "No.", did("b"), "Dry.", "Ready."]
         )
@@ -184,6 +185,26 @@ class TestWork:
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash", "Dry")}, config)
         agent.invoke({"messages": [("user", "Pay Bob.")]}, config)
         assert texts(model.prompts[4])[:3] == ["Pay Bob.", "", "Did pay."]
+
+    def test_also_if_the_message_came_with_the_list(self) -> None:
+        """Something of it is done already, and the item that was handed out is abandoned."""
+        model = ScriptedChatModel(script=[did("pay"), "Paid.", "No.", did("c"), "Put.", "Ready."])
+        agent = led(model, check=lambda *given: "dirty" if "Dry" in given[0]["text"] else None)
+        todos = [*items("Wash", status="completed"), *items("Dry", "Put away")]
+        start = {"messages": [("user", "Pay Bob, and do the rest.")], "todos": todos}
+        agent.invoke(start, {"configurable": {"thread_id": "1"}})
+        order, _, *done = texts(model.prompts[3])[:4]
+        assert (order, done) == ("Pay Bob, and do the rest.", ["", "Did pay."])
+
+    def test_what_was_said_in_one_list_leaves_the_prompts_of_the_next_with_its_work(self) -> None:
+        """The agent may do at the end of a list what the user asked for in its middle."""
+        script = "Which?", did("a"), "Washed.", did("pay"), "Paid.", did("b"), "Dry.", "Ready."
+        model = ScriptedChatModel(script=script)
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        agent.invoke({"messages": [("user", "Blue. Then pay Bob.")]}, config)
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Dry")}, config)
+        assert texts(model.prompts[5]) == ["Step 1 of 1: Dry"]
 
     def test_a_result_is_left_out_with_its_call(self) -> None:
         """The user spoke while the call waited, and abandoned its item later."""
@@ -247,7 +268,7 @@ class TestWork:
         hello = AIMessage("Hello!")
         agent.invoke({"messages": [hello, ("user", "Do it.")], "todos": items("Wash")}, config)
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Dry")}, config)
-        assert [message.text for message in model.prompts[3]] == ["Hello!", "Step 1 of 1: Dry"]
+        assert texts(model.prompts[3]) == ["Step 1 of 1: Dry"]
 
     def test_a_copy_has_no_todo_tools_either(self) -> None:
         assert deepcopy(LedMiddleware()).tools == []
