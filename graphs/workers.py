@@ -209,9 +209,8 @@ def _after_planner(state: Mapping[str, Any]) -> Literal["tools", "dispatch", "__
     since = [*dropwhile(lambda message: not isinstance(message, AIMessage), messages[spoken:])]
     rounds = sum(_REPORTS in message.additional_kwargs for message in since)
     # A later message of the user may be "stop". A planner that goes on writes a list first.
-    # What came before it may have been trimmed or summarized.
-    is_first = all(isinstance(message, SystemMessage) for message in messages[:spoken])
-    may_start = rounds or _has_planned(since) or is_first
+    # A summary may have taken the place of what was before.
+    may_start = rounds or _has_planned(since) or not messages[:spoken]
     if rounds >= MAX_ROUNDS or asks_user(state) or _is_cut_off(answer) or not may_start:
         return "__end__"
     return "dispatch" if _open_items(state) else "__end__"

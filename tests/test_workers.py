@@ -10,7 +10,7 @@ from threading import Event, Lock
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, SystemMessage
 from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
@@ -242,11 +242,13 @@ def test_a_later_message_may_come_before_the_first_answer() -> None:
     assert final["todos"] == items("a")
 
 
-def test_a_later_message_is_known_in_a_history_that_was_trimmed() -> None:
+@pytest.mark.parametrize("summary", [[], [SystemMessage("Earlier ...")]])
+def test_a_later_message_is_known_in_a_history_that_was_trimmed(summary: list[Any]) -> None:
     """The user's first message is gone."""
     graph = compiled(scripted(plan("a"), "Shall I begin?", "I stop."))
     old = graph.invoke(START, CONFIG)["messages"]
-    graph.update_state(CONFIG, {"messages": [RemoveMessage(m.id) for m in old[:-1]]})
+    kept = summary or old[-1:]
+    graph.update_state(CONFIG, {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *kept]})
     final = graph.invoke({"messages": [("user", "No. Stop.")]}, CONFIG)
     assert (final["messages"][-1].text, final["todos"]) == ("I stop.", items("a"))
 

@@ -166,7 +166,7 @@ async def _run(
                 raise
             raise ModelError(session.model, error) from error
     # A person may have approved another list than the checklist.
-    code = _conclude(snapshot, [] if session.ask_plan else dropped_steps(snapshot))
+    code = _conclude(snapshot, [] if session.ask_plan else dropped_steps(snapshot.values))
     if options.costs:
         show_costs(open_console(), snapshot.values)
     return code

@@ -1,10 +1,13 @@
 """The input that a program sends to its thread: a checklist, or nothing to resume it."""
 
 import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.types import StateSnapshot
 
 from graphs.terminal.options import UnusableInputError
@@ -64,17 +67,30 @@ def request_of(
     return None
 
 
-def dropped_steps(snapshot: StateSnapshot) -> list[str]:
-    """The steps of the newest checklist that the model left out of the list without doing them."""
-    messages = messages_in(snapshot.values)
+def dropped_steps(state: Mapping[str, Any]) -> list[str]:
+    """The steps of the newest checklist that the model abandoned and then left out of the list."""
+    messages = messages_in(state)
     asked = [at for at, m in enumerate(messages) if is_from_user(m) and read_checklist(m.text)]
     since = messages[asked[-1] if asked else len(messages) :]
-    results = (details for details in map(details_of, since) if details and "error" not in details)
-    last = {todo["text"]: todo["status"] for details in results for todo in details["todos"]}
-    done = {text for text, status in last.items() if status == "completed"}
-    listed = {todo["text"] for todo in todos_in(snapshot.values)}
-    steps = read_checklist(since[0].text) if since else []
-    return [step for step in steps if step not in listed | done]
+    dropped = Counter[str]()
+    written = (todos for message in since if (todos := _written(message)) is not None)
+    for before, after in pairwise(written):
+        given_up = _texts(todo for todo in before if todo["status"] == "abandoned")
+        dropped |= given_up & (_texts(before) - _texts(after))
+    steps = Counter(read_checklist(since[0].text) if since else [])
+    return [*(dropped & (steps - _texts(todos_in(state))))]
+
+
+def _written(message: AnyMessage) -> list[TodoItem] | None:
+    """The list in a result that changed it."""
+    details = details_of(message)
+    if details is None or "error" in details or details["action"] == "list":
+        return None
+    return details["todos"]
+
+
+def _texts(todos: Iterable[TodoItem]) -> Counter[str]:
+    return Counter(todo["text"] for todo in todos)
 
 
 def _beginning(plan: str, session: Session) -> dict[str, Any]:

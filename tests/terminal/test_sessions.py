@@ -14,6 +14,7 @@ from typing import Any
 
 import pexpect  # type: ignore[import-untyped]
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -22,9 +23,10 @@ from graphs.terminal.checklist import main
 from graphs.terminal.claim import claimed
 from graphs.terminal.commands import Plain
 from graphs.terminal.options import Parser
+from graphs.terminal.request import dropped_steps
 from graphs.terminal.session import Session, choose_session, open_saver
 from graphs.terminal.thread_views import diff_lines
-from tests.support import ROOT, edit, items, plan, write_checklist
+from tests.support import ROOT, edit, items, plan, result_of, write_checklist
 from tests.terminal.repositories import repository
 from tests.waiting import LONG
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -396,6 +398,30 @@ class TestSteps:
         assert main([write_checklist("a", "b"), *argv]) == code
         assert stored_todos("t") == items("b", status="completed")
         assert ("abandoned, and left out of the list: a" in capsys.readouterr().out) == bool(code)
+
+    def test_of_two_equal_steps_each_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        answering(monkeypatch, edit("abandon", 1), plan("a"), edit("complete", 0), "Done.")
+        argv = ["--thread", "t", "--model", "some:model"]
+        assert main([write_checklist("a", "a"), *argv]) == 1
+
+    def test_what_a_person_leaves_out_is_not_missed(self) -> None:
+        """They change the list of the thread in the chat, for example."""
+        abandon = {"action": "abandon", "indices": [0]}
+        given_up = [*items("a", status="abandoned"), *items("b")]
+        results = [
+            result_of("edit_todos", abandon, items("a", "b")),
+            result_of("edit_todos", {"action": "start", "indices": [1]}, given_up),
+        ]
+        request = HumanMessage("- [ ] a\n- [ ] b")
+        state: dict[str, Any] = {"messages": [request, *results], "todos": items("b")}
+        assert dropped_steps(state) == []
+
+    def test_a_step_that_comes_back_is_judged_as_it_ends(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        again = turn("", call("write_todos", mode="append", todos=["a"]))
+        answering(monkeypatch, edit("abandon", 0), plan("b"), again, edit("complete", 0, 1), "Ok.")
+        assert main([write_checklist("a", "b"), "--thread", "t", "--model", "some:model"]) == 0
 
 
 def modes(*paths: Path) -> dict[str, int]:
