@@ -243,19 +243,21 @@ class TestPendingCalls:
 
     @pytest.mark.parametrize(
         ("made", "displaced"),
-        [(None, False), ("rejected", True), ("ran", False), ("edited", True)],
+        [(None, False), ("rejected", True), ("ran", False), ("edited", True), ("redirected", True)],
     )
     def test_indices_after_a_list_that_is_not_written_as_made_are_displaced(
         self, made: str | None, displaced: bool
     ) -> None:
         """A list that a todo tool has written is the one that the model means."""
-        write, look, tick = call("write_todos"), call("list_todos"), call("edit_todos")
+        name = "look" if made == "redirected" else "write_todos"
+        write, look, tick = call(name), call("list_todos"), call("edit_todos")
         write_id = str(write["id"])
         results = {
             "rejected": [ToolMessage("No.", tool_call_id=write_id, name="write_todos")],
             "ran": [result("write_todos", {"action": "write", "todos": []}, write_id)],
         }
-        edits = {write_id: {"name": "write_todos", "args": {}}} if made == "edited" else {}
+        is_edited = made in ("edited", "redirected")
+        edits = {write_id: {"name": "write_todos", "args": {}}} if is_edited else {}
         history = [turn("", write, look, tick), *results.get(made or "", [])]
         state = {"messages": history, "hitl_edited_tool_calls": edits}
         place = place_of_call(state, tick["id"])

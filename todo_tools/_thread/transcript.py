@@ -1,6 +1,6 @@
 """Read single messages of a history: who wrote them, and what a todo result holds."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 from uuid import uuid4
@@ -195,12 +195,14 @@ def _place(
     ]
     repeated = {each for each in ids if ids.count(each) > 1}
     unmade = {each for each, result in results.items() if not details_of(result)}
-    displaced = _displaced(message, {*edits}, unmade | repeated)
+    displaced = _displaced(message, edits, unmade | repeated)
     return CallPlace(message.id, is_read, position, pending, repeated, displaced)
 
 
 def _displaced(
-    message: AIMessage, edited: Set[str | None], unmade: Set[str | None]
+    message: AIMessage,
+    edits: Mapping[str | None, Mapping[str, Any]],
+    unmade: Container[str | None],
 ) -> set[str | None]:
     """Return the ids of the `edit_todos` calls after a `write_todos` that does not run as made.
 
@@ -212,9 +214,10 @@ def _displaced(
     for call in message.tool_calls:
         if is_other and call["name"] == "edit_todos":
             found.add(call["id"])
-        if call["name"] == "write_todos":
-            is_other |= not call["id"] or call["id"] in edited | unmade
-    return found - edited
+        edit = edits.get(call["id"], {})
+        if "write_todos" in (call["name"], edit.get("name")):
+            is_other |= bool(edit) or not call["id"] or call["id"] in unmade
+    return found - edits.keys()
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
