@@ -243,7 +243,14 @@ class TestPendingCalls:
 
     @pytest.mark.parametrize(
         ("made", "displaced"),
-        [(None, False), ("rejected", True), ("ran", False), ("edited", True), ("redirected", True)],
+        [
+            (None, False),
+            ("rejected", True),
+            ("ran", False),
+            ("edited", True),
+            ("redirected", True),
+            ("refused", True),
+        ],
     )
     def test_indices_after_a_list_that_is_not_written_as_made_are_displaced(
         self, made: str | None, displaced: bool
@@ -255,6 +262,9 @@ class TestPendingCalls:
         results = {
             "rejected": [ToolMessage("No.", tool_call_id=write_id, name="write_todos")],
             "ran": [result("write_todos", {"action": "write", "todos": []}, write_id)],
+            "refused": [
+                result("write_todos", {"action": "write", "todos": [], "error": "no"}, write_id)
+            ],
         }
         is_edited = made in ("edited", "redirected")
         edits = {write_id: {"name": "write_todos", "args": {}}} if is_edited else {}

@@ -194,7 +194,7 @@ def _place(
         if call["id"] not in results
     ]
     repeated = {each for each in ids if ids.count(each) > 1}
-    unmade = {each for each, result in results.items() if not details_of(result)}
+    unmade = {each for each, result in results.items() if list_after(result) is None}
     displaced = _displaced(message, edits, unmade | repeated)
     return CallPlace(message.id, is_read, position, pending, repeated, displaced)
 
@@ -233,7 +233,7 @@ def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
 
     Returns:
         The calls in order, with the changes that a person made to them; empty if no AI message has
-        the call.
+        the call. The todo tools may refuse some of theirs.
     """
     place = place_of_call(state, call_id)
     return place.pending if place else []
