@@ -91,7 +91,7 @@ class LedMiddleware(TodoMiddleware):
         new = takewhile(lambda message: message.id != heard and not _data(message), since)
         spoke_before = sum(map(is_from_user, new)) > 1  # and the run ended before this hook
         goes_on = is_begun or state.get("led_item") is not None or spoke_before
-        return {**update, **_hand_out(state, answers=goes_on)}
+        return {**update, **_hand_out(state, **{"answers" if goes_on else "begins": 1})}
 
     @override
     def wrap_model_call(self, request: ModelRequest[Any], handler: Any) -> Any:
@@ -112,7 +112,7 @@ class LedMiddleware(TodoMiddleware):
         if any(map(_is_rejection, new)):
             return None
         if any(map(is_from_user, new)):
-            return _hand_out(state, answers=True)
+            return _hand_out(state, answers=1)
         if _first(todos_in(state), "in_progress") is not None and _repeats(messages):
             return self._next(state) or {"jump_to": "end"}
         return _hand_out(state)
@@ -162,12 +162,13 @@ class LedMiddleware(TodoMiddleware):
         return _hand_out({"todos": todos}) or {**end, "led_item": None}
 
 
-def _hand_out(state: Any, *, answers: bool = False) -> dict[str, Any]:
+def _hand_out(state: Any, **marks: int) -> dict[str, Any]:
     """Start the next item, unless none is left or the model works on the one in progress.
 
     Args:
         state: The state.
-        answers: Whether the model answers the user, too; an answer without work then ends the run.
+        marks: `begins` if the user's new message is the request; `answers` if the model answers it,
+            too: an answer without work then ends the run.
     """
     todos = todos_in(state)
     at = _first(todos, "in_progress")
@@ -176,7 +177,7 @@ def _hand_out(state: Any, *, answers: bool = False) -> dict[str, Any]:
     at = _first(todos, "not_started") if at is None else at
     if at is None:  # a person may have finished the last item
         return {"led_item": None} if state.get("led_item") else {}
-    return _started(todos, at, **({"answers": 1} if answers else {}))
+    return _started(todos, at, **marks)
 
 
 def _started(todos: Sequence[TodoItem], at: int, **marks: Any) -> dict[str, Any]:
@@ -224,7 +225,7 @@ def _view(state: Any, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
         data = _data(message)
         keeps = data["item"] in worked if "item" in data else keeps
         has_spoken = has_spoken or (is_from_user(message) and not is_end)
-        shows = has_spoken or (keeps and not is_end)
+        shows = "end" not in data and (has_spoken or (keeps and not is_end))
         if isinstance(message, AIMessage):
             keeps_answer = shows
         if shows and (keeps_answer or not isinstance(message, ToolMessage)):
@@ -234,20 +235,9 @@ def _view(state: Any, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def _beginning(messages: Sequence[AnyMessage]) -> int:
-    """Return the index of the first message of the list, after the request.
-
-    Without the request, the history was trimmed or summarized, and all of it counts.
-    """
-    ends = (at for at in reversed(range(len(messages))) if "end" in _data(messages[at]))
-    after = next(ends, -1) + 1
-    begun = next((at for at in range(after, len(messages)) if "item" in _data(messages[at])), None)
-    if begun is None or not (after or is_from_user(messages[0])):
-        return after
-    # The model answers a message that came with the item.
-    answers = "answers" in _data(messages[begun])
-    while answers and begun > after and isinstance(messages[begun - 1], HumanMessage):
-        begun -= 1
-    return begun
+    """Return the index of the note that follows the request; 0 if it is gone, or there was none."""
+    begun = (at for at in reversed(range(len(messages))) if "begins" in _data(messages[at]))
+    return next(begun, 0)
 
 
 def _ends(message: AnyMessage, note: Mapping[str, Any]) -> bool:

@@ -20,6 +20,7 @@ from langchain_core.messages import (
     BaseMessage,
     HumanMessage,
     RemoveMessage,
+    SystemMessage,
     ToolMessage,
 )
 from langchain_core.messages.tool import invalid_tool_call
@@ -205,6 +206,26 @@ class TestWork:
         agent.invoke({"messages": [("user", "Blue. Then pay Bob.")]}, config)
         agent.invoke({"messages": [("user", "Do it.")], "todos": items("Dry")}, config)
         assert texts(model.prompts[5]) == ["Step 1 of 1: Dry"]
+
+    def test_a_list_that_goes_on_after_its_end_keeps_what_the_user_said(self) -> None:
+        """They open an abandoned item again, or add one. The note about the end is left out."""
+        script = "Which?", did("a"), "Washed.", "Bye.", did("b"), "Dry.", "Ready."
+        model = ScriptedChatModel(script=script)
+        agent, config = led(model), {"configurable": {"thread_id": "1"}}
+        agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")}, config)
+        agent.invoke({"messages": [("user", "Only the blue ones.")]}, config)
+        todos = [*items("Wash", status="completed"), *items("Dry")]
+        agent.invoke({"messages": [("user", "And this.")], "todos": todos}, config)
+        prompt = texts(model.prompts[4])
+        assert prompt[:5] == ["Step 1 of 1: Wash", "Which?", "Only the blue ones.", "", "Did a."]
+        assert not any("list ends here" in text for text in prompt)
+
+    @pytest.mark.parametrize("first", [SystemMessage("Be brief."), AIMessage("Hello!")])
+    def test_the_request_is_left_out_whatever_the_history_begins_with(self, first: Any) -> None:
+        model = ScriptedChatModel(script=[did("a"), "Washed.", "Ready."])
+        start = {"messages": [first, ("user", "Do it.")], "todos": items("Wash")}
+        led(model).invoke(start, {"configurable": {"thread_id": "1"}})
+        assert texts(model.prompts[0]) == ["Step 1 of 1: Wash"]
 
     def test_a_result_is_left_out_with_its_call(self) -> None:
         """The user spoke while the call waited, and abandoned its item later."""
