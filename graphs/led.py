@@ -209,7 +209,7 @@ def _view(state: Any, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     """Return what the model is sent: until the list ends, what was handed out and its work.
 
     A weak model repeats what it said. So abandoned items are left out, and what it said at its end.
-    But when the user has spoken, everything stays, or the model might do again what they asked for.
+    Once the user has spoken, everything stays: the model might do an order again without its work.
     """
     todos = todos_in(state)
     if (at := _first(todos, "in_progress")) is None:
@@ -230,7 +230,7 @@ def _view(state: Any, messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             keeps_answer = shows
         if shows and (keeps_answer or not isinstance(message, ToolMessage)):
             kept.append(message)
-    # If a person changed the item while a call waited, its result answers nothing that is kept.
+    # A person may change the item while a call waits; its result then needs the other messages.
     return model_view({"messages": kept if keeps or has_spoken else messages})
 
 

@@ -108,10 +108,10 @@ def _is_of(todo: TodoItem, key: str) -> bool:
 
 
 def _was_completed(state: Any, key: str) -> bool:
-    """Whether it was completed when a result showed it last: a model may drop what is done.
+    """Whether the last result that showed an item has it completed; the model may drop it later.
 
-    A result also shows what an earlier call of its message would change, if that is not refused. So
-    the result of the call that completed it must say so.
+    A result also shows changes of earlier calls of its message, which may still be refused. So
+    the result of the call that completed the item must say so.
     """
     results = [each for each in messages_in(state) if _status(details_of(each), key)]
     if not results or _status(details_of(results[-1]), key) != "completed":

@@ -209,7 +209,7 @@ def _after_planner(state: Mapping[str, Any]) -> Literal["tools", "dispatch", "__
     since = [*dropwhile(lambda message: not isinstance(message, AIMessage), messages[spoken:])]
     rounds = sum(_REPORTS in message.additional_kwargs for message in since)
     # A later message of the user may be "stop". A planner that goes on writes a list first.
-    # A summary may have taken the place of what was before.
+    # A summary may have replaced the messages before it.
     may_start = rounds or _has_planned(since) or not messages[:spoken]
     if rounds >= MAX_ROUNDS or asks_user(state) or _is_cut_off(answer) or not may_start:
         return "__end__"

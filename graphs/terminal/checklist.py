@@ -165,7 +165,7 @@ async def _run(
             if error is not errors.last:
                 raise
             raise ModelError(session.model, error) from error
-    # A person may have approved another list than the checklist.
+    # A person who approves the list may leave out steps.
     code = _conclude(snapshot, [] if session.ask_plan else dropped_steps(snapshot.values))
     if options.costs:
         show_costs(open_console(), snapshot.values)

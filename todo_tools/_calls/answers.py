@@ -58,8 +58,8 @@ def after_calls(
 ) -> tuple[list[TodoItem], bool]:
     """Return the list after these calls of one message, and whether all of its lists were written.
 
-    Refused calls and other tools change nothing. Nor does `edit_todos` after a `write_todos` that
-    is refused, because its indices count on the items of that list.
+    Refused calls and other tools change nothing. `edit_todos` after a refused `write_todos`
+    changes nothing either: its indices are those of that list.
     """
     is_written = True
     for name, args in calls:

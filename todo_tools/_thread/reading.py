@@ -192,7 +192,7 @@ def _is_extended(message: ToolMessage, note: Mapping[str, Any]) -> bool:
 
 
 def _is_own(message: ToolMessage, note: Mapping[str, Any], known: Todos, todos: Todos) -> bool:
-    """Whether the first line of a result says all that the list differs by from the one before."""
+    """Whether the call of a result made every change of the list since the one before."""
     if len(known) != len(todos):
         return False
     changed = [at for at, todo in enumerate(todos) if todo != known[at]]

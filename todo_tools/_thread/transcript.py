@@ -158,7 +158,7 @@ class CallPlace(NamedTuple):
     repeated: set[str | None]
     """The ids that several calls of the message have."""
     displaced: set[str | None]
-    """The ids of the calls whose indices count on a list that was not written like that."""
+    """The ids of the calls with indices of a list that was not written as the model made it."""
 
 
 def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
@@ -206,10 +206,10 @@ def _displaced(
 ) -> set[str | None]:
     """Return the ids of the `edit_todos` calls after a `write_todos` that does not run as made.
 
-    The model counted the items of its own list. What a person edited is what the person wants.
+    Their indices fit only the model's own list. Calls that a person edited are not among them.
     """
     found = set[str | None]()
-    # Nobody knows the place of a call with broken JSON.
+    # A call with broken JSON may have come first.
     is_other = any(call["name"] == "write_todos" for call in message.invalid_tool_calls)
     for call in message.tool_calls:
         if is_other and call["name"] == "edit_todos":

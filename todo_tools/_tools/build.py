@@ -83,8 +83,8 @@ def create_todo_tools(
     The tools read and write the `todos` channel of `TodoState` in the graph that calls them. Give
     them to the model and to a `ToolNode`. Several calls in one AI message take effect in call
     order. A refused call returns a `ToolMessage(status="error")` and changes nothing. So does an
-    `edit_todos` call after a `write_todos` that was not carried out, because its indices count
-    on that list. A call outside a graph also returns an error.
+    `edit_todos` call after a `write_todos` that was not carried out, because its indices are
+    those of that list. A call outside a graph also returns an error.
 
     Args:
         limits: The limits for lists that the model writes.

@@ -82,7 +82,7 @@ class _Items:
         self._new_keys = count()
         self._finished: set[int] = set()
         self._opened: set[int] = set()
-        """The items that have been open; one that is new and finished took no work."""
+        """The items that have been open. One that was finished from the start has no work."""
         self._in_progress: list[int] = []
         self._turns: defaultdict[int, list[int]] = defaultdict(list)
         self._unfinished: dict[int, int] = {}  # the number of unfinished items of a turn

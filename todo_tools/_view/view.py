@@ -110,7 +110,7 @@ def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) ->
     reminders = set(_reminders(turns, reading.entries, remind_every) if remind_every else ())
     shown: list[AnyMessage] = []
     known: list[TodoItem] = []
-    since: list[Entry] = []  # the list that the model knows
+    since: list[Entry] = []  # the entries after the one that shows it
     for at, entry in enumerate(reading.entries):
         message = entry.message
         if entry.changed:
