@@ -56,9 +56,11 @@ class LedMiddleware(TodoMiddleware):
 
     A person may speak and change the list between two runs, and while a call waits for their
     answer, but at no other point of a run. A structured response or a tool with `return_direct`
-    ends the run too, so use neither. Work counts while its result is in the history, so let a
-    summarizer keep more than the last few messages. The call of a subagent counts also if a person
-    rejected the subagent's own calls, so use a check beside subagents.
+    ends the run too, so use neither. Tag a human message that a tool adds, such as an image, with
+    `additional_kwargs={"lc_source": ...}`, or it counts as the user's. Work counts while its result
+    is in the history, so let a summarizer keep more than the last few messages. When it removes the
+    beginning of the list, the model reads all that it keeps. The call of a subagent counts also if
+    a person rejected the subagent's own calls, so use a check beside subagents.
 
     Args:
         check: A function of an item and the state that returns `None`, or why it is not done.
@@ -155,7 +157,8 @@ class LedMiddleware(TodoMiddleware):
         reason = self.check(todos[at], state) if self.check and not fault else None
         if reason is not None:  # an empty reason refuses, too
             fault = _REFUSED.format(reason)
-        if fault and not (told and _data(told).get("again")):
+        note = next(filter(_data, reversed(messages)), None)  # a tool may speak like the user
+        if fault and not (note and _data(note).get("again")):
             return {"messages": [_note(fault, again=True)]}
         todos[at] = {**todos[at], "status": "abandoned" if fault else "completed"}
         end = {"todos": todos, "messages": [_note(f"{_END}\n\n{format_todos(todos)}")]}

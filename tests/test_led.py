@@ -718,6 +718,22 @@ class TestCheck:
         assert "not done: a cup is dirty." in told(model, 2)
         assert statuses(final) == ["completed"]
 
+    def test_a_tool_that_speaks_like_the_user_does_not_keep_an_item_open(self) -> None:
+        """It adds an image without a tag in each round, and the check never agrees."""
+
+        @tool
+        def see(runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+            """See an image."""
+            said = ToolMessage("See below.", tool_call_id=runtime.tool_call_id)
+            return Command(update={"messages": [said, HumanMessage("An image.")]})
+
+        rounds: list[AIMessage | str] = [turn("", call("see")), did("a"), "Done."]
+        model = ScriptedChatModel(script=[*rounds, *rounds, "Not done."])
+        middleware = LedMiddleware(check=lambda *_: "dirty")
+        agent: Any = create_agent(model, [see, work], middleware=[middleware])
+        final = agent.invoke({"messages": [("user", "Do it.")], "todos": items("Wash")})
+        assert statuses(final) == ["abandoned"]
+
     def test_an_item_that_is_refused_twice_is_abandoned(self) -> None:
         final, _ = run(
             did("a"),
