@@ -46,7 +46,7 @@ PLANNER_PROMPT = (
     "do all open items at the same time, so no item may need the result of another one. When the "
     "list is written, answer with one sentence. You then get the workers' reports: append items "
     "if the request needs more work, otherwise answer the user. After a later message of the user, "
-    "open items are done only if you write the list again."
+    "all open items are done if you write or append items; without the old ones, write a new list."
 )
 WORKER_PROMPT = (
     "You do one part of a larger task; others do the rest. Do only your part, and report its "
