@@ -397,10 +397,11 @@ def _may_end(answer: AIMessage, response: ModelResponse[Any], tools: Sequence[An
     """Whether the run ends after an answer and its calls, if no other middleware ends it."""
     direct = {getattr(tool, "name", ""): getattr(tool, "return_direct", False) for tool in tools}
     called = {call["name"] for call in answer.tool_calls}
-    executed = [direct[name] for name in called if name in direct]
+    # LangChain ends the run if the results of all tools that ran go to the user.
+    go_to_user = [direct[name] for name in called if name in direct]
     # LangChain adds the result of a structured answer, also if that is an error.
     is_structured = any(isinstance(message, ToolMessage) for message in response.result)
-    return not called or is_structured or (bool(executed) and all(executed))
+    return not called or is_structured or (bool(go_to_user) and all(go_to_user))
 
 
 def _answered(state: Any, runtime: Any) -> Answered:
