@@ -11,11 +11,12 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolRuntime
 
 from tests.support import items, result_of
-from todo_tools import AutoContinue, TodoItem, create_todo_tools, has_worked, model_view
-from todo_tools._thread.transcript import list_after
+from todo_tools import AutoContinue, TodoItem, TodoState, create_todo_tools, has_worked, model_view
+from todo_tools._thread.transcript import continuation_message, list_after
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -215,6 +216,70 @@ class TestLists:
         assert history.asks(DONE) == REASON
         assert history.turn(WORK).asks(DONE) is None
 
+    @pytest.mark.parametrize("shown_by", [call("list_todos"), edit("start", 1)])
+    @pytest.mark.parametrize(("before", "tags"), [([], {}), (["b"], {"lc_source": "cron"})])
+    def test_a_list_whose_block_is_forgotten_is_new_at_its_message(
+        self, shown_by: ToolCall, before: list[str], tags: dict[str, str]
+    ) -> None:
+        """An agent that is a node of another graph keeps no blocks between two runs."""
+        history = History(*before).turn(edit("start", 0)).turn(WORK)
+        history.messages.append(HumanMessage("Do this now.", additional_kwargs=tags))
+        history.todos = items("a", "c")
+        history.turn(shown_by)
+        history.messages.append(HumanMessage("Go on."))
+        assert history.asks(DONE) == REASON
+        assert history.turn(WORK).asks(DONE) is None
+
+    def test_work_after_that_message_counts(self) -> None:
+        """Also before a continuation."""
+        history = History("b").turn(edit("start", 0)).turn(WORK)
+        history.messages.append(HumanMessage("Do this now."))
+        history.todos = items("a", "c")
+        history.turn(WORK)
+        history.messages += [AIMessage("Hm."), continuation_message("Go on.")]
+        history.turn(edit("start", 1))
+        history.messages.append(HumanMessage("Go on."))
+        assert history.asks(DONE) is None
+        assert history.turn(edit("complete", 1)).asks(DONE) == REASON
+
+    def test_a_later_change_of_the_application_does_not_hide_the_new_list(self) -> None:
+        history = History("b").turn(edit("start", 0)).turn(WORK)
+        history.messages.append(HumanMessage("Do this now."))
+        history.todos = items("a", "c")
+        history.turn(edit("start", 1))
+        history.todos = items("a", "b")
+        assert history.turn(call("list_todos")).asks(DONE) == REASON
+
+    def test_the_first_result_with_that_list_may_be_a_tick(self) -> None:
+        history = History("b").turn(edit("start", 0))
+        history.messages.append(HumanMessage("Do this now."))
+        history.todos = items("a", "c")
+        history.turn(WORK).turn(edit("complete", 1))
+        assert history.asks(DONE) == REASON
+
+    def test_a_forgotten_list_may_be_the_old_one_with_other_statuses(self) -> None:
+        history = History().turn(write("a", "b")).turn(edit("complete", 0, 1)).turn(WORK)
+        history.messages.append(HumanMessage("Again."))
+        history.todos = items("a", "b")
+        history.turn(edit("start", 1))
+        assert history.asks(DONE) == REASON
+
+    @pytest.mark.parametrize(
+        "made",
+        [
+            write("c", mode="append"),
+            call("write_todos", mode="insert", index=0, todos=["c"]),
+            edit("start", 0),
+            call("list_todos"),
+        ],
+    )
+    def test_a_list_that_only_calls_changed_is_no_new_one(self, made: ToolCall) -> None:
+        """Also if all of its items were finished before."""
+        history = History().turn(write("b")).turn(DONE).turn(WORK)
+        history.messages.append(HumanMessage("Go on."))
+        history.turn(made).turn(write("a", mode="append"))
+        assert history.asks(edit("complete", len(history.todos) - 1)) is None
+
     def test_a_list_that_the_application_adds_to_goes_on(self) -> None:
         history = History("a").turn(edit("start", 0)).turn(WORK)
         history.messages.append(HumanMessage("Do this too."))
@@ -411,6 +476,30 @@ def test_the_middleware_knows_a_new_list_also_without_a_view(
     agent.invoke({"messages": [("user", "Build.")]}, config)
     final = agent.invoke({"messages": [("user", "Paint.")], "todos": items("a")}, config)
     assert final["todos"] == items("a")
+
+
+@pytest.mark.parametrize("shown_by", [call("list_todos"), edit("start", 1)])
+def test_an_agent_that_is_a_node_knows_a_new_list_in_later_runs(
+    shown_by: ToolCall, config: RunnableConfig
+) -> None:
+    """Its private channels are empty in each run."""
+    script = (
+        turn("", edit("start", 0)),
+        turn("", call("shell")),
+        "Built.",
+        turn("", shown_by),
+        "Hm.",
+    )
+    model = ScriptedChatModel(script=[*script, turn("", DONE), "Done."])
+    middleware = TodoMiddleware(policy=None, check=has_worked)
+    builder = StateGraph(TodoState)
+    builder.add_node("agent", create_agent(model, [shell], middleware=[middleware]))
+    builder.add_edge(START, "agent")
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke({"messages": [("user", "Build.")], "todos": items("b")}, config)
+    graph.invoke({"messages": [("user", "Paint.")], "todos": items("a", "c")}, config)
+    final = graph.invoke({"messages": [("user", "Go on.")]}, config)
+    assert [todo["text"] for todo in final["todos"] if todo["status"] == "completed"] == []
 
 
 class Shorten(AgentMiddleware[Any, Any, Any]):

@@ -1,6 +1,6 @@
 """A check for the tools: an item is completed only after work."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -10,7 +10,13 @@ from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import origins
 from todo_tools._list.todos import TodoItem, incomplete
 from todo_tools._thread.reading import Entry, read
-from todo_tools._thread.transcript import is_from_user, list_after, listed_in, result_note
+from todo_tools._thread.transcript import (
+    is_from_user,
+    is_injected,
+    list_after,
+    listed_in,
+    result_note,
+)
 from todo_tools._tools.checks import AskedItem, Completion
 from todo_tools._view.view import record_block
 
@@ -105,8 +111,47 @@ def _with_lists(state: Any) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
     """Yield each entry, and the list that the application wrote before a prompt with it."""
     reading = read(state)
     # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
-    recorded = record_block(reading).get("todo_blocks", {})
-    return ((entry, recorded.get(entry.place, entry.block)) for entry in reading.entries)
+    given = {**_forgotten(reading.entries), **record_block(reading).get("todo_blocks", {})}
+    return ((entry, given.get(entry.place, entry.block)) for entry in reading.entries)
+
+
+def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
+    """Return the lists whose blocks are not in the state, by the messages that brought them.
+
+    An agent that is a node of another graph keeps no blocks between its runs. Such a list is then
+    known from the first result that shows it.
+    """
+    found: dict[str, list[TodoItem]] = {}
+    known: list[TodoItem] = []
+    place: str | None = None
+    for entry in entries:
+        message = entry.message
+        if isinstance(message, HumanMessage) and not is_injected(message):
+            place = entry.place
+        lists = (entry.block, list_after(message), listed_in(message))
+        todos = next((each for each in lists if each is not None), None)
+        if todos is None:
+            continue
+        if place and not _is_made(known, todos, message):
+            found[place] = todos
+        known, place = todos, None
+    return found
+
+
+def _is_made(known: list[TodoItem], todos: list[TodoItem], message: AnyMessage) -> bool:
+    """Whether the call of a result made its list from the known one."""
+    match result_note(message).get("operation"):
+        case {"op": "set_status", "status": status, "indices": [*indices]}:
+            return todos == [
+                {**todo, "status": status} if at in indices else todo
+                for at, todo in enumerate(known)
+            ]
+        case {"op": "insert", "index": int(index)}:
+            return [*todos[:index], *todos[index + len(todos) - len(known) :]] == known
+        case {"op": "append"}:
+            return todos[: len(known)] == known
+        case _:
+            return False
 
 
 def _is_new(
