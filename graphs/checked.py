@@ -6,7 +6,8 @@ command that ran and its exit code: `{"command": "make", "exit_code": 0}`. The `
 deepagents leaves the command out; `graphs/terminal/tools/ran.py` adds it.
 
 If the user's message may leave the history, for example by a summary, or if the list comes as
-input, use `TodoLimits(keep_open=True)` as well: it keeps the steps, which then say the commands.
+input, use `TodoLimits(keep_open=True)` as well: it keeps the steps, which then say the commands,
+until the model abandons them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -92,8 +93,9 @@ def _is_running(command: str, answer: AIMessage, turn: Sequence[ToolMessage]) ->
     results = {each.tool_call_id: each for each in turn if ids.count(each.tool_call_id) == 1}
     for call in answer.tool_calls:
         result = results.get(call["id"] or "")
-        ran = _recorded(result) or call["args"].get("command")
-        if _is_same(ran, command) and not _has_ended(call["name"], result):
+        recorded = _recorded(result)
+        ran = [recorded] if recorded else call["args"].values()
+        if any(_is_same(each, command) for each in ran) and not _has_ended(call["name"], result):
             return True
     return False
 

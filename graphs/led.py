@@ -59,11 +59,12 @@ class LedMiddleware(TodoMiddleware):
     ends the run too, so use neither. Tag a human message that a tool adds, such as an image, with
     `additional_kwargs={"lc_source": ...}`, or it counts as the user's. Work counts while its result
     is in the history, so let a summarizer keep more than the last few messages. When it removes the
-    beginning of the list, the model reads all that it keeps. The call of a subagent counts also if
-    a person rejected the subagent's own calls, so use a check beside subagents.
+    beginning of the list, the model reads all that it keeps. A call that a person answers
+    (`respond`) counts, and so does that of a subagent whose own calls a person rejected, so use a
+    check beside these.
 
     Args:
-        check: A function of an item and the state that returns `None`, or why it is not done.
+        check: A plain function of an item and the state that returns `None`, or why it is not done.
     """
 
     def __init__(self, *, check: Callable[[TodoItem, Any], str | None] | None = None) -> None:

@@ -39,7 +39,7 @@ class ShownState(AgentState[Any]):
 
 
 class ShowList(AgentMiddleware[Any, Any, Any]):
-    """Show the list as a component below the model's newest answer."""
+    """Show the list as a component below the model's newest answer that called a tool."""
 
     state_schema = ShownState
 

@@ -22,8 +22,8 @@ from langchain_core.messages import (
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool
 from langgraph.errors import NodeError
-from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, RetryPolicy, Send
 from typing_extensions import TypedDict
 
@@ -122,7 +122,8 @@ def build_graph(
     Args:
         planner: Any chat model that can call tools; it writes the list and answers the user.
         worker: The chat model of the workers; `planner` if it is not given.
-        tools: The tools of the workers.
+        tools: The tools of the workers. They may ask a person with `interrupt()`: each call is a
+            task of its own.
         planner_prompt: The planner's system prompt.
         worker_prompt: The workers' system prompt; it must name `Failed:`.
         retry_policy: How often a worker is retried after an error before its item is abandoned.
@@ -175,9 +176,15 @@ def _build_worker(
     builder.add_node("tools", ToolNode(tools))
     builder.add_node("report", _report)
     builder.add_edge(START, "agent")
-    builder.add_conditional_edges("agent", tools_condition, {"tools": "tools", END: "report"})
+    builder.add_conditional_edges("agent", _after_worker, ["tools", "report"])
     builder.add_edge("tools", "agent")
     return builder
+
+
+def _after_worker(state: WorkerState) -> list[Send] | Literal["report"]:
+    """Run each call as a task of its own, so that each gets its own answer of a person."""
+    calls = getattr(state["messages"][-1], "tool_calls", [])
+    return [Send("tools", [call]) for call in calls] or "report"
 
 
 def _add(answer: BaseMessage) -> dict[str, list[BaseMessage]]:

@@ -91,6 +91,11 @@ class TestReason:
         assert reason(*ran("make test"), *unknown) == NOT_RUN
         assert reason(*unknown, *ran("make test")) is None
 
+    def test_any_argument_of_a_later_run_may_have_the_command(self) -> None:
+        made = {**call("execute", script="make test", timeout=5), "id": "call_0"}
+        unknown = [AIMessage("", tool_calls=[made]), ToolMessage("Stopped.", tool_call_id="call_0")]
+        assert reason(*ran("make test"), *unknown) == NOT_RUN
+
     def test_another_command_that_was_cut_off_does_not_count(self) -> None:
         """A person stopped it, for example."""
         other = AIMessage("", tool_calls=[call("shell", command="true")])

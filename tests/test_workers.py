@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from operator import add
 from threading import Event, Lock
+from time import sleep
 from typing import Annotated, Any
 
 import pytest
@@ -328,6 +329,30 @@ def test_a_worker_may_wait_for_a_person(state: type[Any]) -> None:
     final = graph.invoke(Command(resume="42"), CONFIG)
     assert final["todos"] == items("a", "b", status="completed")
     assert final["reports"][1]["text"] == "The answer is 42."
+
+
+def test_each_call_of_a_worker_gets_its_own_answer_and_runs_once() -> None:
+    """The first call asks later than the second."""
+    paid: list[str] = []
+
+    @tool
+    def pay(payee: str) -> str:
+        """Pay, if a person agrees."""
+        sleep(0.1 if payee == "ann" else 0)
+        if interrupt(payee) == "yes":
+            paid.append(payee)
+        return "ok"
+
+    def rule(prompt: list[BaseMessage]) -> Any:
+        if prompt[-1].type == "tool":
+            return "Fine."
+        return turn("", *(call("pay", payee=payee) for payee in ("ann", "bob", "eve")))
+
+    graph = compiled(scripted(plan("a"), "Planned.", "Done."), rule, tools=[pay])
+    asked = graph.invoke(START, CONFIG)["__interrupt__"]
+    replies = {each.id: "yes" if each.value != "bob" else "no" for each in asked}
+    graph.invoke(Command(resume=replies), CONFIG)
+    assert sorted(paid) == ["ann", "eve"]
 
 
 def test_a_worker_finishes_no_other_item() -> None:
