@@ -70,6 +70,40 @@ class TestChecklists:
         assert read_checklist(markdown) == ["One", "Three", "Four: `make`"]
 
     @pytest.mark.parametrize(
+        ("markdown", "text"),
+        [
+            ("- [ ] Test it all:\n      `make test`", "Test it all: `make test`"),
+            ("1. [ ] Test it\nall: `make\n  test`", "Test it all: `make test`"),
+            ("- [ ] One <!-- or\n  two: `rm x` -->", "One"),
+            ("- [ ] One `<!--`\n  two `-->`", "One `<!--` two `-->`"),
+            ("- [ ] One\n  -5 degrees\n  #2 *or* 3", "One -5 degrees #2 *or* 3"),
+        ],
+    )
+    def test_the_text_of_a_step_may_go_on_in_the_next_lines(self, markdown: str, text: str) -> None:
+        """As in a file that is wrapped at 80 columns; a command may be in a later line."""
+        assert read_checklist(f"{markdown}\n- [ ] Last") == [text, "Last"]
+        assert read_checklist(f"{markdown}\n\n  A note.\n- [ ] Last") == [text, "Last"]
+
+    @pytest.mark.parametrize(
+        "block",
+        [
+            "  - Two",
+            "2) Two",
+            "-",
+            "## Two",
+            "  > Two",
+            "---",
+            "* * *",
+            "===",
+            "```\nTwo\n```\nThree",
+            "<!-- Two -->\nThree",
+            "<!--\nTwo\n-->\nThree",
+        ],
+    )
+    def test_the_text_of_a_step_ends_at_another_block(self, block: str) -> None:
+        assert read_checklist(f"- [ ] One\n{block}\n- [ ] Last") == ["One", "Last"]
+
+    @pytest.mark.parametrize(
         "markdown",
         [
             "- [ ]\n- [x] done",
@@ -142,6 +176,7 @@ class TestChecklists:
             *items("Three", status="abandoned"),
         ]
         assert read_todos("- [ ] One\n1. [X] Two\n* [x] ~~Three~~") == todos
+        assert read_todos("- [ ] One\n1. [X]\tTwo\n* [x] ~~Th\nree~~")[2]["text"] == "Th ree"
         assert write_checklist(todos) == "- [ ] One\n- [x] Two\n- [x] ~~Three~~\n"
 
     @given(todo_lists)

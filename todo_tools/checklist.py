@@ -8,6 +8,10 @@ from todo_tools._list.todos import TodoItem, TodoStatus
 __all__ = ["command_in", "read_checklist", "read_todos", "write_checklist"]
 
 _STEP = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
+_NEW_BLOCK = re.compile(
+    r"[ \t]*(?:(?:[-*+]|\d+[.)]|#{1,6})(?:[ \t]|$)|>|([-*_=])(?:[ \t]*\1)*[ \t]*$)"
+)
+"""The beginning of a line that goes on with no text: a list item, heading, quote or rule."""
 _IN_LIST = r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*"
 # A line with more backticks has code in it.
 _FENCE = re.compile(rf"{_IN_LIST}(`{{3,}}(?=[^`]*$)|~{{3,}})")
@@ -28,11 +32,11 @@ def read_checklist(markdown: str) -> list[str]:
     r"""Read the open steps of a checklist.
 
     Args:
-        markdown: Any Markdown. Lines such as `- [ ] Build the site` or `1. [ ] ...` are steps.
-            Code blocks and comments are ignored. A comment of several lines begins a line.
+        markdown: Any Markdown. Lines such as `- [ ] Build the site` or `1. [ ] ...` begin a step,
+            and its text may go on in the next lines. Fenced code blocks and comments are ignored.
 
     Returns:
-        The text of each step that is not checked off, in order.
+        The text of each step that is not checked off, in order and on one line.
 
     Example:
         ```python
@@ -59,8 +63,17 @@ def read_todos(markdown: str) -> list[TodoItem]:
         assert [todo["status"] for todo in todos] == ["completed", "not_started"]
         ```
     """
-    lines = map(_STEP.fullmatch, _lines_outside_code(markdown))
-    return [_todo(step[1], step[2].strip()) for step in lines if step]
+    steps: list[tuple[str, list[str]]] = []  # the mark of each, and its lines
+    goes_on = False
+    for line in _lines_outside_code(markdown):
+        if step := _STEP.fullmatch(line):
+            steps.append((step[1], [step[2].strip()]))
+            goes_on = True
+        elif goes_on and line.strip() and not _NEW_BLOCK.match(line):
+            steps[-1][1].append(line.strip())
+        else:
+            goes_on = False
+    return [_todo(mark, _without_comments(" ".join(lines)).strip()) for mark, lines in steps]
 
 
 def write_checklist(todos: Sequence[TodoItem]) -> str:
@@ -115,7 +128,7 @@ def _todo(mark: str, step: str) -> TodoItem:
 
 
 def _lines_outside_code(markdown: str) -> Iterator[str]:
-    """Yield the lines that are in no code block, without their comments."""
+    """Yield the lines without their comments; a code block is one empty line."""
     fence, is_comment = "", False
     for given in markdown.removeprefix("\ufeff").splitlines():  # the byte order mark
         line = given
@@ -127,11 +140,12 @@ def _lines_outside_code(markdown: str) -> Iterator[str]:
             _, end, line = line.partition("-->")
             is_comment = not end
         if not is_comment:
-            line = _CODE_OR_COMMENT.sub(lambda found: "" if found[3] else found[0], line)
+            line = _without_comments(line)
             is_comment = bool(_COMMENT_OF_LINES.match(line))
-        if is_comment:
-            continue
-        if mark := _FENCE.match(line):
+        if not is_comment and (mark := _FENCE.match(line)):
             fence = mark[1]
-        else:
-            yield line
+        yield "" if is_comment or fence else line
+
+
+def _without_comments(text: str) -> str:
+    return _CODE_OR_COMMENT.sub(lambda found: "" if found[3] else found[0], text)
