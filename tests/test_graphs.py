@@ -18,12 +18,13 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.terminal.checklist import main
+from graphs.terminal.thread import Thread
 from graphs.terminal.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
 from tests.support import ROOT, items, plan, time_is_up_after, write_checklist
 from tests.waiting import LONG, wait_for_file
-from todo_tools import TodoLimits
+from todo_tools import AutoContinue, TodoLimits
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
@@ -433,10 +434,53 @@ class TestResuming:
         first = write_checklist("One: `echo one >> log`")
         arguments = ["--thread", "t", "--workdir", "work", "--create"]
         assert main([first, *arguments]) == 0
+        assert "nothing to do" not in capsys.readouterr().out
         assert main([first, *arguments]) == 0
+        assert "nothing to do: the list of this thread is finished" in capsys.readouterr().out
         assert (tmp_path / "work" / "log").read_text() == "one\n"
         assert main([write_checklist("Two: `echo two >> log`"), *arguments]) == 0
         assert (tmp_path / "work" / "log").read_text() == "one\ntwo\n"
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("again", [True, False])
+    async def test_an_item_that_a_person_opened_again_is_done_again(
+        self, again: bool, tmp_path: Path
+    ) -> None:
+        """The outcome of the last run says that the list was finished."""
+        plan = write_checklist("One: `echo one >> log`", "Two: `echo two >> log`")
+        arguments = ["--thread", "t", "--workdir", "work", "--create"]
+        assert await asyncio.to_thread(main, [plan, *arguments]) == 0
+        async with AsyncSqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
+            graph = build_graph(checklist_model()).compile(checkpointer=saver)
+            kept = {"workdir": str(tmp_path / "work")}
+            thread = Thread(graph, {"configurable": {"thread_id": "t"}, "metadata": kept})
+            todos = todos_in((await thread.now()).values)
+            await thread.replace_todos([{**todos[0], "status": "not_started"}, todos[1]])
+        given = [plan, *arguments] if again else ["--thread", "t"]
+        assert await asyncio.to_thread(main, given) == 0
+        assert (tmp_path / "work" / "log").read_text() == "one\ntwo\none\n"
+
+    def test_a_thread_goes_on_after_boxes_of_its_checklist_are_ticked(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lazy = ScriptedChatModel(script=lambda _: "Hm.")
+        with monkeypatch.context() as patched:
+            patched.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: lazy)
+            assert main([write_checklist("a", "b"), "--thread", "t", "--grace", "0"]) == 1
+        assert main([write_checklist("b"), "--thread", "t", "--grace", "0"]) == 0
+        assert "✓ Done (2 items)" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(("script", "code"), [(["Hi."], 0), ([plan("b"), "Hi."], 2)])
+    def test_a_thread_without_a_checklist_takes_one_unless_it_has_open_items(
+        self, script: list[Any], code: int
+    ) -> None:
+        """It was used for a chat, for example."""
+        with SqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
+            policy = AutoContinue(stop_when=lambda _: True)
+            builder = build_graph(ScriptedChatModel(script=script), policy=policy)
+            graph = builder.compile(checkpointer=saver)
+            graph.invoke({"messages": [("user", "Hello.")]}, {"configurable": {"thread_id": "t"}})
+        assert main([write_checklist("a"), "--thread", "t", "--grace", "0"]) == code
 
     def test_an_unfinished_thread_takes_no_other_checklist(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -57,6 +57,10 @@ from todo_tools.rendering.lowlevel import Line, Span, note_lines
 from todo_tools.state import loop_in, todos_in
 
 _NOBODY = "nobody could be asked: there is no terminal, and --yes was not given"
+_NOTHING_TO_DO = (
+    "nothing to do: the list of this thread is finished. To begin the checklist again, name "
+    "another --thread; to do one item again, use /redo or /edit in python -m graphs chat."
+)
 _TAKE_BACK = "to be asked again, press Ctrl-C and resume"
 
 _Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -148,10 +152,13 @@ async def _run(
     # A person gave the list, so the model may not drop a step. An approved plan is a person's word.
     limits = TodoLimits(keep_open=not session.ask_plan)
     with session.open_agent(policy, saver, limits) as graph:
-        request = request_of(await graph.aget_state(config), plan, session)
+        before = await graph.aget_state(config)
+        request = request_of(before, plan, session)
         console = open_console()
         for text in session.opening(options.db):
             show_whole(console, text)
+        if request is None and not before.tasks:
+            show(console, *said(_NOTHING_TO_DO))
         try:
             approved = Approved(options.yes)
             snapshot = await _until_it_ends(graph, request, config, session, approved)

@@ -19,6 +19,7 @@ from todo_tools.transcript import details_of, is_from_user
 
 _DEMO = Path(__file__).with_name("checklist.md")
 _LIMITS = TodoLimits()
+_OPEN = ("not_started", "in_progress")
 
 
 def read_plan(source: str | None, *, resuming: bool) -> str | None:
@@ -54,14 +55,17 @@ def request_of(
             raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
         return _beginning(plan, session)
     asked = (message.text for message in reversed(messages) if is_from_user(message))
-    latest = next(filter(read_checklist, asked), None)
+    latest = next(filter(read_checklist, asked), "")
     # `next` would be empty if all results of a step are stored but its checkpoint is not.
     is_in_a_step = bool(snapshot.tasks)
-    unfinished = is_in_a_step or snapshot.values["todo_loop"].get("outcome") != "finished"
+    # A person may have opened an item again, or added one.
+    is_open = any(each["status"] in _OPEN for each in todos_in(snapshot.values))
+    unfinished = is_open or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
-        if unfinished:
+        if not (is_in_a_step or is_open or (latest and unfinished)):
+            return _beginning(plan, session)
+        if not {*read_checklist(plan)} <= {*read_checklist(latest)}:  # some may be ticked now
             raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
-        return _beginning(plan, session)
     if unfinished and not is_in_a_step:  # a limit stopped the loop, and a message resets it
         return {"messages": [("user", "Go on.")]}
     return None
