@@ -212,7 +212,7 @@ async def _decided(
     console = open_console()
     while not (approval := approval.passing(approved)).complete:
         action = approval.next_call
-        if sys.stdin.isatty():
+        if sys.stdin and sys.stdin.isatty():
             todos = approval.list_before_next(run.followed.todos or [])
             run.has_asked(action)
             answer = await _ask(console, action, todos, session.text_before(action))

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -45,9 +45,8 @@ def claimed(db: str, thread: str) -> Generator[None, None, None]:
 def _ask(thread: str) -> None:
     if sys.stdin.isatty():
         drop_typed(sys.stdin.fileno())
-        answer = input(
-            f"Thread {thread!r} is open in another program. Use it here too? yes or no: "
-        )
-        if answer.strip().lower() in {"yes", "y"}:
-            return
+        question = f"Thread {thread!r} is open in another program. Use it here too? yes or no: "
+        with suppress(EOFError):  # Ctrl-D means no
+            if input(question).strip().lower() in {"yes", "y"}:
+                return
     raise UnusableInputError(f"thread {thread!r} is open in another program")

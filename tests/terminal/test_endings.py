@@ -6,6 +6,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from deepagents.backends.protocol import ExecuteResponse
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -138,6 +139,13 @@ def test_a_command_whose_last_part_was_ended_by_a_signal_is_run_again(
     answer = killed_and_resumed(graph, saver, config_of(tmp_path))
     assert "exit code 0" in answer
     assert (tmp_path / "log").read_text() == "began\nbegan\n"
+
+
+def test_a_command_with_half_an_emoji_is_no_obstacle(tmp_path: Path) -> None:
+    """A model that is cut off may write one."""
+    response = ExecuteResponse("ok", exit_code=0)
+    endings.Ending(tmp_path / "kept", "step", "echo \ud83d", "first").keep(response)
+    assert endings.Ending(tmp_path / "kept", "step", "echo \ud83d", "second").take() == response
 
 
 def test_the_same_command_twice_in_one_turn_runs_twice(tmp_path: Path) -> None:

@@ -494,17 +494,17 @@ class TestTwoPrograms:
         assert capsys.readouterr().err == "error: thread 't' is open in another program\n"
         assert main([write_checklist("a"), "--thread", "other"]) == 0
 
-    @pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 2)])
+    @pytest.mark.parametrize(("answer", "code"), [("yes\n", 0), ("no\n", 2), ("\4", 2)])
     def test_a_person_decides(
         self, answer: str, code: int, holder: subprocess.Popen[str], terminals: list[Any]
     ) -> None:
-        """What was typed before the question is not the answer."""
+        """What was typed before the question is not the answer. Ctrl-D means no."""
         argv, environment = program(write_checklist("a"), "--thread", "t", "--grace", "0")
         terminal = pexpect.spawn(argv[0], argv[1:], env=environment, encoding="utf-8", timeout=LONG)
         terminals.append(terminal)
-        terminal.send("no\n" if answer == "yes" else "yes\n")
+        terminal.send("no\n" if code == 0 else "yes\n")
         terminal.expect_exact("Thread 't' is open in another program. Use it here too? yes or no: ")
-        terminal.send(f"{answer}\n")
+        terminal.send(answer)
         terminal.expect(pexpect.EOF)
         terminal.wait()
         assert terminal.exitstatus == code

@@ -166,6 +166,16 @@ class TestEditing:
         assert (one.result().error, other.result().error) == (None, None)
         assert (inside / "folder" / "file").read_text() == "1, 2"
 
+    def test_the_directory_may_be_named_by_a_link(self, inside: Path) -> None:
+        """A link that leads elsewhere still names the path from the directory."""
+        link = inside.parent / "link"
+        link.symlink_to(inside)
+        workspace = Workspace(link.resolve())
+        assert workspace.edit(f"{link}/folder/file", "open", "mine").path == "folder/file"
+        assert workspace.write(f"{link}/new", "mine").path == "new"
+        (inside.parent / "other").symlink_to(inside.parent)
+        assert workspace.write("/other/new", "mine").path == "other/new"
+
 
 class TestGit:
     @pytest.mark.parametrize(

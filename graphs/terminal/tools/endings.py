@@ -44,7 +44,7 @@ class Ending:
     def __init__(self, folder: Path, step: str, command: str, run: str) -> None:
         self._folder = folder
         self._run = run
-        self._name = sha256(f"{step}\0{command}".encode()).hexdigest()[:32]
+        self._name = sha256(f"{step}\0{command}".encode(errors="replace")).hexdigest()[:32]
 
     def keep(self, response: ExecuteResponse) -> None:
         """Keep a result, unless a signal ended the command, so that it has to run again."""

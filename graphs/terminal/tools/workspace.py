@@ -1,5 +1,6 @@
 """The directory in which a coding agent works: its files and its shell."""
 
+import os
 import tempfile
 import threading
 import time
@@ -210,9 +211,13 @@ class Workspace(LocalShell):
 
     def _inside(self, path: str) -> str:
         """A path as deepagents' operations expect it, where `/` is the directory."""
-        given = PurePosixPath(path)
-        if given.is_relative_to(self.cwd.as_posix()):
-            given = given.relative_to(self.cwd.as_posix())
+        given, cwd = PurePosixPath(path), self.cwd.as_posix()
+        if given.is_absolute() and not given.is_relative_to(cwd):
+            # A person may name the directory by a link, or by a path with one in it.
+            real = PurePosixPath(os.path.realpath(given.parent), given.name)
+            given = real if real.is_relative_to(cwd) else given
+        if given.is_relative_to(cwd):
+            given = given.relative_to(cwd)
         return str(PurePosixPath("/") / given)
 
     def _place(self, path: str) -> PurePosixPath:
