@@ -440,6 +440,23 @@ class TestWhatStays:
         assert any("Never_draw a gas pipe." in message.text for message in shown)
         assert "= a1" not in outline(shown)
 
+    def test_the_note_about_an_edited_call_stays(self) -> None:
+        """The call stands there as the model wrote it, but another one was made."""
+        human = HumanInTheLoopMiddleware({"draw": {"allowed_decisions": ["edit"]}})
+        thread = Thread(
+            turn("", plan("a", "b"), start(0)),
+            turn("", works("a1"), call("draw", part="a2"), start(0)),
+            turn("", complete(0)),
+            "Over.",
+            before=[human],
+        ).say()
+        edited = {"name": "draw", "args": {"part": "a3"}}
+        decision = {"type": "edit", "edited_action": edited}
+        thread.agent.invoke(Command(resume={"decisions": [decision]}), thread.config)
+        shown = thread.model.prompts[-1]
+        assert any("Executed instead: draw" in message.text for message in shown)
+        assert "= a1" not in outline(shown)
+
     def test_a_turn_right_before_a_message_of_a_person_stays(self) -> None:
         """Otherwise two messages of people could follow each other, which some models refuse."""
         script = (

@@ -216,7 +216,15 @@ class TestLists:
         assert history.asks(DONE) == REASON
         assert history.turn(WORK).asks(DONE) is None
 
-    @pytest.mark.parametrize("shown_by", [call("list_todos"), edit("start", 1)])
+    @pytest.mark.parametrize(
+        "shown_by",
+        [
+            call("list_todos"),
+            edit("start", 1),
+            write("d", mode="append"),
+            call("write_todos", mode="insert", index=2, todos=["d"]),
+        ],
+    )
     @pytest.mark.parametrize(("before", "tags"), [([], {}), (["b"], {"lc_source": "cron"})])
     def test_a_list_whose_block_is_forgotten_is_new_at_its_message(
         self, shown_by: ToolCall, before: list[str], tags: dict[str, str]
@@ -256,6 +264,14 @@ class TestLists:
         history.todos = items("a", "c")
         history.turn(WORK).turn(edit("complete", 1))
         assert history.asks(DONE) == REASON
+
+    def test_a_forgotten_list_may_keep_finished_items(self) -> None:
+        history = History().turn(write("b")).turn(DONE).turn(WORK)
+        history.messages.append(HumanMessage("Do this, too."))
+        history.todos = [*history.todos, *items("a")]
+        history.turn(write("c", mode="append"))
+        history.messages.append(HumanMessage("Go on."))
+        assert history.asks(edit("complete", 1)) == REASON
 
     def test_a_forgotten_list_may_be_the_old_one_with_other_statuses(self) -> None:
         history = History().turn(write("a", "b")).turn(edit("complete", 0, 1)).turn(WORK)

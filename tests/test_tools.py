@@ -225,7 +225,7 @@ class TestResults:
         )
         assert inserted.response_metadata["todo_tools"] == {
             "length": len(inserted.text),
-            "operation": {"op": "insert", "index": 1},
+            "operation": {"op": "insert", "index": 1, "added": 1},
         }
         assert started.response_metadata["todo_tools"] == {
             "length": len(started.text),

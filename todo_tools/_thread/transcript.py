@@ -119,7 +119,8 @@ def result_metadata(answer: Answer) -> dict[str, Any]:
     """Return the `response_metadata` of a result: what the view needs to know of it.
 
     That is the length of the text, since middleware may replace it; what the call changed, without
-    the texts, which the details have; and the list of a listing, which the details do not have.
+    the texts, which the details have, but with the number of added items; and the list of a
+    listing, which the details do not have.
     """
     if "error" in answer.details:
         return {}
@@ -127,8 +128,10 @@ def result_metadata(answer: Answer) -> dict[str, Any]:
     if answer.operation is None:
         note["todos"] = answer.todos
     else:
-        change: Mapping[str, Any] = answer.operation
-        note["operation"] = {key: change[key] for key in change if key != "texts"}
+        change: dict[str, Any] = {**answer.operation}
+        texts = change.pop("texts", ())
+        added = {"added": len(texts)} if change["op"] in ("append", "insert") else {}
+        note["operation"] = {**change, **added}
     return {_RESULT_KEY: note}
 
 

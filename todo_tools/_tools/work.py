@@ -141,6 +141,8 @@ def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
 def _is_made(known: list[TodoItem], todos: list[TodoItem], message: AnyMessage) -> bool:
     """Whether the call of a result made its list from the known one."""
     match result_note(message).get("operation"):
+        case {"added": int(added)} if len(known) + added != len(todos):
+            return False
         case {"op": "set_status", "status": status, "indices": [*indices]}:
             return todos == [
                 {**todo, "status": status} if at in indices else todo

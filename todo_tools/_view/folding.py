@@ -54,7 +54,7 @@ def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[An
     A turn belongs to the items in progress after it; if there are none, to the items that are
     completed next. When the last of its items is finished, it is folded for good if that pays. A
     turn without a todo call is left out. In a turn with one, or with a call that a person rejected,
-    the other results are cut.
+    the other results are cut, except those of calls that a person edited.
 
     Args:
         entries: The history.
@@ -274,11 +274,12 @@ class _Prompt:
             return _Fold(turn, (), (), 0, 0)
         names = {call["name"] for call in [*answer.tool_calls, *answer.invalid_tool_calls]}
         staying = {at for at in results if self._stays(at)}
+        edited = {at for at in results if self._entries[at].message.text.startswith(_EDITED)}
         if turn > kept and names.isdisjoint(TOOLS) and not staying:
             size, blocks = self._turn_sizes[turn], self._turn_blocks[turn]
             return _Fold(turn, self.spans[turn], (), size, blocks)
         line = _MESSAGE + len(FOLDED)
-        cut = [at for at in results if at not in staying and self._sizes[at] > line]
+        cut = [at for at in results if at not in staying | edited and self._sizes[at] > line]
         return _Fold(turn, (), cut, sum(self._sizes[at] - line for at in cut), 0)
 
     def _stays(self, at: int) -> bool:
@@ -327,6 +328,8 @@ def _blocks(message: AnyMessage) -> int:
     return 1
 
 
+_EDITED = "Note: a human reviewer replaced this tool call"
+"""How LangChain begins the result of a call that a person edited; the call itself is unchanged."""
 _TIMES_DEARER = 12
 """How many times dearer it is to send a text again (1.25) than to read it from a cache (0.1)."""
 _LOOK_BACK = 20
