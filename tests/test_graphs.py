@@ -460,15 +460,30 @@ class TestResuming:
         assert await asyncio.to_thread(main, given) == 0
         assert (tmp_path / "work" / "log").read_text() == "one\ntwo\none\n"
 
-    def test_a_thread_goes_on_after_boxes_of_its_checklist_are_ticked(
-        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("plan", "code"),
+        [
+            ("Go.\n- [x] a\n- [ ] b\n", 0),
+            ("Go.\n- [x] a\n- [x] b\n- [ ] c\n", 2),
+            ("Go.\n- [ ] a\n- [x] b\n", 2),
+            ("Go.\n- [ ] b\n", 2),
+            ("Go slowly.\n- [ ] a\n- [ ] b\n", 2),
+        ],
+    )
+    def test_a_thread_takes_its_checklist_again_with_marks_of_finished_items(
+        self, plan: str, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        lazy = ScriptedChatModel(script=lambda _: "Hm.")
+        """Any other change might be a word of the person, which the model would not read."""
+        given = tmp_path / "PLAN.md"
+        given.write_text("Go.\n- [ ] a\n- [ ] b\n")
+        done = turn("", call("edit_todos", action="complete", indices=[0]))
+        lazy = ScriptedChatModel(script=[done, *["Hm."] * 99])
+        arguments = [str(given), "--thread", "t", "--grace", "0"]
         with monkeypatch.context() as patched:
             patched.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: lazy)
-            assert main([write_checklist("a", "b"), "--thread", "t", "--grace", "0"]) == 1
-        assert main([write_checklist("b"), "--thread", "t", "--grace", "0"]) == 0
-        assert "✓ Done (2 items)" in capsys.readouterr().out
+            assert main(arguments) == 1
+        given.write_text(plan)
+        assert main(arguments) == code
 
     @pytest.mark.parametrize(("script", "code"), [(["Hi."], 0), ([plan("b"), "Hi."], 2)])
     def test_a_thread_without_a_checklist_takes_one_unless_it_has_open_items(
@@ -493,7 +508,7 @@ class TestResuming:
         assert main([write_checklist("a"), "--thread", "t", "--grace", "0"]) == 1
         assert "⚠ Stopped because the agent got no new tool result" in capsys.readouterr().out
         assert main([write_checklist("b"), "--thread", "t"]) == 2
-        assert "still working on another checklist" in capsys.readouterr().err
+        assert "still working on another list" in capsys.readouterr().err
         monkeypatch.undo()
 
     def test_a_thread_that_a_limit_stopped_can_be_resumed(

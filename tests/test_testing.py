@@ -95,6 +95,7 @@ class TestChecklists:
             "---",
             "* * *",
             "===",
+            "</details>",
             "```\nTwo\n```\nThree",
             "<!-- Two -->\nThree",
             "<!--\nTwo\n-->\nThree",

@@ -9,9 +9,10 @@ __all__ = ["command_in", "read_checklist", "read_todos", "write_checklist"]
 
 _STEP = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[([ xX])\][ \t]+(\S.*)")
 _NEW_BLOCK = re.compile(
-    r"[ \t]*(?:(?:[-*+]|\d+[.)]|#{1,6})(?:[ \t]|$)|>|([-*_=])(?:[ \t]*\1)*[ \t]*$)"
+    r"[ \t]*(?:(?:[-*+]|\d+[.)]|#{1,6})(?:[ \t]|$)|>|([-*_=])(?:[ \t]*\1)*[ \t]*$"
+    r"|</?(?:details|div|p|summary|table)\b)"
 )
-"""The beginning of a line that goes on with no text: a list item, heading, quote or rule."""
+"""The beginning of a line that goes on with no text: a list item, heading, quote, rule or tag."""
 _IN_LIST = r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*"
 # A line with more backticks has code in it.
 _FENCE = re.compile(rf"{_IN_LIST}(`{{3,}}(?=[^`]*$)|~{{3,}})")
@@ -33,7 +34,8 @@ def read_checklist(markdown: str) -> list[str]:
 
     Args:
         markdown: Any Markdown. Lines such as `- [ ] Build the site` or `1. [ ] ...` begin a step,
-            and its text may go on in the next lines. Fenced code blocks and comments are ignored.
+            and its text may go on in the next lines, up to a blank line, a list item or another
+            block. Fenced code blocks and comments are ignored.
 
     Returns:
         The text of each step that is not checked off, in order and on one line.

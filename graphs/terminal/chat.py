@@ -131,6 +131,8 @@ async def _talk(
             if options.costs:
                 show_costs(console, now.values)
         finally:
+            for text in waiting:
+                show_whole(console, f"not sent: {text}")
             if not conversation.change:
                 show_whole(console, f"resume with: {session.resume_command}")
     return conversation.change

@@ -47,7 +47,7 @@ from graphs.terminal.options import (
 from graphs.terminal.plan import NotEditedError, plan_of
 from graphs.terminal.question import Room, call_rows, is_cut
 from graphs.terminal.region import Region
-from graphs.terminal.request import dropped_steps, read_plan, request_of
+from graphs.terminal.request import commandless_steps, dropped_steps, read_plan, request_of
 from graphs.terminal.run_lines import RunLines
 from graphs.terminal.session import Session, choose_session, choose_thread, open_saver
 from graphs.terminal.typed import drop_typed
@@ -159,6 +159,9 @@ async def _run(
             show_whole(console, text)
         if request is None and not before.tasks:
             show(console, *said(_NOTHING_TO_DO))
+        if session.checked:
+            for step in commandless_steps(plan, before.values):
+                show(console, *said(f"not checked, because it has no command: {step}"))
         try:
             approved = Approved(options.yes)
             snapshot = await _until_it_ends(graph, request, config, session, approved)

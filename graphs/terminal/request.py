@@ -13,7 +13,7 @@ from langgraph.types import StateSnapshot
 from graphs.terminal.options import UnusableInputError
 from graphs.terminal.session import Session
 from todo_tools import TodoItem, TodoLimits
-from todo_tools.checklist import read_checklist
+from todo_tools.checklist import command_in, read_checklist
 from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import details_of, is_from_user
 
@@ -64,11 +64,35 @@ def request_of(
     if plan is not None and plan != latest:
         if not (is_in_a_step or is_open or (latest and unfinished)):
             return _beginning(plan, session)
-        if not {*read_checklist(plan)} <= {*read_checklist(latest)}:  # some may be ticked now
-            raise UnusableInputError(f"thread {thread!r} is still working on another checklist")
+        if not _is_the_same(plan, latest, snapshot.values):
+            raise UnusableInputError(
+                f"thread {thread!r} is still working on another list, or the checklist has "
+                "changed; resume it without a checklist, or name another --thread"
+            )
     if unfinished and not is_in_a_step:  # a limit stopped the loop, and a message resets it
         return {"messages": [("user", "Go on.")]}
     return None
+
+
+def _is_the_same(plan: str, latest: str, state: Mapping[str, Any]) -> bool:
+    """Whether a checklist is the one of the thread, perhaps with marks in boxes of finished items.
+
+    Any other change is a person's word that the model would not read.
+    """
+    ticked = Counter(read_checklist(latest)) - Counter(read_checklist(plan))
+    opened = _texts(todo for todo in todos_in(state) if todo["status"] in _OPEN)
+    return _without_marks(plan) == _without_marks(latest) and not ticked & opened
+
+
+def _without_marks(checklist: str) -> str:
+    return checklist.replace("[x]", "[ ]").replace("[X]", "[ ]")
+
+
+def commandless_steps(plan: str | None, state: Mapping[str, Any]) -> list[str]:
+    """The open steps that have no command whose success could be checked."""
+    opened = (todo["text"] for todo in todos_in(state) if todo["status"] in _OPEN)
+    steps = opened if plan is None else read_checklist(plan)
+    return [step for step in steps if command_in(step) is None]
 
 
 def dropped_steps(state: Mapping[str, Any]) -> list[str]:

@@ -166,6 +166,25 @@ class TestEditing:
         assert (one.result().error, other.result().error) == (None, None)
         assert (inside / "folder" / "file").read_text() == "1, 2"
 
+    def test_a_name_may_have_two_dots(self, inside: Path, outside: Path) -> None:
+        """Routes of some web frameworks are called so. No link leads outside there either."""
+        workspace = Workspace(inside)
+        assert workspace.write("app/[...slug]/page.tsx", "old").error is None
+        assert workspace.edit("app/[...slug]/page.tsx", "old", "new").error is None
+        assert workspace.read("app/[...slug]/page.tsx").file_data == {
+            "content": "new",
+            "encoding": "utf-8",
+        }
+        (inside / "a..b").symlink_to(outside)
+        assert "outside root directory" in (workspace.write("a..b/new", "mine").error or "")
+        assert not (outside / "new").exists()
+
+    @pytest.mark.parametrize("path", ["~/.profile", "C:/x", "../x"])
+    def test_a_path_that_the_tools_refuse_is_refused_before_a_person_is_asked(
+        self, path: str, inside: Path
+    ) -> None:
+        assert "Error writing" in (Workspace(inside).check_write(path) or "")
+
     def test_the_directory_may_be_named_by_a_link(self, inside: Path) -> None:
         """A link that leads elsewhere still names the path from the directory."""
         link = inside.parent / "link"
@@ -173,6 +192,10 @@ class TestEditing:
         workspace = Workspace(link.resolve())
         assert workspace.edit(f"{link}/folder/file", "open", "mine").path == "folder/file"
         assert workspace.write(f"{link}/new", "mine").path == "new"
+        assert [each["path"] for each in workspace.ls(str(link)).entries or []] == [
+            "folder/",
+            "new",
+        ]
         (inside.parent / "other").symlink_to(inside.parent)
         assert workspace.write("/other/new", "mine").path == "other/new"
 

@@ -25,7 +25,8 @@ from deepagents.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from deepagents.backends.utils import compile_grep_include_glob
+from deepagents.backends.utils import compile_grep_include_glob, validate_path
+from typing_extensions import override
 
 from graphs.terminal.tools.directory import Directory, Found
 from graphs.terminal.tools.matches import matches_in
@@ -40,7 +41,20 @@ SECONDS_TO_FIND = 5
 _ERRORS = (OSError, RuntimeError, ValueError)
 
 
-class Workspace(LocalShell):
+class _Files(FilesystemBackend):
+    """deepagents' files, also with names such as `[...slug]`: it takes their dots for `..`."""
+
+    @override
+    def _resolve_path(self, key: str) -> Path:
+        if ".." not in key or ".." in PurePosixPath(key).parts:
+            return super()._resolve_path(key)
+        full = (self.cwd / key.lstrip("/")).resolve()
+        if not full.is_relative_to(self.cwd):
+            raise ValueError(f"Path:{full} outside root directory: {self.cwd}")
+        return full
+
+
+class Workspace(_Files, LocalShell):
     """The file operations and shell of deepagents, with the same paths in both.
 
     Every operation accepts the same paths: relative to the directory, `/path` from the directory,
@@ -214,7 +228,9 @@ class Workspace(LocalShell):
         given, cwd = PurePosixPath(path), self.cwd.as_posix()
         if given.is_absolute() and not given.is_relative_to(cwd):
             # A person may name the directory by a link, or by a path with one in it.
-            real = PurePosixPath(os.path.realpath(given.parent), given.name)
+            real = PurePosixPath(os.path.realpath(given))
+            if real.as_posix() != cwd:  # a link in the directory keeps its name
+                real = PurePosixPath(os.path.realpath(given.parent), given.name)
             given = real if real.is_relative_to(cwd) else given
         if given.is_relative_to(cwd):
             given = given.relative_to(cwd)
@@ -227,6 +243,7 @@ class Workspace(LocalShell):
 
     def _place_to_change(self, path: str) -> PurePosixPath:
         """The same, unless git keeps its files there: it would run the programs that they name."""
+        validate_path(path)  # as the tools of deepagents do when they run
         place = self._place(path)
         if ".git" in map(str.casefold, (*place.parts, *PurePosixPath(path).parts)):
             raise ValueError("git may run programs that are named in it; use a command")
@@ -248,7 +265,7 @@ class Workspace(LocalShell):
                 content = self._directory.read(place)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(content)
-            yield FilesystemBackend(folder, virtual_mode=True), copy
+            yield _Files(folder, virtual_mode=True), copy
 
     def _files(self, path: str | None, pattern: str | None, seconds: float) -> Iterator[Found]:
         """Yield the files whose paths match; raises `TimeoutError` if this takes too long."""
