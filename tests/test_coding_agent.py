@@ -53,7 +53,7 @@ class TestPaths:
         assert (tmp_path / "src" / "a.py").read_text() == "x = 1\n"
         assert "x = 1" in read.text
 
-    @pytest.mark.parametrize("path", ["../outside", "~/outside", "link", "a..b"])
+    @pytest.mark.parametrize("path", ["../outside", "~/outside", "link", "a/../b"])
     @pytest.mark.parametrize("tool", ["read_file", "write_file", "edit_file", "ls", "glob", "grep"])
     async def test_a_refused_path_is_an_error_result(
         self, path: str, tool: str, use: Use, tmp_path: Path, tmp_path_factory: Any

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command, Send
+from langgraph.types import Command, Send, interrupt
 
 from graphs.coding_agent import build_coding_agent
+from graphs.terminal.tools.ask_first import AskFirst
 from tests.screens import Emulator
 from tests.support import BEGIN, Graph, results_in, write_checklist
 from tests.waiting import await_for
@@ -314,25 +317,53 @@ class TestStopped:
         (done.directory / "go").touch()
         return done
 
-    async def test_it_is_not_asked_about_again(self, stopped: Work) -> None:
-        """The same program resumes it, so the approval is still there."""
-        assert "__interrupt__" not in await stopped.agent.ainvoke(None, stopped.config)
+    @pytest.mark.parametrize("resume", [None, REJECT, APPROVE])
+    async def test_it_is_asked_about_again(self, resume: Any, stopped: Work) -> None:
+        """An answer that comes before the question is none: it may be about the stopped run."""
+        final = await stopped.agent.ainvoke(resume, stopped.config)
+        assert ("__interrupt__" in final, stopped.log) == (True, [])
+        await stopped.agent.ainvoke(APPROVE, stopped.config)
         assert stopped.log == ["one"]
 
     async def test_a_fork_asks_about_it_again(self, stopped: Work) -> None:
-        """The approval is only for the task that was stopped."""
         fork = stopped.agent.update_state(stopped.past("tools"), None)
         final = await stopped.agent.ainvoke(None, fork)
         assert ("__interrupt__" in final, stopped.log) == (True, [])
 
-    async def test_a_later_rejection_takes_the_approval_back(self, stopped: Work) -> None:
-        """The person went back to the question, and then to the stopped command."""
-        tools = stopped.past("tools")
-        fork = stopped.agent.update_state(stopped.past(QUESTION), None)
-        await stopped.agent.ainvoke(None, fork)
-        await stopped.agent.ainvoke(REJECT, stopped.config)
-        final = await stopped.agent.ainvoke(None, tools)
-        assert ("__interrupt__" in final, stopped.log) == (True, [])
+
+class TestItsOwnQuestion:
+    """An approved tool asks a person while it runs."""
+
+    def agent(self) -> tuple[Any, list[str]]:
+        log: list[str] = []
+
+        @tool
+        def deploy(place: str) -> str:
+            """Deploy."""
+            log.append(str(interrupt(f"Deploy to {place} now?")))
+            return "Deployed."
+
+        model = ScriptedChatModel(script=[turn("", call("deploy", place="here")), "Done."])
+        asks = AskFirst({"deploy": True})
+        agent = create_agent(model, [deploy], middleware=[asks], checkpointer=InMemorySaver())
+        return agent, log
+
+    def test_it_goes_on_with_its_approval(self, config: RunnableConfig) -> None:
+        agent, log = self.agent()
+        agent.invoke(BEGIN, config)
+        (asked,) = agent.invoke(APPROVE, config)["__interrupt__"]
+        assert asked.value == "Deploy to here now?"
+        assert "__interrupt__" not in agent.invoke(Command(resume="At noon."), config)
+        assert log == ["At noon."]
+
+    def test_a_fork_is_asked_about_the_call_again(self, config: RunnableConfig) -> None:
+        agent, log = self.agent()
+        agent.invoke(BEGIN, config)
+        agent.invoke(APPROVE, config)
+        fork = agent.update_state(agent.get_state(config).config, None)
+        (asked,) = agent.invoke(None, fork)["__interrupt__"]
+        assert asked.value["action_requests"][0]["name"] == "deploy"
+        assert log == []
 
 
 def test_a_killed_program_asks_again_when_it_is_resumed(

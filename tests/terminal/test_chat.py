@@ -1104,6 +1104,19 @@ class TestTerminal:
         said = [message.text for message in messages("t") if is_from_user(message)]
         assert said[1:] == ["Faster, please."]
 
+    @pytest.mark.parametrize("keys", ["/exit\r", "\x04"])
+    def test_a_message_that_was_not_sent_before_the_end_is_named(
+        self, keys: str, terminals: list[Terminal]
+    ) -> None:
+        terminal = begin(terminals, "--thread", "t")
+        terminal.say(checklist("Wait: `sleep 600`"))
+        terminal.see("→ Shell sleep 600")
+        terminal.press("Faster, please.\r")
+        terminal.see("kept: Faster, please.")
+        terminal.press(keys)
+        assert terminal.end() == 0
+        assert "not sent: Faster, please." in terminal.text
+
     def test_ctrl_c_clears_the_line_and_then_leaves(self, terminals: list[Terminal]) -> None:
         """This happens if the agent is not working."""
         terminal = begin(terminals)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from langchain.agents.middleware import HumanInTheLoopMiddleware, InterruptOnConfig
 from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langgraph.errors import GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import ExecutionInfo, Runtime, get_runtime
 from langgraph.types import Command
@@ -39,16 +40,16 @@ class _Allowed(NamedTuple):
 
     edits: Edits
     task: str | None = None
-    """The task in which the tool was stopped; no other may use the approval then."""
+    """The task in which the tool asks a question of its own; no other may use the approval then."""
 
 
 class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
     """LangChain's middleware, with the same questions; but nothing runs without an approval.
 
     Approvals are kept in this object, so nothing that writes to a thread can make one. An approval
-    is used up when its tool has run. If the tool was stopped, only the same task may use it, not a
-    fork; and a later answer about the same call replaces it. A call without an approval is asked
-    about where it runs.
+    is used up when its tool begins, so a call that was stopped or failed is asked about again. Only
+    if the tool itself asks a person, it goes on with its approval, in the same task and not in a
+    fork. A call without an approval is asked about where it runs.
 
     Args:
         interrupt_on: The tools to ask about, as for LangChain's middleware.
@@ -110,7 +111,7 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
 
     @contextmanager
     def _approval_for(self, request: ToolCallRequest) -> Generator[Edits | ToolMessage, None, None]:
-        """Use an approval up, unless the tool is stopped before it ends; ask if there is none.
+        """Use an approval up, unless the tool asks a question of its own; ask if there is none.
 
         Yields:
             The person's changes to the call, or a result in its place.
@@ -122,7 +123,7 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
         allowed = given.edits if given and may_use else self._ask(request, approval)
         try:
             yield allowed
-        except BaseException:
+        except GraphInterrupt:
             if not isinstance(allowed, ToolMessage):
                 self._approved[approval] = _Allowed(allowed, task)
             raise
