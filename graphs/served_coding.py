@@ -114,7 +114,7 @@ def _workplace_of(thread: str) -> Workplace:
         place = _workplaces.pop(thread, None) or _build(thread)
         _workplaces[thread] = place
         if len(_workplaces) > _MOST_WORKPLACES:
-            _workplaces.pop(next(iter(_workplaces)))
+            _workplaces.pop(next(iter(_workplaces))).tasks.close()
         return place
 
 

@@ -355,13 +355,15 @@ class TestFactory:
         assert first is not other
 
     async def test_the_agents_of_the_oldest_threads_are_dropped(self, served: ModuleType) -> None:
-        """Their directories stay."""
+        """Their directories stay, and their background tasks end."""
         threads = [str(uuid4()) for _ in range(101)]
         first = await self.agent_of(served, thread_id=threads[0])
+        tasks = served._workplaces[threads[0]].tasks
         for thread in threads[1:]:
             newest = await self.agent_of(served, thread_id=thread)
         assert await self.agent_of(served, thread_id=threads[-1]) is newest
         assert await self.agent_of(served, thread_id=threads[0]) is not first
+        assert not tasks._end_all.alive
 
     async def test_a_thread_cannot_name_a_directory_elsewhere(self, served: ModuleType) -> None:
         with pytest.raises(ValueError, match="badly formed"):
