@@ -87,8 +87,8 @@ def _past(state: Any) -> Iterator[_Event]:
         elif _is_work(message):
             yield {"op": "work"}
         was_refused = was_refused or _was_refused(message)
-        lists = (entry.block, after, listed_in(message))
-        known = next((each for each in lists if each is not None), known)
+        listed = _list_in(entry)
+        known = known if listed is None else listed
         shown = next((each for each in (block, after) if each is not None), shown)
 
 
@@ -128,14 +128,19 @@ def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
         message = entry.message
         if isinstance(message, HumanMessage) and not is_injected(message):
             place = entry.place
-        lists = (entry.block, list_after(message), listed_in(message))
-        todos = next((each for each in lists if each is not None), None)
+        todos = _list_in(entry)
         if todos is None:
             continue
         if place and not _is_made(known, todos, message):
             found[place] = todos
         known, place = todos, None
     return found
+
+
+def _list_in(entry: Entry) -> list[TodoItem] | None:
+    """Return the list that an entry has, whatever other middleware made of its text."""
+    lists = (entry.block, list_after(entry.message), listed_in(entry.message))
+    return next((each for each in lists if each is not None), None)
 
 
 def _is_made(known: list[TodoItem], todos: list[TodoItem], message: AnyMessage) -> bool:
