@@ -153,6 +153,33 @@ class TestMiddleware:
         assert final["todos"] == items("Look")
         assert [status for status, _ in answers(final)] == ["success", "error", "error"]
 
+    @pytest.mark.parametrize("mode", ["replace", "append"])
+    @pytest.mark.parametrize(
+        ("decision", "runs"), [({"type": "approve"}, True), ({"type": "reject"}, False)]
+    )
+    def test_a_call_for_a_plan_that_a_person_rejected_is_refused(
+        self, decision: dict[str, Any], runs: bool, mode: str, config: RunnableConfig
+    ) -> None:
+        """Although an item of the old list is in progress; a tool that is exempt runs."""
+        plan = call("write_todos", mode=mode, todos=["Dig everywhere"])
+        start = call("edit_todos", action="start", indices=[0])
+        work = call("dig", place="here"), call("look", place="there")
+        script = turn("", self.PLAN), turn("", start), turn("", plan, start, *work), "I see."
+        approval = HumanInTheLoopMiddleware({"write_todos": True})
+        graph: Graph = create_agent(
+            ScriptedChatModel(script=script),
+            [dig, look],
+            middleware=[approval, TodoGateMiddleware(exempt={"look"}), TodoMiddleware(policy=None)],
+            checkpointer=InMemorySaver(),
+        )
+        graph.invoke(BEGIN, config)
+        graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        final = graph.invoke(Command(resume={"decisions": [decision]}), config)
+        said = {message.name: message for message in results_in(final)[-3:]}
+        assert said["look"].status == "success"
+        assert (said["dig"].text == "A hole in here.") == runs
+        assert ("not carried out as you made it" in said["dig"].text) != runs
+
     def test_it_takes_no_single_name(self) -> None:
         with pytest.raises(TypeError, match="exempt must be a collection of tool names"):
             TodoGateMiddleware(exempt="dig")

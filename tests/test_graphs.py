@@ -463,11 +463,12 @@ class TestResuming:
     @pytest.mark.parametrize(
         ("plan", "code"),
         [
-            ("Go.\n- [x] a\n- [ ] b\n", 0),
-            ("Go.\n- [x] a\n- [x] b\n- [ ] c\n", 2),
-            ("Go.\n- [ ] a\n- [x] b\n", 2),
-            ("Go.\n- [ ] b\n", 2),
-            ("Go slowly.\n- [ ] a\n- [ ] b\n", 2),
+            ("Go.\n- [x] a\n- [ ] b\n- [x] z\n", 0),
+            ("Go.\n- [x] a\n- [x] b\n- [x] z\n- [ ] c\n", 2),
+            ("Go.\n- [ ] a\n- [x] b\n- [x] z\n", 2),
+            ("Go.\n- [ ] a\n- [ ] b\n- [ ] z\n", 2),
+            ("Go.\n- [ ] b\n- [x] z\n", 2),
+            ("Go slowly.\n- [ ] a\n- [ ] b\n- [x] z\n", 2),
         ],
     )
     def test_a_thread_takes_its_checklist_again_with_marks_of_finished_items(
@@ -475,7 +476,7 @@ class TestResuming:
     ) -> None:
         """Any other change might be a word of the person, which the model would not read."""
         given = tmp_path / "PLAN.md"
-        given.write_text("Go.\n- [ ] a\n- [ ] b\n")
+        given.write_text("Go.\n- [ ] a\n- [ ] b\n- [x] z\n")
         done = turn("", call("edit_todos", action="complete", indices=[0]))
         lazy = ScriptedChatModel(script=[done, *["Hm."] * 99])
         arguments = [str(given), "--thread", "t", "--grace", "0"]

@@ -252,7 +252,7 @@ class TestPendingCalls:
             ("refused", True),
         ],
     )
-    def test_indices_after_a_list_that_is_not_written_as_made_are_displaced(
+    def test_calls_after_a_list_that_is_not_written_as_made_are_displaced(
         self, made: str | None, displaced: bool
     ) -> None:
         """A list that a todo tool has written is the one that the model means."""
@@ -272,7 +272,7 @@ class TestPendingCalls:
         state = {"messages": history, "hitl_edited_tool_calls": edits}
         place = place_of_call(state, tick["id"])
         assert place is not None
-        assert place.displaced == ({tick["id"]} if displaced else set())
+        assert place.displaced == ({look["id"], tick["id"]} if displaced else set())
 
     def test_a_call_that_no_model_made_has_no_siblings(self) -> None:
         """An application may run a tool by itself."""

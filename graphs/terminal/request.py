@@ -79,9 +79,9 @@ def _is_the_same(plan: str, latest: str, state: Mapping[str, Any]) -> bool:
 
     Any other change is a person's word that the model would not read.
     """
-    ticked = Counter(read_checklist(latest)) - Counter(read_checklist(plan))
-    opened = _texts(todo for todo in todos_in(state) if todo["status"] in _OPEN)
-    return _without_marks(plan) == _without_marks(latest) and not ticked & opened
+    before, after = Counter(read_checklist(latest)), Counter(read_checklist(plan))
+    closed = _texts(todo for todo in todos_in(state) if todo["status"] not in _OPEN)
+    return _without_marks(plan) == _without_marks(latest) and after <= before <= after + closed
 
 
 def _without_marks(checklist: str) -> str:

@@ -182,8 +182,18 @@ def next_step(action: str | None, index: int, *, has_tools: bool = True) -> str:
 _WHEN = {"start": " in the same turn", "complete": " when their results show that it is done"}
 
 
-def gate_refusal(*, has_todos: bool) -> str:
-    """Return the error for a tool call that the gate refuses: no item is in progress."""
+def gate_refusal(*, has_todos: bool, is_displaced: bool = False) -> str:
+    """Return the error for a tool call that the gate refuses.
+
+    Args:
+        has_todos: Whether there is a list; no item of it is in progress.
+        is_displaced: Whether the call comes after a list that was not written as the model made it.
+    """
+    if is_displaced:
+        return (
+            "Error: an earlier write_todos call of this turn was not carried out as you made it, "
+            "so this tool was not run; read the list, and call it again if it still fits."
+        )
     first = "" if has_todos else "write your plan with write_todos, then "
     return (
         "Error: no todo is in progress, so this tool was not run; "

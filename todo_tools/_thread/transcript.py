@@ -161,7 +161,7 @@ class CallPlace(NamedTuple):
     repeated: set[str | None]
     """The ids that several calls of the message have."""
     displaced: set[str | None]
-    """The ids of the calls with indices of a list that was not written as the model made it."""
+    """The ids of the calls after a list that was not written as the model made it."""
 
 
 def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
@@ -207,15 +207,15 @@ def _displaced(
     edits: Mapping[str | None, Mapping[str, Any]],
     unmade: Container[str | None],
 ) -> set[str | None]:
-    """Return the ids of the `edit_todos` calls after a `write_todos` that does not run as made.
+    """Return the ids of the calls after a `write_todos` that does not run as made.
 
-    Their indices fit only the model's own list. Calls that a person edited are not among them.
+    They fit only the model's own list. Calls that a person edited are not among them.
     """
     found = set[str | None]()
     # A call with broken JSON may have come first.
     is_other = any(call["name"] == "write_todos" for call in message.invalid_tool_calls)
     for call in message.tool_calls:
-        if is_other and call["name"] == "edit_todos":
+        if is_other:
             found.add(call["id"])
         edit = edits.get(call["id"], {})
         if "write_todos" in (call["name"], edit.get("name")):

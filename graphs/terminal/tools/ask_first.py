@@ -47,9 +47,12 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
     """LangChain's middleware, with the same questions; but nothing runs without an approval.
 
     Approvals are kept in this object, so nothing that writes to a thread can make one. An approval
-    is used up when its tool begins, so a call that was stopped or failed is asked about again. Only
-    if the tool itself asks a person, it goes on with its approval, in the same task and not in a
-    fork. A call without an approval is asked about where it runs.
+    is used up when its tool begins, so a call that was stopped or failed is asked about again, as
+    the model wrote it. A call without an approval is asked about where it runs, in a question of
+    its own; answer it by its id.
+
+    Do not list a tool that asks a person itself. It goes on with its approval, but after a stop, a
+    failure or a fork, its question may get the answer to this one.
 
     Args:
         interrupt_on: The tools to ask about, as for LangChain's middleware.
