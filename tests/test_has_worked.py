@@ -4,6 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -20,6 +22,7 @@ from todo_tools._thread.transcript import continuation_message, list_after
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
+TEXTS, STATUSES = st.sampled_from("abc"), ["not_started", "in_progress", "completed"]
 REASON = "no other tool has worked on it yet; do its work with your other tools first"
 WORK = call("shell", command="make")
 
@@ -476,6 +479,46 @@ class TestTheSameMessage:
         item: TodoItem = {"text": "a", "status": "in_progress"}
         messages = [*history.messages, AIMessage("Hm."), HumanMessage("Hm?")]
         assert has_worked(item, {"messages": messages, "todos": history.todos}) is None
+
+
+CALLS = st.one_of(
+    st.just(WORK),
+    st.just(call("list_todos")),
+    st.builds(edit, st.sampled_from(["start", "complete", "abandon"]), st.integers(0, 2)),
+    st.builds(write, st.sampled_from("abc"), mode=st.sampled_from(["replace", "append"])),
+    st.builds(lambda text: call("write_todos", mode="insert", index=0, todos=[text]), TEXTS),
+)
+RUNS = st.lists(
+    st.tuples(
+        st.none() | st.tuples(st.booleans(), st.lists(st.sampled_from(STATUSES), max_size=2)),
+        st.lists(st.lists(CALLS, min_size=1, max_size=2), max_size=3),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(RUNS, st.integers(0, 2))
+def test_an_agent_that_is_a_node_takes_no_work_that_another_agent_would_not(
+    runs: list[tuple[tuple[bool, list[Any]] | None, list[list[ToolCall]]]], index: int
+) -> None:
+    """It has only the block of the last run. It may ask for work again, though."""
+    history, forgetful = History(), History()
+    for number, (gift, turns) in enumerate(runs):
+        for each in (history, forgetful):
+            each.messages.append(HumanMessage("Go on.", id=str(number)))
+            if gift is not None:
+                adds, statuses = gift
+                new = [TodoItem(text=f"{number}.{at}", status=s) for at, s in enumerate(statuses)]
+                each.todos = [*each.todos, *new] if adds else new
+                each.blocks[str(number)] = each.todos
+            for calls in turns:
+                each.turn(*calls)
+        if number < len(runs) - 1:
+            forgetful.blocks.clear()
+    tick = edit("complete", index)
+    about = history.todos[index]["text"] if index < len(history.todos) else ""
+    assert history.asks(tick, about=about) is None or forgetful.asks(tick, about=about)
 
 
 @pytest.mark.parametrize("view", [model_view, None])

@@ -131,8 +131,9 @@ def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
         todos = _list_in(entry)
         if todos is None:
             continue
-        if place and not _is_made(known, todos, message):
-            found[place] = todos
+        before = _before(known, todos, message)
+        if place and before != known:
+            found[place] = before
         known, place = todos, None
     return found
 
@@ -143,22 +144,27 @@ def _list_in(entry: Entry) -> list[TodoItem] | None:
     return next((each for each in lists if each is not None), None)
 
 
-def _is_made(known: list[TodoItem], todos: list[TodoItem], message: AnyMessage) -> bool:
-    """Whether the call of a result made its list from the known one."""
+def _before(known: list[TodoItem], todos: list[TodoItem], message: AnyMessage) -> list[TodoItem]:
+    """Return the list before the call of a result, as far as the result tells it.
+
+    Args:
+        known: The list that earlier messages showed last.
+        todos: The list after the call.
+        message: The result.
+    """
     match result_note(message).get("operation"):
-        case {"added": int(added)} if len(known) + added != len(todos):
-            return False
         case {"op": "set_status", "status": status, "indices": [*indices]}:
-            return todos == [
+            made = [
                 {**todo, "status": status} if at in indices else todo
                 for at, todo in enumerate(known)
             ]
-        case {"op": "insert", "index": int(index)}:
-            return [*todos[:index], *todos[index + len(todos) - len(known) :]] == known
-        case {"op": "append"}:
-            return todos[: len(known)] == known
+            return known if made == todos else todos
+        case {"op": "insert", "index": int(at), "added": int(added)}:
+            return [*todos[:at], *todos[at + added :]]
+        case {"op": "append", "added": int(added)}:
+            return todos[: len(todos) - added]
         case _:
-            return False
+            return todos
 
 
 def _is_new(
