@@ -6,8 +6,8 @@ command that ran and its exit code: `{"command": "make", "exit_code": 0}`. The `
 deepagents leaves the command out; `graphs/terminal/tools/ran.py` adds it.
 
 If the user's message may leave the history, for example by a summary, or if the list comes as
-input, use `TodoLimits(keep_open=True)` as well: it keeps the steps, which then say the commands,
-until the model abandons them.
+input, use `TodoLimits(keep_open=True)` as well: it keeps the steps, and so their commands,
+until the model abandons a step.
 """
 
 from collections.abc import Iterator, Sequence

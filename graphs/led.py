@@ -61,10 +61,10 @@ class LedMiddleware(TodoMiddleware):
     is in the history, so let a summarizer keep more than the last few messages. When it removes the
     beginning of the list, the model reads all that it keeps. A call that a person answers
     (`respond`) counts, and so does that of a subagent whose own calls a person rejected, so use a
-    check beside these.
+    check too.
 
     Args:
-        check: A plain function of an item and the state that returns `None`, or why it is not done.
+        check: A sync function of an item and the state; returns `None`, or why it is not done.
     """
 
     def __init__(self, *, check: Callable[[TodoItem, Any], str | None] | None = None) -> None:

@@ -90,8 +90,8 @@ def fold_notes(notes: Notes, update: Mapping[str, Any] | None) -> Notes:
     Args:
         notes: The value before; it is not changed.
         update: An operation, or a whole value from the application or a subgraph. `None` and `{}`
-            change nothing. A whole value does not make old ids available again. Of those of
-            parallel subgraphs the last one wins, so let only one of them save notes.
+            change nothing. A whole value does not make old ids available again. The last value
+            of parallel subgraphs wins, so let only one subgraph save notes.
 
     Returns:
         The value after.

@@ -52,8 +52,8 @@ def build_graph(
     Args:
         model: Any chat model that can call tools.
         tools: The agent's tools, besides the todo tools. Here all calls of one answer run in one
-            task. So a tool should not ask a person with `interrupt()`: if the answer has several
-            calls, the reply may reach another one, and calls may run again. Compile the graph with
+            task. So a tool should not ask a person with `interrupt()`: if the answer has several,
+            the reply may reach the wrong call, and calls may run again. Compile the graph with
             `interrupt_before=["tools"]` instead, or use `create_agent`.
         system_prompt: Placed before the prompt of the todo tools.
         policy: When and how the agent is sent back to work, or a function that chooses it per run.

@@ -182,7 +182,7 @@ def _build_worker(
 
 
 def _after_worker(state: WorkerState) -> list[Send] | Literal["report"]:
-    """Run each call as a task of its own, so that each gets its own answer of a person."""
+    """Run each call as a task of its own, so that a person's reply reaches its call."""
     calls = getattr(state["messages"][-1], "tool_calls", [])
     return [Send("tools", [call]) for call in calls] or "report"
 

@@ -86,6 +86,13 @@ class TestGate:
         state: dict[str, Any] = {"messages": [turn("", call("list_todos"))]}
         assert answers(gated(TodoGate()).invoke(state)) == [("success", "No todos")]
 
+    def test_a_call_for_a_list_that_the_tools_refuse_is_refused(self) -> None:
+        """Although an item of the old list is in progress."""
+        plan = call("write_todos", mode="append", todos=[""])
+        todos = items("Dig", status="in_progress")
+        final = gated(TodoGate()).invoke({"messages": [turn("", plan, DIG)], "todos": todos})
+        assert "not carried out as you made it" in answers(final)[1][1]
+
     def test_a_call_with_a_repeated_id_is_refused(self) -> None:
         """It is not known which calls come before it, so no item is taken as in progress."""
         start = {**call("edit_todos", action="start", indices=[0]), "id": DIG["id"]}

@@ -459,6 +459,23 @@ class TestStructuredResponse:
         assert not any(map(is_injected, final["messages"]))
         assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
 
+    @pytest.mark.parametrize("policy", [AutoContinue(max_idle=None), AutoContinue(ask=True)])
+    @pytest.mark.parametrize("new", [{}, {"messages": [AIMessage("I may not say it.", id="1")]}])
+    async def test_a_run_that_a_hook_ended_after_an_answer_is_not_continued(
+        self, new: dict[str, Any], policy: AutoContinue, config: RunnableConfig
+    ) -> None:
+        """A guard may end it, also after it replaced the answer, or a budget of the application."""
+
+        @after_model(can_jump_to=["end"])
+        def guard(state: Any, runtime: Any) -> dict[str, Any] | None:
+            return {**new, "jump_to": "end"} if state["messages"][-1].id == "1" else None
+
+        model = scripted(PLAN, AIMessage("The secret is 42.", id="1"), "Not asked.")
+        graph = agent(model, guard, TodoMiddleware(policy=policy))
+        assert "__interrupt__" not in await graph.ainvoke(BEGIN, config)
+        assert len(model.prompts) == 2
+        assert loop_of(graph, config)["outcome"] == "ended_elsewhere"
+
 
 UNLIMITED = AutoContinue(max_idle=None)
 """Sends an agent back to work that only talks."""

@@ -12,7 +12,7 @@ _NEW_BLOCK = re.compile(
     r"[ \t]*(?:(?:[-*+]|\d+[.)]|#{1,6})(?:[ \t]|$)|>|([-*_=])(?:[ \t]*\1)*[ \t]*$"
     r"|</?(?:details|div|p|summary|table)\b)"
 )
-"""The beginning of a line that goes on with no text: a list item, heading, quote, rule or tag."""
+"""The beginning of a line that continues no step: a list item, heading, quote, rule or tag."""
 _IN_LIST = r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*"
 # A line with more backticks has code in it.
 _FENCE = re.compile(rf"{_IN_LIST}(`{{3,}}(?=[^`]*$)|~{{3,}})")
@@ -130,7 +130,7 @@ def _todo(mark: str, step: str) -> TodoItem:
 
 
 def _lines_outside_code(markdown: str) -> Iterator[str]:
-    """Yield the lines without their comments; a code block is one empty line."""
+    """Yield the lines without their comments; a code block becomes one empty line."""
     fence, is_comment = "", False
     for given in markdown.removeprefix("\ufeff").splitlines():  # the byte order mark
         line = given

@@ -411,8 +411,9 @@ def _answered(state: Any, runtime: Any) -> Answered:
     older = {"id": value_in(value_in(state, "todo_loop"), "answer")}  # of version 0.2.0
     note = state.get("todo_answer", older)
     place = None if newest is None else reading.entries[newest].place
+    by_model = place is not None and place == note["id"] and note.get("ends", True)
     ended = Ended(
-        by_model=bool(place) and place == note["id"] and note.get("ends", True),
+        by_model=by_model and state.get("jump_to") != "end",  # the hook of another middleware
         steps_left=state.get("remaining_steps"),
         has_tools=note.get("has_tools", True),
     )

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -61,6 +62,8 @@ _NOTHING_TO_DO = (
     "nothing to do: the list of this thread is finished. To begin the checklist again, name "
     "another --thread; to do one item again, use /redo or /edit in python -m graphs chat."
 )
+_LONGEST_LINE = 4096
+"""The bytes of the longest line that a terminal gives."""
 _TAKE_BACK = "to be asked again, press Ctrl-C and resume"
 
 _Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -259,8 +262,9 @@ async def _read_line() -> str:
         await ready.wait()
     finally:
         loop.remove_reader(sys.stdin)
-    line = sys.stdin.buffer.readline()
-    if not line:
+    # Not `readline`, which waits for the rest if Ctrl-D ends a line, and takes that for an answer.
+    line = os.read(sys.stdin.fileno(), _LONGEST_LINE)
+    if not line.endswith(b"\n"):
         raise EOFError
     # Python would keep a byte that is no text, and neither a model nor the database takes it.
     return line.decode(sys.stdin.encoding, "replace")

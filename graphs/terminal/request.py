@@ -67,7 +67,7 @@ def request_of(
         if not _is_the_same(plan, latest, snapshot.values):
             raise UnusableInputError(
                 f"thread {thread!r} is still working on another list, or the checklist has "
-                "changed; resume it without a checklist, or name another --thread"
+                "changed; resume the thread without one, or name another --thread"
             )
     if unfinished and not is_in_a_step:  # a limit stopped the loop, and a message resets it
         return {"messages": [("user", "Go on.")]}
@@ -75,9 +75,9 @@ def request_of(
 
 
 def _is_the_same(plan: str, latest: str, state: Mapping[str, Any]) -> bool:
-    """Whether a checklist is the one of the thread, perhaps with marks in boxes of finished items.
+    """Whether a checklist is the thread's own; boxes of finished items may be ticked now.
 
-    Any other change is a person's word that the model would not read.
+    The model would not read any other change that a person made.
     """
     before, after = Counter(read_checklist(latest)), Counter(read_checklist(plan))
     closed = _texts(todo for todo in todos_in(state) if todo["status"] not in _OPEN)

@@ -245,6 +245,17 @@ class TestTerminal:
         os.write(child.child_fd, b"no, use caf\xe9\n")
         child.expect_exact("rejected: no, use caf\ufffd")
 
+    @pytest.mark.parametrize("keys", ["\4", "y\4", "y\3"])
+    def test_a_line_without_enter_is_no_answer(
+        self, keys: str, started: Any, tmp_path: Path
+    ) -> None:
+        """Ctrl-D and Ctrl-C leave the program."""
+        child = started(write_checklist("One: `touch one`"), *CODING)
+        child.expect(QUESTION)
+        child.send(keys)
+        assert self.ended(child) == 130
+        assert not list(tmp_path.rglob("one"))
+
     def test_yes_and_no_and_a_reason(self, started: Any, tmp_path: Path) -> None:
         """A step that was not allowed is abandoned, and the model reads the reason."""
         steps = write_checklist("One: `touch one`", "Two: `touch two`", "Three: `touch three`")

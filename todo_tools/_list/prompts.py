@@ -186,13 +186,13 @@ def gate_refusal(*, has_todos: bool, is_displaced: bool = False) -> str:
     """Return the error for a tool call that the gate refuses.
 
     Args:
-        has_todos: Whether there is a list; no item of it is in progress.
+        has_todos: Whether there is a list, of which no item is in progress.
         is_displaced: Whether the call comes after a list that was not written as the model made it.
     """
     if is_displaced:
         return (
             "Error: an earlier write_todos call of this turn was not carried out as you made it, "
-            "so this tool was not run; read the list, and call it again if it still fits."
+            "so this tool was not run; read the list, and repeat the call if it still fits."
         )
     first = "" if has_todos else "write your plan with write_todos, then "
     return (

@@ -118,9 +118,9 @@ def list_after(message: BaseMessage) -> list[TodoItem] | None:
 def result_metadata(answer: Answer) -> dict[str, Any]:
     """Return the `response_metadata` of a result: what the view needs to know of it.
 
-    That is the length of the text, since middleware may replace it; what the call changed, without
-    the texts, which the details have, but with the number of added items; and the list of a
-    listing, which the details do not have.
+    That is the length of the text, since middleware may replace it; what the call changed,
+    with the number of added items but without their texts, which the details have; and the list of
+    a listing, which the details do not have.
     """
     if "error" in answer.details:
         return {}
@@ -209,7 +209,7 @@ def _displaced(
 ) -> set[str | None]:
     """Return the ids of the calls after a `write_todos` that does not run as made.
 
-    They fit only the model's own list. Calls that a person edited are not among them.
+    Such calls fit only the model's own list. Those that a person edited are not among them.
     """
     found = set[str | None]()
     # A call with broken JSON may have come first.

@@ -12,7 +12,7 @@ from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits
 from todo_tools._thread.state import todos_in
-from todo_tools._thread.transcript import CallPlace, place_of_call
+from todo_tools._thread.transcript import place_of_call
 from todo_tools._tools.build import list_before
 
 __all__ = ["TodoGate"]
@@ -25,8 +25,8 @@ class TodoGate:
     """Refuse calls of other tools until the list has an item in progress.
 
     A refused call does not run; the model reads an error that says what to do. If an AI message
-    starts an item and then calls a tool, the tool runs. A call after a `write_todos` of its message
-    that a person rejected or edited is refused too. The todo tools are never refused.
+    starts an item and then calls a tool, the tool runs. If a `write_todos` was not carried out as
+    the model made it, later calls of its message are refused. The todo tools are never refused.
 
     Args:
         exempt: The names of tools that are never refused, such as tools that only read.
@@ -78,22 +78,26 @@ class TodoGate:
 
     def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
         call = request.tool_call
-        place = place_of_call(request.state, call["id"])
-        is_displaced = place is not None and call["id"] in place.displaced
-        todos = [] if is_displaced else _list_before(request, place)
-        reason = self.refusal(call["name"], todos)
+        todos = _list_before(request)
+        reason = self.refusal(call["name"], todos or [])
         if reason is None:
             return None
-        if is_displaced:
+        if todos is None:
             reason = prompts.gate_refusal(has_todos=True, is_displaced=True)
         return ToolMessage(reason, name=call["name"], tool_call_id=call["id"] or "", status="error")
 
 
-def _list_before(request: ToolCallRequest, place: CallPlace | None) -> list[TodoItem]:
-    """Return the list before a call, with the limits of the todo tools beside it."""
+def _list_before(request: ToolCallRequest) -> list[TodoItem] | None:
+    """Return the list before a call, with the limits of the todo tools beside it.
+
+    `None` if an earlier call of the message would have written it, but not as the model made it.
+    """
     limits = DEFAULT_LIMITS
     for tool in request.runtime.tools:
         if tool.name in TOOLS and tool.metadata and "limits" in tool.metadata:
             limits = TodoLimits(**tool.metadata["limits"])
-    todos, _ = list_before(todos_in(request.state), place, limits)
-    return todos
+    call_id = request.tool_call["id"]
+    place = place_of_call(request.state, call_id)
+    todos, is_written = list_before(todos_in(request.state), place, limits)
+    is_displaced = place is not None and call_id in place.displaced
+    return todos if is_written and not is_displaced else None

@@ -116,10 +116,10 @@ def _with_lists(state: Any) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
 
 
 def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
-    """Return the lists whose blocks are not in the state, by the messages that brought them.
+    """Return the lists without a block in the state, by the place of the message that brought each.
 
-    An agent that is a node of another graph keeps no blocks between its runs. Such a list is then
-    known from the first result that shows it.
+    An agent that is a node of another graph keeps no blocks between its runs. The first
+    result that shows such a list tells of it.
     """
     found: dict[str, list[TodoItem]] = {}
     known: list[TodoItem] = []
@@ -139,7 +139,7 @@ def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
 
 
 def _list_in(entry: Entry) -> list[TodoItem] | None:
-    """Return the list that an entry has, whatever other middleware made of its text."""
+    """Return the list of an entry, also if other middleware changed its text."""
     lists = (entry.block, list_after(entry.message), listed_in(entry.message))
     return next((each for each in lists if each is not None), None)
 

@@ -54,7 +54,7 @@ def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[An
     A turn belongs to the items in progress after it; if there are none, to the items that are
     completed next. When the last of its items is finished, it is folded for good if that pays. A
     turn without a todo call is left out. In a turn with one, or with a call that a person rejected,
-    the other results are cut, except those of calls that a person edited.
+    the other results are cut, unless a person edited their calls.
 
     Args:
         entries: The history.
@@ -329,7 +329,7 @@ def _blocks(message: AnyMessage) -> int:
 
 
 _EDITED = "Note: a human reviewer replaced this tool call"
-"""How LangChain begins the result of a call that a person edited; the call itself is unchanged."""
+"""How LangChain begins the result of a call that a person edited; the history has the model's."""
 _TIMES_DEARER = 12
 """How many times dearer it is to send a text again (1.25) than to read it from a cache (0.1)."""
 _LOOK_BACK = 20

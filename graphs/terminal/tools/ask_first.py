@@ -40,7 +40,7 @@ class _Allowed(NamedTuple):
 
     edits: Edits
     task: str | None = None
-    """The task in which the tool asks a question of its own; no other may use the approval then."""
+    """The task whose tool asked a question of its own; no other task may use the approval then."""
 
 
 class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
@@ -48,11 +48,11 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
 
     Approvals are kept in this object, so nothing that writes to a thread can make one. An approval
     is used up when its tool begins, so a call that was stopped or failed is asked about again, as
-    the model wrote it. A call without an approval is asked about where it runs, in a question of
-    its own; answer it by its id.
+    the model wrote it. A call without an approval is asked about when it runs, in a question of
+    its own; answer it by the id of the question.
 
-    Do not list a tool that asks a person itself. It goes on with its approval, but after a stop, a
-    failure or a fork, its question may get the answer to this one.
+    Do not list a tool that asks a person itself. It keeps its approval while it asks, but after a
+    stop, a failure or a fork, its question may get the answer about the approval.
 
     Args:
         interrupt_on: The tools to ask about, as for LangChain's middleware.
@@ -114,7 +114,7 @@ class AskFirst(HumanInTheLoopMiddleware[Any, Any, Any]):
 
     @contextmanager
     def _approval_for(self, request: ToolCallRequest) -> Generator[Edits | ToolMessage, None, None]:
-        """Use an approval up, unless the tool asks a question of its own; ask if there is none.
+        """Use up the approval, or ask for one; keep it if the tool asks a question of its own.
 
         Yields:
             The person's changes to the call, or a result in its place.

@@ -42,7 +42,7 @@ _ERRORS = (OSError, RuntimeError, ValueError)
 
 
 class _Files(FilesystemBackend):
-    """deepagents' files, also with names such as `[...slug]`: it takes their dots for `..`."""
+    """deepagents' files, where dots in names such as `[...slug]` do not count as `..`."""
 
     @override
     def _resolve_path(self, key: str) -> Path:
@@ -227,7 +227,7 @@ class Workspace(_Files, LocalShell):
         """A path as deepagents' operations expect it, where `/` is the directory."""
         given, cwd = PurePosixPath(path), self.cwd.as_posix()
         if given.is_absolute() and not given.is_relative_to(cwd):
-            # A person may name the directory by a link, or by a path with one in it.
+            # A person may name the directory by a path that is or has a link.
             real = PurePosixPath(os.path.realpath(given))
             if real.as_posix() != cwd:  # a link in the directory keeps its name
                 real = PurePosixPath(os.path.realpath(given.parent), given.name)
@@ -243,7 +243,7 @@ class Workspace(_Files, LocalShell):
 
     def _place_to_change(self, path: str) -> PurePosixPath:
         """The same, unless git keeps its files there: it would run the programs that they name."""
-        validate_path(path)  # as the tools of deepagents do when they run
+        validate_path(path)  # deepagents' tools do so when they run
         place = self._place(path)
         if ".git" in map(str.casefold, (*place.parts, *PurePosixPath(path).parts)):
             raise ValueError("git may run programs that are named in it; use a command")
