@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -25,6 +27,7 @@ from tests.lifeline import BEGIN, Lifeline
 from tests.support import items
 from tests.waiting import LONG, await_for, wait_for_file
 from todo_tools import AutoContinue
+from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user
 
@@ -347,16 +350,15 @@ class TestTheEnd:
         prompt = self.ran(tasks, tmp_path, script).prompts[2]
         assert prompt[-1].text == "Error: the list is being written; call again after its result"
 
-    def test_also_if_a_person_rejected_the_new_list(
-        self, tasks: BackgroundTasks, tmp_path: Path
-    ) -> None:
-        """The model counted the items of its own list."""
+    def test_also_if_a_person_rejected_the_new_list(self, tasks: BackgroundTasks) -> None:
+        """The model counted the items of its own list. In the coding agent, the gate refuses."""
         insert = call("write_todos", mode="insert", index=0, todos=["New"])
         start = call("run_in_background", command="sleep 600", item=1)
         model = ScriptedChatModel(script=[turn("", insert, start), "Done."])
-        settings: dict[str, Any] = {"ask": False, "ask_plan": True, "policy": STOPS}
-        agent = build_coding_agent(
-            model, tmp_path, tasks=tasks, checkpointer=InMemorySaver(), **settings
+        approval = HumanInTheLoopMiddleware[Any, Any, Any]({"write_todos": True})
+        middleware: list[Any] = [approval, TodoMiddleware(policy=STOPS)]
+        agent: Any = create_agent(
+            model, tasks.tools, middleware=middleware, checkpointer=InMemorySaver()
         )
         config: RunnableConfig = {"configurable": {"thread_id": "1"}}
         todos = [*items("Build", status="in_progress"), *items("Ship")]
