@@ -59,7 +59,7 @@ def request_of(
     # `next` would be empty if all results of a step are stored but its checkpoint is not.
     is_in_a_step = bool(snapshot.tasks)
     # A person may have opened an item again, or added one.
-    is_open = any(each["status"] in _OPEN for each in todos_in(snapshot.values))
+    is_open = bool(_opened(snapshot.values))
     unfinished = is_open or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
         if not (is_in_a_step or is_open or (latest and unfinished)):
@@ -90,9 +90,12 @@ def _without_marks(checklist: str) -> str:
 
 def commandless_steps(plan: str | None, state: Mapping[str, Any]) -> list[str]:
     """The open steps that have no command whose success could be checked."""
-    opened = (todo["text"] for todo in todos_in(state) if todo["status"] in _OPEN)
-    steps = opened if plan is None else read_checklist(plan)
+    steps = _opened(state) if plan is None else read_checklist(plan)
     return [step for step in steps if command_in(step) is None]
+
+
+def _opened(state: Mapping[str, Any]) -> list[str]:
+    return [todo["text"] for todo in todos_in(state) if todo["status"] in _OPEN]
 
 
 def dropped_steps(state: Mapping[str, Any]) -> list[str]:

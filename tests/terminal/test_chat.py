@@ -1104,15 +1104,20 @@ class TestTerminal:
         said = [message.text for message in messages("t") if is_from_user(message)]
         assert said[1:] == ["Faster, please."]
 
-    @pytest.mark.parametrize("keys", ["/exit\r", "\x04"])
-    def test_a_message_that_was_not_sent_before_the_end_is_named(
-        self, keys: str, terminals: list[Terminal]
-    ) -> None:
+    def with_a_kept_message(self, terminals: list[Terminal]) -> Terminal:
+        """A chat whose agent works while a message waits."""
         terminal = begin(terminals, "--thread", "t")
         terminal.say(checklist("Wait: `sleep 600`"))
         terminal.see("→ Shell sleep 600")
         terminal.press("Faster, please.\r")
         terminal.see("kept: Faster, please.")
+        return terminal
+
+    @pytest.mark.parametrize("keys", ["/exit\r", "\x04"])
+    def test_a_message_that_was_not_sent_before_the_end_is_named(
+        self, keys: str, terminals: list[Terminal]
+    ) -> None:
+        terminal = self.with_a_kept_message(terminals)
         terminal.press(keys)
         assert terminal.end() == 0
         assert "not sent: Faster, please." in terminal.text
@@ -1131,11 +1136,7 @@ class TestTerminal:
         self, terminals: list[Terminal]
     ) -> None:
         """It was meant for a later moment, so the user must press Enter again."""
-        terminal = begin(terminals, "--thread", "t")
-        terminal.say(checklist("Wait: `sleep 600`"))
-        terminal.see("→ Shell sleep 600")
-        terminal.press("Faster, please.\r")
-        terminal.see("kept: Faster, please.")
+        terminal = self.with_a_kept_message(terminals)
         terminal.press("\x03")
         terminal.see("Stopped.", "> Faster, please.", "📋 0/1 · your turn")
         terminal.press("\x03\x04")

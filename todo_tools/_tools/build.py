@@ -292,9 +292,12 @@ def _earlier(place: CallPlace | None) -> list[ToolCall]:
     """Return the earlier calls of an AI message that `_fault` does not refuse by their place."""
     if place is None or not place.is_read:
         return []
-    displaced = {(each, "edit_todos") for each in place.displaced}
-    calls = [call for call in place.pending if (call["id"], call["name"]) not in displaced]
-    return [call for call in calls if call["id"] and call["id"] not in place.repeated]
+    refused = {"edit_todos": place.repeated | place.displaced}
+    return [
+        call
+        for call in place.pending
+        if call["id"] and call["id"] not in refused.get(call["name"], place.repeated)
+    ]
 
 
 def _fault(

@@ -274,12 +274,12 @@ class _Prompt:
             return _Fold(turn, (), (), 0, 0)
         names = {call["name"] for call in [*answer.tool_calls, *answer.invalid_tool_calls]}
         staying = {at for at in results if self._stays(at)}
-        edited = {at for at in results if self._entries[at].message.text.startswith(_EDITED)}
         if turn > kept and names.isdisjoint(TOOLS) and not staying:
             size, blocks = self._turn_sizes[turn], self._turn_blocks[turn]
             return _Fold(turn, self.spans[turn], (), size, blocks)
         line = _MESSAGE + len(FOLDED)
-        cut = [at for at in results if at not in staying | edited and self._sizes[at] > line]
+        large = [at for at in results if at not in staying and self._sizes[at] > line]
+        cut = [at for at in large if not self._entries[at].message.text.startswith(_EDITED)]
         return _Fold(turn, (), cut, sum(self._sizes[at] - line for at in cut), 0)
 
     def _stays(self, at: int) -> bool:
