@@ -306,6 +306,18 @@ class TestProgram:
         )
         assert run.returncode == 0, run.stderr
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+    def test_standard_input_that_is_not_utf_8_is_refused_in_any_locale(self, locale: str) -> None:
+        run = subprocess.run(
+            [sys.executable, "-m", "graphs", "-"],
+            input=b"- [ ] Caf\xe9s",
+            env={**os.environ, "PYTHONPATH": str(ROOT), "LC_ALL": locale},
+            check=False,
+            capture_output=True,
+        )
+        assert run.stderr == b"error: cannot read standard input: it is not UTF-8 text\n"
+
     @pytest.mark.parametrize(
         ("argv", "reason"),
         [
@@ -459,6 +471,22 @@ class TestResuming:
         given = [plan, *arguments] if again else ["--thread", "t"]
         assert await asyncio.to_thread(main, given) == 0
         assert (tmp_path / "work" / "log").read_text() == "one\ntwo\none\n"
+
+    async def test_a_list_that_a_person_made_in_an_empty_thread_is_done(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """With `/edit add` in the chat; a checklist does not replace it."""
+        async with AsyncSqliteSaver.from_conn_string("todo-threads.sqlite") as saver:
+            graph = build_graph(checklist_model()).compile(checkpointer=saver)
+            thread = Thread(graph, {"configurable": {"thread_id": "t"}})
+            await thread.replace_todos(items("a"))
+        done = turn("", call("edit_todos", action="complete", indices=[0]))
+        model = ScriptedChatModel(script=[done, "Done."])
+        monkeypatch.setattr("graphs.terminal.agents.chat_model", lambda *_, **__: model)
+        assert await asyncio.to_thread(main, [write_checklist("b"), "--thread", "t"]) == 2
+        assert "still working on another list" in capsys.readouterr().err
+        assert await asyncio.to_thread(main, ["--thread", "t"]) == 0
+        assert "[0] a" in model.prompts[0][-1].text
 
     @pytest.mark.parametrize(
         ("plan", "code"),

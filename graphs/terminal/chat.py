@@ -83,7 +83,7 @@ async def _converse(options: argparse.Namespace) -> int:
 def changed(session: Session, change: Model | Plain) -> dict[str, Any]:
     """The options that change if the chat goes on with another model, or in a new thread."""
     if isinstance(change, Model):
-        return {"thread": session.thread, "model": change.name}
+        return {"thread": session.thread, "model": change.name, "workdir": session.workdir}
     kept = {name: getattr(session, name) for name in ("agent", "model", "ask_plan", "checked")}
     return {**kept, "thread": None, "newest": False, "workdir": session.workdir}
 

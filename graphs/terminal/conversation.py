@@ -275,7 +275,7 @@ class Conversation:
 
     async def _go(self) -> None:
         now = await self.thread.now()
-        if not now.tasks:
+        if not (now.tasks and messages_in(now.values)):  # a list alone is no request
             raise CommandError("nothing to continue here; send a message")
         if not self.approval.waiting:  # what was answered is still among the interrupts
             now = now._replace(interrupts=())
@@ -296,8 +296,9 @@ class Conversation:
                 todos = todos_in((await self.thread.now()).values)
                 await self.thread.replace_todos(edited(todos, asked))
         await self._look()
-        await self._ask()  # this checkpoint may have no question
         message = asked.message if isinstance(asked, Fork | Redo) else ""
+        if not message:  # it would withdraw the question of this checkpoint, if there is one
+            await self._ask()
         start = message or self._take_decisions()
         if isinstance(asked, Fork | Redo | Switch) or (had_question and not self.asked):
             await self.screen.show(*said(await self._branch(waits=not start)))
@@ -314,6 +315,9 @@ class Conversation:
         return f"{branch}; /go {does}."
 
     def _start(self, message: Request) -> None:
+        self.asked = False  # what is typed from now on answers no question
+        if isinstance(message, str):  # it withdraws the question
+            self.approval = Approval()
         self.foot.begin()
         self.work = asyncio.create_task(self._work(message))
 
@@ -375,6 +379,7 @@ class Conversation:
         if self.waiting:  # meant for a later moment, so the user must press Enter again
             typed = self.screen.typed
             typed.text = as_typed("\n".join([*self.waiting, typed.text]).strip())
+            typed.cursor_position = len(typed.text)
             self.waiting.clear()
             if not self.working:
                 return

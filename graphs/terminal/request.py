@@ -28,7 +28,7 @@ def read_plan(source: str | None, *, resuming: bool) -> str | None:
         return None
     name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
     try:
-        plan = sys.stdin.read() if source == "-" else Path(source or _DEMO).read_text("utf-8-sig")
+        plan = _text_of(source)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UnusableInputError(f"cannot read {name}: {reason}") from None
@@ -50,7 +50,9 @@ def request_of(
     """What to send to the thread: a new checklist, or `None` to resume where it stopped."""
     messages: list[BaseMessage] = snapshot.values.get("messages", [])
     thread = session.thread
-    if not messages:
+    # A person may have opened an item again, or added one, also before the first message.
+    is_open = bool(_opened(snapshot.values))
+    if not (messages or is_open):
         if plan is None:
             raise UnusableInputError(f"there is no thread {thread!r} to resume; give a checklist")
         return _beginning(plan, session)
@@ -58,8 +60,6 @@ def request_of(
     latest = next(filter(read_checklist, asked), "")
     # `next` would be empty if all results of a step are stored but its checkpoint is not.
     is_in_a_step = bool(snapshot.tasks)
-    # A person may have opened an item again, or added one.
-    is_open = bool(_opened(snapshot.values))
     unfinished = is_open or snapshot.values["todo_loop"].get("outcome") != "finished"
     if plan is not None and plan != latest:
         if not (is_in_a_step or is_open or (latest and unfinished)):
@@ -69,9 +69,17 @@ def request_of(
                 f"thread {thread!r} is still working on another list, or the checklist has "
                 "changed; resume the thread without one, or name another --thread"
             )
-    if unfinished and not is_in_a_step:  # a limit stopped the loop, and a message resets it
+    # A limit stopped the loop, and a message resets it; or nobody has asked for anything yet.
+    if not messages or (unfinished and not is_in_a_step):
         return {"messages": [("user", "Go on.")]}
     return None
+
+
+def _text_of(source: str | None) -> str:
+    # Many containers have no locale; `sys.stdin` then takes bytes that are not UTF-8.
+    given = sys.stdin.fileno() if source == "-" else source or _DEMO
+    with open(given, encoding="utf-8-sig", closefd=source != "-") as file:
+        return file.read()
 
 
 def _is_the_same(plan: str, latest: str, state: Mapping[str, Any]) -> bool:

@@ -794,6 +794,52 @@ class TestAnswering:
         typed.send_text("/quit\r")
         await talk
 
+    async def test_a_line_typed_after_a_message_withdrew_the_question_is_not_an_answer(
+        self, thread: SlowThread, typed: PipeInput, tmp_path: Path
+    ) -> None:
+        """`/fork` to the newest checkpoint leaves its question; the message after it ends that."""
+        waiting: list[str] = []
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        talk = await talk_until_asked(chat, typed)
+        here = len(moments(await thread.history()))
+        kept = asyncio.Event()
+        thread.held = lambda: chat.working and not kept.is_set()
+        typed.send_text(f"/fork {here} Write nothing.\r")
+        await await_for(lambda: chat.working, "the agent to work")
+        typed.send_text("yes\r")
+        await await_for(lambda: waiting == ["yes"], "the message to be kept")
+        assert not chat.approval.calls
+        kept.set()
+        await await_for(lambda: not (chat.working or waiting), "the end of the runs")
+        typed.send_text("/quit\r")
+        await talk
+        said = [m.text for m in (await thread.now()).values["messages"] if is_from_user(m)]
+        assert said == ["Begin.", "Write nothing.", "yes"]
+        assert not (tmp_path / "one").exists()
+
+    async def test_a_message_sent_after_the_question_was_withdrawn_and_the_run_stopped_is_one(
+        self, thread: SlowThread, typed: PipeInput
+    ) -> None:
+        waiting: list[str] = []
+        chat = Conversation(thread, waiting, RecordingConsole(width=80))
+        talk = await talk_until_asked(chat, typed)
+        here = len(moments(await thread.history()))
+        stopped = asyncio.Event()
+        thread.held = lambda: chat.working and not stopped.is_set()
+        typed.send_text(f"/fork {here} Write nothing.\r")
+        await await_for(lambda: chat.working, "the agent to work")
+        typed.send_text("\x03")
+        await await_for(lambda: chat.work is not None and chat.work.cancelling() > 0, "the stop")
+        stopped.set()
+        await await_for(lambda: not chat.working, "the end of the run")
+        typed.send_text("Please write it.\r")
+        await await_for(lambda: chat.working, "the next run")
+        await await_for(lambda: not chat.working, "the end of the next run")
+        typed.send_text("/quit\r")
+        await talk
+        said = [m.text for m in (await thread.now()).values["messages"] if is_from_user(m)]
+        assert said[-1] == "Please write it."
+
     @pytest.mark.usefixtures("typed")
     async def test_a_later_plan_of_a_message_is_shown_with_the_earlier_one(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -841,6 +887,20 @@ class TestAnswering:
         assert chat.change == Model("stand-in")
 
     @pytest.mark.usefixtures("typed")
+    async def test_a_list_alone_is_nothing_to_go_on_with(
+        self, thread: SlowThread, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A model cannot answer a prompt without a message."""
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        show = AsyncMock()
+        monkeypatch.setattr(chat.screen, "show", show)
+        await chat._take("/edit add Measure")
+        await chat._take("/go")
+        assert not chat.working
+        said = str(show.await_args_list[-1].args[0])
+        assert said == "error: nothing to continue here; send a message"
+
+    @pytest.mark.usefixtures("typed")
     async def test_ctrl_c_while_a_command_is_carried_out_does_not_end_the_program(
         self, thread: SlowThread, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -864,6 +924,7 @@ class TestAnswering:
         talk = await talk_until_asked(chat, typed)
         typed.send_text("\x03")
         await await_for(lambda: chat.screen.typed.text == " !make is slow.", "the message")
+        assert chat.screen.typed.document.is_cursor_at_the_end
         assert not waiting
         assert chat.asked
         typed.send_text("\x03")

@@ -21,7 +21,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from graphs.terminal.chat import changed
 from graphs.terminal.checklist import main
 from graphs.terminal.claim import claimed
-from graphs.terminal.commands import Plain
+from graphs.terminal.commands import Model, Plain
 from graphs.terminal.options import Parser
 from graphs.terminal.request import dropped_steps
 from graphs.terminal.session import Session, choose_session, open_saver
@@ -276,12 +276,15 @@ class TestWorkdir:
         assert capsys.readouterr().out.endswith(f"files are left in {left}\n")
 
     @pytest.mark.usefixtures("temporary")
-    def test_an_empty_thread_keeps_a_temporary_directory_temporary(self) -> None:
+    @pytest.mark.parametrize("change", [Plain("clear"), Model("stand-in")])
+    def test_an_empty_thread_or_another_model_keeps_a_temporary_directory(
+        self, change: Plain | Model
+    ) -> None:
         """So the chat names the files that are left in it when it ends."""
         options = Parser("python -m graphs chat", "").read([])
         first = asyncio.run(choose_session(options, InMemorySaver()))
-        cleared = Namespace(**{**vars(options), **changed(first, Plain("clear"))})
-        second = asyncio.run(choose_session(cleared, InMemorySaver()))
+        after = Namespace(**{**vars(options), **changed(first, change)})
+        second = asyncio.run(choose_session(after, InMemorySaver()))
         assert second.workdir == first.workdir
         assert second.workdir.temporary
 
