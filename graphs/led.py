@@ -20,6 +20,7 @@ from langchain_core.messages import (
     ToolMessage,
     convert_to_messages,
 )
+from langchain_core.runnables import run_in_executor
 from typing_extensions import override
 
 from todo_tools import TodoItem, TodoStatus, asks_user, format_todos, model_view
@@ -64,7 +65,8 @@ class LedMiddleware(TodoMiddleware):
     check too.
 
     Args:
-        check: A sync function of an item and the state; returns `None`, or why it is not done.
+        check: A sync function of an item and the state; returns `None`, or why it is not done. In
+            an async run it is called in a thread.
     """
 
     def __init__(self, *, check: Callable[[TodoItem, Any], str | None] | None = None) -> None:
@@ -120,6 +122,12 @@ class LedMiddleware(TodoMiddleware):
             return self._next(state) or {"jump_to": "end"}
         return _hand_out(state)
 
+    @hook_config(can_jump_to=["end"])
+    @override
+    async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Do the same as `before_model`; the check runs in a thread."""
+        return await run_in_executor(None, self.before_model, state, runtime)
+
     @hook_config(can_jump_to=["model"])
     @override
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -136,8 +144,8 @@ class LedMiddleware(TodoMiddleware):
     @hook_config(can_jump_to=["model"])
     @override
     async def aafter_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Do the same as `after_agent`."""
-        return self.after_agent(state, runtime)
+        """Do the same as `after_agent`; the check runs in a thread."""
+        return await run_in_executor(None, self.after_agent, state, runtime)
 
     def _next(self, state: Any) -> dict[str, Any] | None:
         """Complete, repeat or abandon the item in progress, and hand out the next one."""

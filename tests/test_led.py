@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import threading
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any
@@ -702,6 +703,17 @@ class TestCheck:
         """For example what a program that failed wrote as its error."""
         final, _ = run(did("a"), "Done.", "No.", "End.", todos=items("A"), check=lambda *_: "")
         assert statuses(final) == ["abandoned"]
+
+    async def test_in_an_async_run_it_is_called_in_a_thread(self) -> None:
+        """It may run a command. The first item is checked after an answer, the second in a loop."""
+        threads: list[threading.Thread] = []
+        model = ScriptedChatModel(script=[did("a"), "Washed.", did("b"), did("b"), "Done."])
+        agent = led(model, check=lambda *_: threads.append(threading.current_thread()))
+        start: Any = {"messages": [("user", "Do it.")], "todos": items("Wash", "Dry")}
+        final = await agent.ainvoke(start, {"configurable": {"thread_id": "1"}})
+        assert statuses(final) == ["completed", "completed"]
+        assert len(threads) == 2
+        assert threading.main_thread() not in threads
 
     def test_a_check_decides_after_work(self) -> None:
         """The model reads the reason."""
