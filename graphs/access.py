@@ -41,7 +41,7 @@ def owner(headers: Headers) -> str | None:
     token = os.environ.get("TODO_TOKEN", "")
     bearer = re.sub("(?i)^bearer ", "", headers.get("authorization", ""))
     given = (bearer, headers.get("x-api-key", ""))  # a proxy may add an `Authorization` of its own
-    has_token = any(compare_digest(each.encode(), token.encode()) for each in given)
+    has_token = any(compare_digest(each.encode("latin-1"), token.encode()) for each in given)
     return "owner" if not token or has_token else None
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.routing import Mount
 from starlette.testclient import TestClient
@@ -17,7 +18,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
-from graphs.access import CheckAccess
+from graphs.access import CheckAccess, owner
 from graphs.writes import CheckWrites
 from tests.server import ROOT, Server, serving, statuses, user
 from tests.waiting import LONG
@@ -153,6 +154,13 @@ def test_routes_that_no_rule_limits_are_closed(method: str, path: str, guarded: 
     headers = {"X-Api-Key": TOKEN}
     assert send(guarded, method, path.replace("THREAD", thread), headers).status == 404
     assert guarded.client.threads.get(thread)
+
+
+def test_a_token_may_have_letters_that_are_not_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients send them as UTF-8."""
+    monkeypatch.setenv("TODO_TOKEN", "sésame")
+    assert owner(Headers(raw=[(b"x-api-key", "sésame".encode())])) == "owner"
+    assert owner(Headers(raw=[(b"x-api-key", b"sesame")])) is None
 
 
 class TestHosts:

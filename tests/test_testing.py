@@ -109,6 +109,7 @@ class TestChecklists:
         [
             "- [ ]\n- [x] done",
             "- [ ] \n\nA paragraph.",
+            "- [ ] <!-- what else?\nwrite it here -->",
             "<!--\n- [ ] old: `rm -rf x`\n-->",
             "<!-- - [ ] never closed",
             "- <!--\n  - [ ] old\n  -->",

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from todo_tools._list.todos import TodoItem, TodoStatus
+from todo_tools._list.todos import TodoItem, TodoStatus, is_blank
 
 __all__ = ["command_in", "read_checklist", "read_todos", "write_checklist"]
 
@@ -75,7 +75,8 @@ def read_todos(markdown: str) -> list[TodoItem]:
             steps[-1][1].append(line.strip())
         else:
             goes_on = False
-    return [_todo(mark, _without_comments(" ".join(lines)).strip()) for mark, lines in steps]
+    todos = [_todo(mark, _without_comments(" ".join(lines)).strip()) for mark, lines in steps]
+    return [todo for todo in todos if not is_blank(todo["text"])]
 
 
 def write_checklist(todos: Sequence[TodoItem]) -> str:
