@@ -55,8 +55,9 @@ def model_view(
 
     - A result of `write_todos` or `edit_todos` is cut to its first line if the model can infer the
       new list from that line. The last such result of a turn also gets a line of progress.
-    - If the results do not show the current list, the whole list is appended to the newest message.
-      This happens when the list was seeded or edited, or when results were summarized away.
+    - If the results do not show the current list, the whole list is appended to the newest message
+      of the user or of a tool. This happens when the list was seeded or edited, or when results
+      were summarized away.
     - After many model calls without a todo call, and after the work of a deepagents subagent
       (`task`), the progress is appended to a tool result, as a reminder.
     - With `fold_finished`, the work of finished items is left out.
