@@ -1,4 +1,4 @@
-"""The coding agent on the server: `langgraph dev --config langgraph-coding.json`.
+"""The coding agent: `langgraph dev --no-reload --config langgraph-coding.json`.
 
 It gives everybody who may use the server a shell. So it has a configuration of its own, and starts
 only with `TODO_TOKEN`. A person approves each command and each change of a file.

@@ -28,7 +28,8 @@ function Todos() {
   const answer = messages.findLast((message) => message.type === "ai" && message.content);
   const ended = outcome ?? values.todo_loop?.outcome; // after a reload it is in the state
   const state = error ? String(error) : isLoading ? "working" : interrupt ? "waiting" : ended;
-  const resume = (reply: boolean) => submit(undefined, { command: { resume: reply } });
+  // A second click is sent when the first run has ended. It names its question, so it answers no later one.
+  const resume = (reply: boolean) => submit(undefined, { command: { resume: { [interrupt!.id!]: reply } } });
   return <>
     <h1>Todos</h1>
     <ul>{todos.map(({ content, status, abandoned }, index) => {
@@ -38,7 +39,8 @@ function Todos() {
     <p role="status">{finished} of {todos.length} finished{state && `, ${state}`}</p>
     <p>{String(answer?.content ?? "")}</p>
     {interrupt?.value && <p role="alert">{interrupt.value.action_requests[0].name}{" "}
-      <button onClick={() => resume(true)}>Yes</button> <button onClick={() => resume(false)}>No</button></p>}
+      <button disabled={isLoading} onClick={() => resume(true)}>Yes</button>{" "}
+      <button disabled={isLoading} onClick={() => resume(false)}>No</button></p>}
     <form onSubmit={(event) => {
       event.preventDefault();
       setText("");

@@ -1,9 +1,10 @@
 """The React page of `graphs/react`, in Chromium against the served graphs."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.clients.pages import PICTURES
 from tests.server import Server
@@ -33,6 +34,12 @@ class ReactPage:
         """Wait until the page shows these items, and this status line."""
         expect(self.page.get_by_role("listitem")).to_have_text(lines)
         expect(self.page.get_by_role("status")).to_have_text(status)
+
+
+def reply_in(request: Request) -> object:
+    """The answer to a question in a request, if it has one."""
+    body: Any = request.post_data_json if request.method == "POST" else None
+    return body and (body.get("command") or {}).get("resume")
 
 
 @pytest.fixture
@@ -77,6 +84,25 @@ class TestQuestion:
         asked.shows("2 of 4 finished, waiting", *half)
         PICTURES.mkdir(parents=True, exist_ok=True)
         asked.page.screenshot(path=PICTURES / "react.png")
+
+    @pytest.mark.parametrize("gap", [0, 150])
+    def test_a_second_click_does_not_answer_the_next_question(
+        self, asked: ReactPage, gap: int
+    ) -> None:
+        """The page may still show the first question, until the server begins to answer."""
+        replies: list[object] = []
+        asked.page.on("request", lambda sent: replies.append(reply_in(sent)))
+        box = asked.page.get_by_role("button", name="Yes").bounding_box()
+        assert box
+        place = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        asked.page.mouse.click(*place)
+        asked.page.wait_for_timeout(gap)
+        asked.page.mouse.click(*place)
+        half = ["✓ Measure", "✓ Decide", "● Saw", "– Report"]  # noqa: RUF001  the icon
+        asked.shows("2 of 4 finished, waiting", *half)
+        asked.page.wait_for_timeout(3_000)  # a second run would have ended by then
+        asked.shows("2 of 4 finished, waiting", *half)
+        assert all(isinstance(reply, dict) for reply in replies if reply is not None)
 
     def test_a_no_ends_the_run(self, asked: ReactPage) -> None:
         """The page says why it ended."""
