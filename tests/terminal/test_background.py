@@ -1,5 +1,6 @@
 """Background tasks: their threads, their limit, and their end."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -155,6 +156,33 @@ class TestTheirEnd:
         tasks.close()
         waiting.join(15)
         assert not waiting.is_alive()
+
+    async def test_waiting_takes_no_thread(self, tasks: BackgroundTasks) -> None:
+        """Many waits would leave none for what a run needs to end, for example after Ctrl-C."""
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(max_workers=1))
+        task = id_in(tasks.start("sleep 600"))
+        (get,) = (tool for tool in tasks.tools if tool.name == "get_background_task")
+        waits = [asyncio.ensure_future(get.ainvoke({"task_id": task, "wait": 2})) for _ in "12"]
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(int)
+        assert not any(wait.done() for wait in waits)
+        for wait in waits:
+            wait.cancel()
+        assert await asyncio.gather(*waits, return_exceptions=True)
+        assert all(wait.cancelled() for wait in waits)
+
+    @pytest.mark.parametrize("wait", [0, LONG])
+    async def test_it_is_fetched_after_the_time_or_at_its_end(
+        self, wait: int, tasks: BackgroundTasks, tmp_path: Path
+    ) -> None:
+        task = id_in(tasks.start("echo one; until test -e go; do sleep 0.02; done"))
+        fetched = asyncio.create_task(tasks.afetch(task, wait=wait))
+        if wait:
+            await asyncio.sleep(0.2)
+            assert not fetched.done()
+            (tmp_path / "go").touch()
+        assert (await fetched).splitlines()[-1] == ("exit code 0" if wait else "still running")
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM", "SIGKILL"])

@@ -1,5 +1,6 @@
 """Commands that run in the background while an agent works; it is told when they end."""
 
+import asyncio
 import re
 import threading
 import weakref
@@ -98,15 +99,19 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
         Raises:
             ToolException: The thread has no such task.
         """
-        task = self._tasks.get(task_id)
-        if task is None or task.thread != thread:
-            raise ToolException(
-                f"Error: there is no background task {task_id!r:.40}; tasks end with the program "
-                "that runs them, and list_background_tasks lists those that exist"
-            )
-        if not task.run.wait(min(max(wait, 0), _LONGEST_WAIT)):
-            return f"{task.run.response().output}\n{_RUNNING}"
-        return shell_answer(task.run.response())
+        run = self._run(task_id, thread)
+        if not run.wait(min(max(wait, 0), _LONGEST_WAIT)):
+            return f"{run.response().output}\n{_RUNNING}"
+        return shell_answer(run.response())
+
+    async def afetch(self, task_id: str, thread: str | None = None, wait: int = 0) -> str:
+        """Do the same as `fetch`. It can be cancelled, and takes no thread while it waits."""
+        run = self._run(task_id, thread)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(max(wait, 0), _LONGEST_WAIT)):
+                while not run.finished:  # noqa: ASYNC110  the event is one of threads
+                    await asyncio.sleep(_POLL_SECONDS)
+        return await asyncio.to_thread(self.fetch, task_id, thread)
 
     def running_for(self, item: TodoItem, state: Any) -> str | None:
         """Say why an item is not done: a task of this thread that it waits for is running.
@@ -146,6 +151,15 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
         lost = [_end_of(each, _LOST) for each in started if each not in self._tasks]
         return [end for end in (*lost, *ends) if end.id not in said]
 
+    def _run(self, task_id: str, thread: str | None) -> ShellRun:
+        task = self._tasks.get(task_id)
+        if task is None or task.thread != thread:
+            raise ToolException(
+                f"Error: there is no background task {task_id!r:.40}; tasks end with the program "
+                "that runs them, and list_background_tasks lists those that exist"
+            )
+        return task.run
+
     def _of(self, thread: str | None) -> list["_Task"]:
         with self._lock:
             return [task for task in self._tasks.values() if task.thread == thread]
@@ -181,6 +195,7 @@ _GET_DESCRIPTION = (
     "otherwise all of it with the exit code on the last line."
 )
 _LONGEST_WAIT = 600
+_POLL_SECONDS = 0.05
 _RUNNING = "still running"
 _STARTED = re.compile(r"Started background task (\w+)\.")
 _LOST = "is gone: tasks end with the program that runs them. If it is still needed, start it again."
@@ -268,16 +283,19 @@ def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
     def get_background_task(task_id: TaskId, config: RunnableConfig, wait: Wait = 0) -> str:
         return tasks.fetch(task_id, _thread(config), wait)
 
-    described: list[tuple[Callable[..., str], str, str]] = [
-        (run_in_background, "Run in background", _RUN_DESCRIPTION),
-        (list_background_tasks, "Background tasks", _LIST_DESCRIPTION),
-        (get_background_task, "Background task", _GET_DESCRIPTION),
+    async def aget_background_task(task_id: TaskId, config: RunnableConfig, wait: Wait = 0) -> str:
+        return await tasks.afetch(task_id, _thread(config), wait)
+
+    described: list[tuple[Callable[..., str], Callable[..., Any] | None, str, str]] = [
+        (run_in_background, None, "Run in background", _RUN_DESCRIPTION),
+        (list_background_tasks, None, "Background tasks", _LIST_DESCRIPTION),
+        (get_background_task, aget_background_task, "Background task", _GET_DESCRIPTION),
     ]
     return [
         StructuredTool.from_function(
-            tool, description=description, handle_tool_error=True, metadata={"label": label}
+            tool, atool, description=description, handle_tool_error=True, metadata={"label": label}
         )
-        for tool, label, description in described
+        for tool, atool, label, description in described
     ]
 
 
