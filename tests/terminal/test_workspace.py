@@ -179,7 +179,7 @@ class TestEditing:
         assert "outside root directory" in (workspace.write("a..b/new", "mine").error or "")
         assert not (outside / "new").exists()
 
-    @pytest.mark.parametrize("path", ["~/.profile", "C:/x", "../x"])
+    @pytest.mark.parametrize("path", ["~/.profile", "C:/x", "../x", "/", "."])
     def test_a_path_that_the_tools_refuse_is_refused_before_a_person_is_asked(
         self, path: str, inside: Path
     ) -> None:

@@ -245,6 +245,8 @@ class Workspace(_Files, LocalShell):
         """The same, unless git keeps its files there: it would run the programs that they name."""
         validate_path(path)  # deepagents' tools do so when they run
         place = self._place(path)
+        if not place.parts:
+            raise ValueError("it is the working directory itself")
         if ".git" in map(str.casefold, (*place.parts, *PurePosixPath(path).parts)):
             raise ValueError("git may run programs that are named in it; use a command")
         return place
