@@ -6,7 +6,10 @@ from typing import Any, ClassVar
 
 import pytest
 from hypothesis import example, given
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.strategies import todo_lists
 from tests.support import edit, items, plan, result_of
@@ -18,6 +21,7 @@ from todo_tools import (
     todos_from_messages,
 )
 from todo_tools.checklist import command_in, read_checklist, read_todos, write_checklist
+from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 
@@ -258,6 +262,17 @@ class TestChecklistModel:
         assert self.next_calls(*history, todos=self.DONE) == [
             ("edit_todos", {"action": "start", "indices": [1]})
         ]
+
+    def test_it_does_the_same_checklist_again(self) -> None:
+        """The result does not show the list, since the texts are known."""
+        agent: Any = create_agent(
+            checklist_model(), middleware=[TodoMiddleware()], checkpointer=InMemorySaver()
+        )
+        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
+        for _ in range(2):
+            final = agent.invoke({"messages": [("user", "- [ ] a\n- [ ] b")]}, config)
+            assert final["todos"] == items("a", "b", status="completed")
+        assert sum(message.type == "ai" for message in final["messages"]) == 8
 
     def test_it_stops_early_after_some_finished_items(self) -> None:
         """So the loop has to send it back; it stops directly after the change of the list."""

@@ -179,6 +179,8 @@ def _list_in(prompt: list[BaseMessage]) -> list[_Item]:
                 (status, text) if index in indices else (before, text)
                 for index, (before, text) in enumerate(items)
             ]
+        elif is_result and message.text.startswith("Wrote "):  # the same texts, and no status
+            items = [("not_started", text) for _, text in items]
     return items
 
 
