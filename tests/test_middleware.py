@@ -62,6 +62,7 @@ from todo_tools import (
     TodoItem,
     TodoLimits,
     TodoState,
+    format_status,
     format_todos,
     todos_from_messages,
 )
@@ -574,6 +575,47 @@ class TestRecursionLimit:
         graph = agent(model, TodoMiddleware())
         with pytest.raises(GraphRecursionError):
             graph.invoke({**BEGIN, "todos": self.LIST}, {**config, "recursion_limit": 60})
+
+    def test_in_a_batch_it_is_low_unless_another_is_given(self, config: RunnableConfig) -> None:
+        """LangChain's default is 25 steps there."""
+
+        for limit, status in ((None, "📋 3/5"), (1_000, "✓ Done (5 items)")):
+            given: RunnableConfig = {"recursion_limit": limit} if limit else {}
+            graph = agent(worker(3), TodoMiddleware())
+            (final,) = graph.batch([{**BEGIN, "todos": items(*"abcde")}], {**config, **given})
+            assert format_status(final["todos"]) == status
+
+
+class TestCancelledStep:
+    """LangGraph keeps the finished results of a step that was cancelled, for a resume only."""
+
+    @pytest.mark.parametrize("form", ["resumed", "sent along", "only a message"])
+    def test_its_changes_of_the_list_are_kept_if_it_is_resumed_or_if_they_are_sent_along(
+        self, form: str, config: RunnableConfig
+    ) -> None:
+        cancelled = iter([True])
+
+        @tool
+        def saw() -> str:
+            """Saw the board."""
+            if next(cancelled, False):
+                raise KeyboardInterrupt
+            return "Sawn."
+
+        model = ScriptedChatModel(
+            script=[turn("", *plan("Saw").tool_calls, call("saw")), "I wait.", "Yes."]
+        )
+        graph: Graph = create_agent(
+            model, [saw], middleware=[TodoMiddleware()], checkpointer=InMemorySaver()
+        )
+        with pytest.raises(KeyboardInterrupt):
+            graph.invoke(BEGIN, config)
+        todos = graph.get_state(config).values["todos"]
+        assert todos == items("Saw")
+        message: Any = {"messages": [("user", "Wait.")]}
+        requests = {"resumed": None, "sent along": {**message, "todos": todos}}
+        final = graph.invoke(requests.get(form, message), config)
+        assert final["todos"] == ([] if form == "only a message" else todos)
 
 
 class TestOrder:
