@@ -73,6 +73,8 @@ class Report(TypedDict):
 
     index: int
     text: str
+    round: str
+    """The name of its round, the same for all items that were done together."""
 
 
 class WorkersState(TodoState):
@@ -87,6 +89,7 @@ class Task(TypedDict):
     index: int
     item: str
     request: str
+    round: str
 
 
 class Result(TypedDict):
@@ -102,6 +105,7 @@ class WorkerState(MessagesState):
     index: int
     item: str
     request: str
+    round: str
     todos: Operation
     reports: list[Report]
 
@@ -238,11 +242,11 @@ def _dispatch(state: WorkersState) -> Command[Any]:
         return Command(goto="planner")
     at = last_user_message(state["messages"])
     request = "" if at is None else state["messages"][at].text
-    opened = _open_items(state)
+    opened, name = _open_items(state), str(uuid4())
     return Command(
         update={"todos": start_items(*(index for index, _ in opened))},
         goto=[
-            Send("worker", {"index": index, "item": item, "request": request})
+            Send("worker", {"index": index, "item": item, "request": request, "round": name})
             for index, item in opened
         ],
     )
@@ -278,14 +282,19 @@ def _result(task: Task | WorkerState, text: str, status: TodoStatus) -> Result:
     index, item = task["index"], task["item"]
     return {
         "todos": {"op": "set_status", "status": status, "indices": [index], "texts": [item]},
-        "reports": [{"index": index, "text": text}],
+        "reports": [{"index": index, "text": text, "round": task["round"]}],
     }
 
 
 def _gather(state: WorkersState) -> dict[str, Any]:
-    """Send the planner the reports that it has not read, followed by the list."""
-    read = sum(message.additional_kwargs.get(_REPORTS, 0) for message in state["messages"])
-    new = sorted(state["reports"][read:], key=itemgetter("index"))
+    """Send the planner the reports of the round that has just ended, followed by the list.
+
+    The messages say nothing about older reports: in a graph around this one, or in a client, they
+    may be of another age, and a summary may have replaced them.
+    """
+    name = state["reports"][-1]["round"]
+    ended = (report for report in state["reports"] if report.get("round") == name)
+    new = sorted(ended, key=itemgetter("index"))
     text = "\n\n".join(
         f"Report on [{report['index']}]: {_indented(report['text'])}" for report in new
     )

@@ -16,6 +16,8 @@ from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START as START_NODE
+from langgraph.graph import MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, RetryPolicy, interrupt
 from typing_extensions import override
@@ -188,6 +190,23 @@ def test_what_the_planner_appends_is_done_in_another_round() -> None:
     assert planner.prompts[-1][-1].text.startswith("Report on [1]: b is fine.\n\n[")
 
 
+@pytest.mark.parametrize("use", ["as a node", "stateless", "after a summary", "in its own state"])
+def test_later_reports_do_not_depend_on_the_age_of_the_history(use: str) -> None:
+    """The messages and the reports of earlier rounds may be kept apart from each other."""
+    planner = scripted(plan("a", "b"), "Planned.", "First.", plan("c"), "Planned.", "Second.")
+    team = build_graph(planner, ScriptedChatModel(script=looking))
+    schema: Any = WorkersState if use == "in its own state" else MessagesState
+    around = StateGraph(schema).add_node("team", team.compile()).add_edge(START_NODE, "team")
+    builder: Any = around if use in ("as a node", "in its own state") else team
+    graph: Graph = builder.compile(checkpointer=None if use == "stateless" else InMemorySaver())
+    before = graph.invoke(START, CONFIG)["messages"]
+    if use == "after a summary":
+        graph.update_state(CONFIG, {"messages": [RemoveMessage(m.id) for m in before[:-1]]})
+    older = before if use == "stateless" else []
+    graph.invoke({"messages": [*older, ("user", "Now the other one.")]}, CONFIG)
+    assert planner.prompts[-1][-1].text.startswith("Report on [0]: c is fine.\n\n[")
+
+
 def test_a_planner_that_always_wants_more_is_stopped() -> None:
     """The limit counts from the user's message."""
 
@@ -293,7 +312,8 @@ def test_a_worker_uses_its_tools_and_reads_the_request() -> None:
 
     worker = scripted(turn("", call("read", path="a")), "It says: content.")
     graph = build_graph(scripted(plan("a"), "Planned.", "Done."), worker, [read]).compile()
-    assert graph.invoke(START)["reports"] == [{"index": 0, "text": "It says: content."}]
+    (report,) = graph.invoke(START)["reports"]
+    assert (report["index"], report["text"]) == (0, "It says: content.")
     assert "Look at all files." in worker.prompts[0][1].text
     assert worker.prompts[1][-1].text == "content of a"
 
