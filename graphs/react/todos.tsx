@@ -1,18 +1,22 @@
 import type { Message } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { createRoot } from "react-dom/client";
 
 type Todo = { content: string; status: "pending" | "in_progress" | "completed"; abandoned?: boolean };
 type State = { messages: Message[]; todos?: Todo[]; todo_loop?: { outcome?: string | null } };
 type Event = { type: string; outcome?: string | null };
+type Block = { type: string; text?: string };
 type Question = { action_requests: { name: string }[] };
 
 const MARKS = { pending: "–", in_progress: "●", completed: "✓", abandoned: "✗" };
 const page = new URLSearchParams(location.search);
+const textOf = (content: string | Block[]) => // some models answer in blocks
+  typeof content === "string" ? content : content.map((block) => block.type === "text" ? block.text : "").join("");
 
 function Todos() {
   const [text, setText] = useState("");
+  const sent = useRef("");
   const [outcome, setOutcome] = useState<string | null>();
   const [threadId, setThreadId] = useState(page.get("thread"));
   const keep = (id: string) => (setThreadId(id), page.set("thread", id), history.replaceState(null, "", `?${page}`));
@@ -21,11 +25,14 @@ function Todos() {
   >({
     apiUrl: page.get("server") ?? "http://127.0.0.1:2024", assistantId: page.get("graph") ?? "until_done",
     threadId, onThreadId: keep, reconnectOnMount: true,
+    onFinish: () => {}, // or it does not read the thread again, and an old question comes back after a reload
+    onCreated: () => { sent.current = ""; },
+    onError: () => setText((typed) => typed || sent.current), // what was not sent is not lost
     onCustomEvent: (event) => { if (event.type === "todo_loop") setOutcome(event.outcome); },
   });
   const todos = values.todos ?? [];
   const finished = todos.filter((todo) => todo.status === "completed").length;
-  const answer = messages.findLast((message) => message.type === "ai" && message.content);
+  const answers = messages.filter((message) => message.type === "ai").map(({ content }) => textOf(content));
   const ended = outcome ?? values.todo_loop?.outcome; // after a reload it is in the state
   const state = error ? String(error) : isLoading ? "working" : interrupt ? "waiting" : ended;
   // A second click is sent when the first run has ended. It names its question, so it answers no later one.
@@ -37,12 +44,13 @@ function Todos() {
       return <li key={index} className={shown}>{MARKS[shown]} {content}</li>;
     })}</ul>
     <p role="status">{finished} of {todos.length} finished{state && `, ${state}`}</p>
-    <p>{String(answer?.content ?? "")}</p>
+    <p>{answers.findLast(Boolean)}</p>
     {interrupt?.value && <p role="alert">{interrupt.value.action_requests[0].name}{" "}
       <button disabled={isLoading} onClick={() => resume(true)}>Yes</button>{" "}
       <button disabled={isLoading} onClick={() => resume(false)}>No</button></p>}
     <form onSubmit={(event) => {
       event.preventDefault();
+      sent.current = text;
       setText("");
       submit({ messages: [{ type: "human", content: text }] });
     }}><textarea value={text} onChange={(event) => setText(event.target.value)} rows={2} placeholder="message..." />

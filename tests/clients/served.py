@@ -71,6 +71,13 @@ def _talks() -> PacedModel:
     return PacedModel(script=rule)
 
 
+def _talks_in_blocks() -> PacedModel:
+    """Its answer has two blocks of text, as those of some providers."""
+    parts = ["It is ", "done."]
+    answer = AIMessage([{"type": "text", "text": part} for part in parts])
+    return PacedModel(script=lambda _: answer)
+
+
 def _agent(model: PacedModel, policy: AutoContinue) -> Graph:
     asks = HumanInTheLoopMiddleware[Any, Any, Any]({"shell": True})
     todos = TodoMiddleware(policy=policy, todos_format="langchain")
@@ -119,6 +126,7 @@ agent = _agent(_works(), AutoContinue())
 agent_unstored = _agent(_works(), UNSTORED)
 agent_asking = _agent(_works(), ASK)
 agent_limited = _agent(_talks(), LIMITED)
+agent_in_blocks = _agent(_talks_in_blocks(), UNSTORED)
 coding = _coding_agent(AutoContinue())
 coding_unstored = _coding_agent(UNSTORED)
 half_done = _half_done()

@@ -109,6 +109,26 @@ class TestQuestion:
         asked.page.get_by_role("button", name="No").click()
         expect(asked.page.get_by_role("status")).to_have_text("1 of 4 finished, declined")
 
+    def test_after_a_reload_too(self, asked: ReactPage) -> None:
+        """The question was read from the thread, which is then read again."""
+        asked.page.reload()
+        asked.page.get_by_role("button", name="No").click()
+        expect(asked.page.get_by_role("status")).to_have_text("1 of 4 finished, declined")
+        expect(asked.page.get_by_role("alert")).to_have_count(0)
+
+
+def test_an_answer_in_blocks_is_shown_as_text(react: ReactPage) -> None:
+    react.open("agent_in_blocks")
+    react.send("Go.")
+    expect(react.page.get_by_text("It is done.", exact=True)).to_be_visible()
+
+
+def test_a_message_that_cannot_be_sent_returns_to_the_input(react: ReactPage) -> None:
+    react.open("agent")
+    react.page.route("**/threads", lambda route: route.abort())
+    react.send("Go.")
+    expect(react.page.get_by_placeholder("message...")).to_have_value("Go.")
+
 
 def test_it_shows_the_list_while_the_agent_works(react: ReactPage) -> None:
     """Each step is seen before the next one is finished."""
