@@ -179,9 +179,7 @@ def _approval(
     middleware: list[AgentMiddleware[Any, Any, Any]] = []
     if asked:
         middleware.append(AskFirst(asked))
-    if ask is not False:
-        middleware.append(RefuseImpossible(workspace))
-    return middleware
+    return [*middleware, RefuseImpossible(workspace)]
 
 
 def proposed_plan(tool_call: ToolCall, state: Any, runtime: Any) -> str:  # noqa: ARG001  LangChain passes it

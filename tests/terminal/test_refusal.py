@@ -71,6 +71,29 @@ def test_only_the_possible_calls_of_a_turn_are_asked_about(
     assert (workdir / "file").read_text() == "three two two"
 
 
+@pytest.mark.parametrize("ask", [True, False])
+@pytest.mark.parametrize(
+    "reason",
+    [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}, {"finish_reason": "MAX_TOKENS"}],
+)
+def test_a_call_that_a_limit_of_tokens_cut_off_is_refused(
+    reason: dict[str, str], ask: bool, workdir: Path, config: RunnableConfig
+) -> None:
+    """The last one of the answer; LangChain has completed its arguments as far as they came."""
+    whole, cut = (call("write_file", file_path=name, content="x") for name in ("whole", "cut"))
+    answer = turn("", whole, cut)
+    answer.response_metadata = reason
+    agent = agent_of(workdir, answer, "I see.", ask=ask)
+    final = agent.invoke(BEGIN, config)
+    if ask:
+        (asked,) = final["__interrupt__"]
+        assert [each["args"] for each in asked.value["action_requests"]] == [whole["args"]]
+        final = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+    assert sorted(each.status for each in results_in(final)) == ["error", "success"]
+    assert (workdir / "whole").exists()
+    assert not (workdir / "cut").exists()
+
+
 def test_an_approved_edit_is_checked_again(workdir: Path, config: RunnableConfig) -> None:
     """The file may have changed while the person was thinking."""
     agent = agent_of(workdir, turn("", ONE), "I see.")

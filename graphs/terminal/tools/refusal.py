@@ -1,4 +1,4 @@
-"""Answer file changes that cannot succeed before a person is asked about them."""
+"""Answer calls that cannot succeed, or are not whole, before a person is asked about them."""
 
 from typing import Any
 
@@ -14,7 +14,10 @@ from graphs.terminal.tools.workspace import Workspace
 
 
 class RefuseImpossible(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Answers a write or an edit that would fail with its error.
+    """Answers a write or an edit that would fail with its error, and a call that was cut off.
+
+    If the model server ends a streamed answer at its limit of tokens, LangChain completes the
+    arguments of the last call as far as they came: half a file, or half a path.
 
     List it after the middleware that asks the person, because `after_model` hooks run in reverse
     order. That middleware must skip the calls that have a result (`is_open`). A call that passes is
@@ -33,7 +36,10 @@ class RefuseImpossible(AgentMiddleware[AgentState[Any], Any, Any]):
         answer = state["messages"][-1]
         if not isinstance(answer, AIMessage):
             return None
-        errors = [(call, self._error(call)) for call in answer.tool_calls]
+        last = answer.tool_calls[-1:] if _is_cut_off(answer) else []
+        errors = [
+            (call, _CUT_OFF if call in last else self._error(call)) for call in answer.tool_calls
+        ]
         refused = [
             ToolMessage(error, name=call["name"], tool_call_id=call["id"], status="error")
             for call, error in errors
@@ -54,6 +60,19 @@ class RefuseImpossible(AgentMiddleware[AgentState[Any], Any, Any]):
                 return self._workspace.check_edit(path, old, new, replace_all=every)
             case _:
                 return None
+
+
+_CUT_OFF = (
+    "Error: your answer was cut off at its limit of tokens, so this call was not carried out. Call "
+    "again with less text at a time"
+)
+
+
+def _is_cut_off(answer: AIMessage) -> bool:
+    """Whether a limit of tokens ended an answer; each provider has its own key and word."""
+    keys = ("finish_reason", "stop_reason", "done_reason", "status")
+    reasons = {str(answer.response_metadata.get(key)).lower() for key in keys}
+    return bool(reasons & {"length", "max_tokens", "incomplete"})
 
 
 def is_open(request: ToolCallRequest) -> bool:
