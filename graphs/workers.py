@@ -271,10 +271,13 @@ def _is_cut_off(answer: AnyMessage) -> bool:
     return bool(invalid) or any(map(_CUT_OFF.search, reasons))
 
 
-def _abandon(task: Task, error: NodeError) -> Result:
-    """The output of a worker that raised an error; the other workers continue."""
+def _abandon(task: Task, error: NodeError) -> Command[Any]:
+    """The output of a worker that raised an error; the other workers continue.
+
+    LangGraph does not follow the edge of a worker whose error was handled.
+    """
     reason = str(error.error) or type(error.error).__name__
-    return _result(task, f"{FAILED} {reason}", "abandoned")
+    return Command(update=_result(task, f"{FAILED} {reason}", "abandoned"), goto="gather")
 
 
 def _result(task: Task | WorkerState, text: str, status: TodoStatus) -> Result:

@@ -190,6 +190,17 @@ def test_what_the_planner_appends_is_done_in_another_round() -> None:
     assert planner.prompts[-1][-1].text.startswith("Report on [1]: b is fine.\n\n[")
 
 
+@pytest.mark.parametrize("parts", [["remote"], ["remote", "remote"], ["a", "remote"]])
+def test_the_planner_reads_the_reports_once_if_workers_raise_errors(parts: list[str]) -> None:
+    """Also if all of them do."""
+    planner = scripted(plan(*parts), "Planned.", "There is no network.")
+    final = compiled(planner).invoke(START, CONFIG)
+    assert final["messages"][-1].text == "There is no network."
+    assert len(planner.prompts) == 3
+    report = f"Report on [{len(parts) - 1}]: Failed: no network"
+    assert report in planner.prompts[-1][-1].text
+
+
 @pytest.mark.parametrize("use", ["as a node", "stateless", "after a summary", "in its own state"])
 def test_later_reports_do_not_depend_on_the_age_of_the_history(use: str) -> None:
     """The messages and the reports of earlier rounds may be kept apart from each other."""
