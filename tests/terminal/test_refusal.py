@@ -74,7 +74,12 @@ def test_only_the_possible_calls_of_a_turn_are_asked_about(
 @pytest.mark.parametrize("ask", [True, False])
 @pytest.mark.parametrize(
     "reason",
-    [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}, {"finish_reason": "MAX_TOKENS"}],
+    [
+        {"finish_reason": "length"},
+        {"finish_reason": "MAX_TOKENS"},
+        {"stop_reason": "model_context_window_exceeded"},
+        {"stopReason": "max_tokens"},
+    ],
 )
 def test_a_call_that_a_limit_of_tokens_cut_off_is_refused(
     reason: dict[str, str], ask: bool, workdir: Path, config: RunnableConfig

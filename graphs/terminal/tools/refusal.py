@@ -67,12 +67,20 @@ _CUT_OFF = (
     "again with less text at a time"
 )
 
+_LIMITS = {
+    "length",
+    "max_tokens",
+    "model_length",
+    "model_context_window_exceeded",
+    "incomplete",
+}
+
 
 def _is_cut_off(answer: AIMessage) -> bool:
     """Whether a limit of tokens ended an answer; each provider has its own key and word."""
-    keys = ("finish_reason", "stop_reason", "done_reason", "status")
+    keys = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
     reasons = {str(answer.response_metadata.get(key)).lower() for key in keys}
-    return bool(reasons & {"length", "max_tokens", "incomplete"})
+    return bool(reasons & _LIMITS)
 
 
 def is_open(request: ToolCallRequest) -> bool:
