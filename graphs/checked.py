@@ -7,7 +7,8 @@ deepagents leaves the command out; `graphs/terminal/tools/ran.py` adds it.
 
 If the user's message may leave the history, for example by a summary, or if the list comes as
 input, use `TodoLimits(keep_open=True)` as well: it keeps the steps, and so their commands,
-until the model abandons a step.
+until the model abandons a step. In a thread in which no message has a checklist, all runs of a
+command count. So give a list that is to be done again in a new thread, or as a checklist.
 """
 
 from collections.abc import Iterator, Sequence
