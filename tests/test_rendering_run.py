@@ -256,6 +256,17 @@ class TestSubgraphs:
         known = after(("custom", todos_event(A)), (("worker:1",), "custom", todos_event(A)))
         assert list(map(str, list_part(known))) == ["– [0] a"]  # noqa: RUF001
 
+    def test_it_is_not_shown_again_when_the_graph_changes_it(self) -> None:
+        """For example when a supervisor has the next agent go on with it."""
+        ticked = done(1)[:2]
+        known = after(
+            ("custom", todos_event(B)),
+            (("worker:1",), "custom", todos_event(ticked)),
+            ("updates", {"worker": {"todos": ticked}}),
+            ("custom", todos_event(done(2)[:2])),
+        )
+        assert not known.lists
+
     def test_a_list_can_be_below_a_graph_without_one(self) -> None:
         known = after((("worker:1", "helper:2"), "custom", todos_event(A)))
         assert list(map(str, list_part(known)))[-1].endswith("– [0] a")  # noqa: RUF001

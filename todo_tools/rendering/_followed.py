@@ -77,7 +77,7 @@ class Followed:
 def changed_at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) -> Followed:
     """Apply a change to the state of the graph or subgraph at a path."""
     if not path:
-        return change(followed)
+        return _without_taken(change(followed), followed.todos)
     below = dict(followed.below)
     before = below.get(path) or Followed(views=followed.views)
     after = change(before)
@@ -92,6 +92,17 @@ def changed_at(followed: Followed, path: Path, change: Callable[[Followed], Foll
         after = replace(after, number=max(others, default=0) + 1)
     below[path] = replace(after, name=name)
     return replace(followed, below=tuple(_as_tree(below)))
+
+
+def _without_taken(followed: Followed, before: list[TodoItem] | None) -> Followed:
+    """Forget the lists of subgraphs that the graph has just taken, or they would stay as copies."""
+    if followed.todos is before:
+        return followed
+    below = (
+        (path, replace(each, todos=None) if each.todos == followed.todos else each)
+        for path, each in followed.below
+    )
+    return replace(followed, below=tuple(below))
 
 
 def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple[Path, Followed]]:
