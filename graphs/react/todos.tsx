@@ -1,6 +1,6 @@
 import type { Message } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { createRoot } from "react-dom/client";
 
 type Todo = { content: string; status: "pending" | "in_progress" | "completed"; abandoned?: boolean };
@@ -10,6 +10,7 @@ type Block = { type: string; text?: string };
 type Question = { action_requests: { name: string }[] };
 
 const MARKS = { pending: "–", in_progress: "●", completed: "✓", abandoned: "✗" };
+const KEPT = { onDisconnect: "continue" } as const; // the run goes on if the page is closed
 const page = new URLSearchParams(location.search);
 const textOf = (content: string | Block[]) => // some models answer in blocks
   typeof content === "string" ? content : content.map((block) => block.type === "text" ? block.text : "").join("");
@@ -20,23 +21,29 @@ function Todos() {
   const [outcome, setOutcome] = useState<string | null>();
   const [threadId, setThreadId] = useState(page.get("thread"));
   const keep = (id: string) => (setThreadId(id), page.set("thread", id), history.replaceState(null, "", `?${page}`));
-  const { values, messages, interrupt, isLoading, error, submit } = useStream<
+  const { values, messages, interrupt, isLoading, error, submit, client, joinStream } = useStream<
     State, { InterruptType: Question; CustomEventType: Event }
   >({
     apiUrl: page.get("server") ?? "http://127.0.0.1:2024", assistantId: page.get("graph") ?? "until_done",
-    threadId, onThreadId: keep, reconnectOnMount: true,
+    threadId, onThreadId: keep,
     onFinish: () => {}, // or it does not read the thread again, and an old question comes back after a reload
     onCreated: () => { sent.current = ""; },
-    onError: () => setText((typed) => typed || sent.current), // what was not sent is not lost
+    onError: () => setText((typed) => [sent.current, typed].filter(Boolean).join("\n")), // what was not sent
     onCustomEvent: (event) => { if (event.type === "todo_loop") setOutcome(event.outcome); },
   });
+  useEffect(() => { // follow a run that began before the page was opened, also in another tab
+    if (threadId) client.runs.list(threadId).then((runs) => {
+      const run = runs.find(({ status }) => status === "pending" || status === "running");
+      if (run) joinStream(run.run_id);
+    });
+  }, []);
   const todos = values.todos ?? [];
   const finished = todos.filter((todo) => todo.status === "completed").length;
   const answers = messages.filter((message) => message.type === "ai").map(({ content }) => textOf(content));
   const ended = outcome ?? values.todo_loop?.outcome; // after a reload it is in the state
-  const state = error ? String(error) : isLoading ? "working" : interrupt ? "waiting" : ended;
+  const state = error ? String(error) : isLoading ? "working" : interrupt?.value ? "waiting" : ended;
   // A second click is sent when the first run has ended. It names its question, so it answers no later one.
-  const resume = (reply: boolean) => submit(undefined, { command: { resume: { [interrupt!.id!]: reply } } });
+  const resume = (reply: boolean) => submit(undefined, { command: { resume: { [interrupt!.id!]: reply } }, ...KEPT });
   return <>
     <h1>Todos</h1>
     <ul>{todos.map(({ content, status, abandoned }, index) => {
@@ -52,7 +59,7 @@ function Todos() {
       event.preventDefault();
       sent.current = text;
       setText("");
-      submit({ messages: [{ type: "human", content: text }] });
+      submit({ messages: [{ type: "human", content: text }] }, KEPT);
     }}><textarea value={text} onChange={(event) => setText(event.target.value)} rows={2} placeholder="message..." />
       <button disabled={!text || isLoading}>Send</button></form>
   </>;

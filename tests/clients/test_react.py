@@ -1,5 +1,6 @@
 """The React page of `graphs/react`, in Chromium against the served graphs."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -128,6 +129,24 @@ def test_a_message_that_cannot_be_sent_returns_to_the_input(react: ReactPage) ->
     react.page.route("**/threads", lambda route: route.abort())
     react.send("Go.")
     expect(react.page.get_by_placeholder("message...")).to_have_value("Go.")
+
+
+@pytest.mark.parametrize("opens", ["reload", "another window"])
+def test_a_page_that_is_opened_while_the_agent_works_follows_it(
+    react: ReactPage, opens: str
+) -> None:
+    """The question at the end of the run is shown, too."""
+    react.open("agent_asking")
+    react.send(CHECKLIST)
+    expect(react.page).to_have_url(re.compile("thread="))
+    if opens == "reload":
+        react.page.reload()
+    else:
+        address = react.page.url
+        react.page.context.new_page().goto(address)
+        react.page = react.page.context.pages[-1]
+    expect(react.page.get_by_role("status")).to_have_text("1 of 4 finished, waiting")
+    expect(react.page.get_by_role("alert")).to_contain_text("Items remain. Continue?")
 
 
 def test_it_shows_the_list_while_the_agent_works(react: ReactPage) -> None:
