@@ -175,7 +175,9 @@ def _approval(
         config = InterruptOnConfig(allowed_decisions=_DECISIONS, when=is_asked_about)
         asked = dict.fromkeys(ASKED_ABOUT, config)
     if ask_plan:
-        asked[PLANNING] = InterruptOnConfig(allowed_decisions=_DECISIONS, description=proposed_plan)
+        asked[PLANNING] = InterruptOnConfig(
+            allowed_decisions=_DECISIONS, description=proposed_plan, when=is_open
+        )
     middleware: list[AgentMiddleware[Any, Any, Any]] = []
     if asked:
         middleware.append(AskFirst(asked))

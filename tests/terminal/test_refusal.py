@@ -99,6 +99,18 @@ def test_a_call_that_a_limit_of_tokens_cut_off_is_refused(
     assert not (workdir / "cut").exists()
 
 
+def test_a_plan_that_was_cut_off_is_not_asked_about(workdir: Path, config: RunnableConfig) -> None:
+    """A person's answer would come too late, and the call has its result."""
+    answer = turn("", call("write_todos", mode="replace", todos=["One"]))
+    answer.response_metadata = {"finish_reason": "length"}
+    model = ScriptedChatModel(script=[answer, "I see."])
+    agent = build_coding_agent(model, workdir, ask_plan=True, checkpointer=InMemorySaver())
+    final = agent.invoke(BEGIN, config)
+    assert "__interrupt__" not in final
+    (result,) = results_in(final)
+    assert result.status == "error"
+
+
 def test_an_approved_edit_is_checked_again(workdir: Path, config: RunnableConfig) -> None:
     """The file may have changed while the person was thinking."""
     agent = agent_of(workdir, turn("", ONE), "I see.")
