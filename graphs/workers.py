@@ -285,18 +285,19 @@ def _result(task: Task | WorkerState, text: str, status: TodoStatus) -> Result:
     index, item = task["index"], task["item"]
     return {
         "todos": {"op": "set_status", "status": status, "indices": [index], "texts": [item]},
-        "reports": [{"index": index, "text": text, "round": task["round"]}],
+        "reports": [{"index": index, "text": text, "round": task.get("round", "")}],
     }
 
 
 def _gather(state: WorkersState) -> dict[str, Any]:
     """Send the planner the reports of the round that has just ended, followed by the list.
 
-    The messages say nothing about older reports: in a graph around this one, or in a client, they
-    may be of another age, and a summary may have replaced them.
+    The messages cannot tell how many reports are older: a graph around this one or a client may
+    keep messages and reports apart, and a summary may have removed messages. A round that began
+    with an older version of this file has no name.
     """
-    name = state["reports"][-1]["round"]
-    ended = (report for report in state["reports"] if report.get("round") == name)
+    name = state["reports"][-1].get("round", "")
+    ended = (report for report in state["reports"] if report.get("round", "") == name)
     new = sorted(ended, key=itemgetter("index"))
     text = "\n\n".join(
         f"Report on [{report['index']}]: {_indented(report['text'])}" for report in new
