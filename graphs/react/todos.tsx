@@ -10,7 +10,7 @@ type Block = { type: string; text?: string };
 type Question = { action_requests: { name: string }[] };
 
 const MARKS = { pending: "–", in_progress: "●", completed: "✓", abandoned: "✗" };
-const KEPT = { onDisconnect: "continue" } as const; // the run goes on if the page is closed
+const KEPT = { onDisconnect: "continue", streamResumable: true } as const; // the run goes on if the page is closed
 const page = new URLSearchParams(location.search);
 const textOf = (content: string | Block[]) => // some models answer in blocks
   typeof content === "string" ? content : content.map((block) => block.type === "text" ? block.text : "").join("");
@@ -18,25 +18,32 @@ const textOf = (content: string | Block[]) => // some models answer in blocks
 function Todos() {
   const [text, setText] = useState("");
   const sent = useRef("");
+  const followed = useRef(!page.get("thread"));
   const [outcome, setOutcome] = useState<string | null>();
   const [threadId, setThreadId] = useState(page.get("thread"));
   const keep = (id: string) => (setThreadId(id), page.set("thread", id), history.replaceState(null, "", `?${page}`));
-  const { values, messages, interrupt, isLoading, error, submit, client, joinStream } = useStream<
+  const { values, messages, interrupt, isLoading, error, submit, client, joinStream, isThreadLoading } = useStream<
     State, { InterruptType: Question; CustomEventType: Event }
   >({
     apiUrl: page.get("server") ?? "http://127.0.0.1:2024", assistantId: page.get("graph") ?? "until_done",
     threadId, onThreadId: keep,
     onFinish: () => {}, // or it does not read the thread again, and an old question comes back after a reload
     onCreated: () => { sent.current = ""; },
-    onError: () => setText((typed) => [sent.current, typed].filter(Boolean).join("\n")), // what was not sent
+    onError: () => {
+      const lost = sent.current; // what was not sent
+      sent.current = "";
+      setText((typed) => [lost, typed].filter(Boolean).join("\n"));
+    },
     onCustomEvent: (event) => { if (event.type === "todo_loop") setOutcome(event.outcome); },
   });
   useEffect(() => { // follow a run that began before the page was opened, also in another tab
-    if (threadId) client.runs.list(threadId).then((runs) => {
-      const run = runs.find(({ status }) => status === "pending" || status === "running");
+    if (!threadId || isThreadLoading || followed.current) return; // before, the stream would hide the list
+    followed.current = true;
+    client.runs.list(threadId).then((runs) => {
+      const run = runs.findLast(({ status }) => status === "pending" || status === "running");
       if (run) joinStream(run.run_id);
-    });
-  }, []);
+    }).catch(console.error);
+  }, [isThreadLoading]);
   const todos = values.todos ?? [];
   const finished = todos.filter((todo) => todo.status === "completed").length;
   const answers = messages.filter((message) => message.type === "ai").map(({ content }) => textOf(content));

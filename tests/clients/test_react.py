@@ -127,8 +127,9 @@ def test_an_answer_in_blocks_is_shown_as_text(react: ReactPage) -> None:
 def test_a_message_that_cannot_be_sent_returns_to_the_input(react: ReactPage) -> None:
     react.open("agent")
     react.page.route("**/threads", lambda route: route.abort())
-    react.send("Go.")
-    expect(react.page.get_by_placeholder("message...")).to_have_value("Go.")
+    for _ in range(2):  # it returns once
+        react.send("Go.")
+        expect(react.page.get_by_placeholder("message...")).to_have_value("Go.")
 
 
 @pytest.mark.parametrize("opens", ["reload", "another window"])
