@@ -132,7 +132,7 @@ class Conversation:
         if await self._ask():
             return
         now = await self.thread.now()
-        if _can_go_on(now):
+        if now.tasks:
             await self.screen.show(
                 *said("The agent was stopped here; /go continues."), *cut_off_lines(now)
             )
@@ -275,7 +275,7 @@ class Conversation:
 
     async def _go(self) -> None:
         now = await self.thread.now()
-        if not _can_go_on(now):
+        if not (now.tasks and messages_in(now.values)):  # a list alone is no request
             raise CommandError("nothing to continue here; send a message")
         if not self.approval.waiting:  # what was answered is still among the interrupts
             now = now._replace(interrupts=())
@@ -309,7 +309,7 @@ class Conversation:
         """Name the current branch, and say what /go does if the branch waits for it."""
         history = await self.thread.history()
         branch, steps = f"On branch {current_branch(history)}", history[0].next
-        if not _can_go_on(history[0]) or self.asked or not waits:
+        if not steps or self.asked or not waits:
             return f"{branch}."
         does = "runs the calls of its last answer" if "tools" in steps else "continues"
         return f"{branch}; /go {does}."
@@ -413,8 +413,3 @@ class Conversation:
         if self.leaving:
             return "Ctrl-C again leaves"
         return answers_about(self.approval.next_call) if self.asked else "your turn"
-
-
-def _can_go_on(place: StateSnapshot) -> bool:
-    """Whether a run was stopped there; a list alone is no request."""
-    return bool(place.tasks and messages_in(place.values))
