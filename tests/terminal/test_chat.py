@@ -832,8 +832,9 @@ class TestAnswering:
         await await_for(lambda: chat.work is not None and chat.work.cancelling() > 0, "the stop")
         stopped.set()
         await await_for(lambda: not chat.working, "the end of the run")
+        stopped_run = chat.work
         typed.send_text("Please write it.\r")
-        await await_for(lambda: chat.working, "the next run")
+        await await_for(lambda: chat.work is not stopped_run, "the next run")
         await await_for(lambda: not chat.working, "the end of the next run")
         typed.send_text("/quit\r")
         await talk
