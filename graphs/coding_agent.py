@@ -178,10 +178,7 @@ def _approval(
         asked[PLANNING] = InterruptOnConfig(
             allowed_decisions=_DECISIONS, description=proposed_plan, when=is_open
         )
-    middleware: list[AgentMiddleware[Any, Any, Any]] = []
-    if asked:
-        middleware.append(AskFirst(asked))
-    return [*middleware, RefuseImpossible(workspace)]
+    return [*([AskFirst(asked)] if asked else []), RefuseImpossible(workspace)]
 
 
 def proposed_plan(tool_call: ToolCall, state: Any, runtime: Any) -> str:  # noqa: ARG001  LangChain passes it

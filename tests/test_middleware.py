@@ -605,9 +605,7 @@ class TestCancelledStep:
         model = ScriptedChatModel(
             script=[turn("", *plan("Saw").tool_calls, call("saw")), "I wait.", "Yes."]
         )
-        graph: Graph = create_agent(
-            model, [saw], middleware=[TodoMiddleware()], checkpointer=InMemorySaver()
-        )
+        graph = agent(model, TodoMiddleware(), tools=[saw])
         with pytest.raises(KeyboardInterrupt):
             graph.invoke(BEGIN, config)
         todos = graph.get_state(config).values["todos"]

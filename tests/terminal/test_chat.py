@@ -626,6 +626,19 @@ async def talk_until_asked(chat: Conversation, typed: PipeInput) -> asyncio.Task
     return talk
 
 
+async def talk_past_the_question(
+    chat: Conversation, thread: SlowThread, typed: PipeInput
+) -> tuple[asyncio.Task[None], asyncio.Event]:
+    """Withdraw the question by `/fork` to where it is; an event lets the run that begins go on."""
+    talk = await talk_until_asked(chat, typed)
+    here = len(moments(await thread.history()))
+    go_on = asyncio.Event()
+    thread.held = lambda: chat.working and not go_on.is_set()
+    typed.send_text(f"/fork {here} Write nothing.\r")
+    await await_for(lambda: chat.working, "the agent to work")
+    return talk, go_on
+
+
 class TestAnswering:
     @pytest.fixture
     def thread(self, tmp_path: Path) -> SlowThread:
@@ -800,16 +813,11 @@ class TestAnswering:
         """`/fork` to the newest checkpoint leaves its question; the message after it ends that."""
         waiting: list[str] = []
         chat = Conversation(thread, waiting, RecordingConsole(width=80))
-        talk = await talk_until_asked(chat, typed)
-        here = len(moments(await thread.history()))
-        kept = asyncio.Event()
-        thread.held = lambda: chat.working and not kept.is_set()
-        typed.send_text(f"/fork {here} Write nothing.\r")
-        await await_for(lambda: chat.working, "the agent to work")
+        talk, go_on = await talk_past_the_question(chat, thread, typed)
         typed.send_text("yes\r")
         await await_for(lambda: waiting == ["yes"], "the message to be kept")
         assert not chat.approval.calls
-        kept.set()
+        go_on.set()
         await await_for(lambda: not (chat.working or waiting), "the end of the runs")
         typed.send_text("/quit\r")
         await talk
@@ -820,17 +828,11 @@ class TestAnswering:
     async def test_a_message_sent_after_the_question_was_withdrawn_and_the_run_stopped_is_one(
         self, thread: SlowThread, typed: PipeInput
     ) -> None:
-        waiting: list[str] = []
-        chat = Conversation(thread, waiting, RecordingConsole(width=80))
-        talk = await talk_until_asked(chat, typed)
-        here = len(moments(await thread.history()))
-        stopped = asyncio.Event()
-        thread.held = lambda: chat.working and not stopped.is_set()
-        typed.send_text(f"/fork {here} Write nothing.\r")
-        await await_for(lambda: chat.working, "the agent to work")
+        chat = Conversation(thread, [], RecordingConsole(width=80))
+        talk, go_on = await talk_past_the_question(chat, thread, typed)
         typed.send_text("\x03")
         await await_for(lambda: chat.work is not None and chat.work.cancelling() > 0, "the stop")
-        stopped.set()
+        go_on.set()
         await await_for(lambda: not chat.working, "the end of the run")
         stopped_run = chat.work
         typed.send_text("Please write it.\r")
