@@ -100,7 +100,7 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
             ToolException: The thread has no such task.
         """
         run = self._run(task_id, thread)
-        if not run.wait(min(max(wait, 0), _LONGEST_WAIT)):
+        if not run.wait(_bounded(wait)):
             return f"{run.response().output}\n{_RUNNING}"
         return shell_answer(run.response())
 
@@ -108,7 +108,7 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
         """Do the same as `fetch`. It can be cancelled, and takes no thread while it waits."""
         run = self._run(task_id, thread)
         with suppress(TimeoutError):
-            async with asyncio.timeout(min(max(wait, 0), _LONGEST_WAIT)):
+            async with asyncio.timeout(_bounded(wait)):
                 while not run.finished:  # noqa: ASYNC110  the event is one of threads
                     await asyncio.sleep(_POLL_SECONDS)
         return await asyncio.to_thread(self.fetch, task_id, thread)
@@ -313,6 +313,10 @@ def _made(state: Any) -> Sequence[ToolCall]:
     """The calls of the last answer of the model."""
     answers = [message for message in messages_in(state) if isinstance(message, AIMessage)]
     return answers[-1].tool_calls if answers else ()
+
+
+def _bounded(wait: int) -> int:
+    return min(max(wait, 0), _LONGEST_WAIT)
 
 
 def _thread(config: RunnableConfig) -> str | None:
