@@ -105,6 +105,7 @@ def fresh(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str
             timeout=LONG,
             startup_timeout=LONG,
             iopub_timeout=LONG,
+            coalesce_streams=True,  # a slow cell sends what it prints in pieces
             extra_arguments=[f"--IPKernelApp.exec_lines={OFFLINE}; {blocked}"],
             resources={"metadata": {"path": str(elsewhere)}},
         )
