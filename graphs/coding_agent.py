@@ -221,9 +221,10 @@ def planned_todos(todos: Sequence[TodoItem], args: Mapping[str, Any]) -> list[To
     Raises:
         CallError: The tool would refuse the arguments.
     """
-    new: list[TodoItem] = [
-        {"text": text, "status": "not_started"} for text in read_texts(args.get("todos"))
-    ]
+    texts = read_texts(args.get("todos"))
+    if not all(map(str.strip, texts)):
+        raise CallError("an item has an empty text")
+    new: list[TodoItem] = [{"text": text, "status": "not_started"} for text in texts]
     match args.get("mode"):
         case "replace":
             return new

@@ -41,7 +41,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             "--db",
             metavar="FILE",
-            type=_named,
+            type=_database,
             default="todo-threads.sqlite",
             help="where threads are kept (default: %(default)s)",
         )
@@ -113,6 +113,12 @@ def _named(text: str) -> str:
     if not text:  # SQLite takes it for a database in memory, and Path for the current directory
         raise argparse.ArgumentTypeError("must not be empty")
     return text
+
+
+def _database(text: str) -> str:
+    if text == ":memory:":
+        raise argparse.ArgumentTypeError("must be a file, because a thread is resumed from it")
+    return _named(text)
 
 
 def _thread_id(text: str) -> str:

@@ -944,6 +944,7 @@ class TestUsage:
             ([], "the chat needs a terminal"),
             (["--grace", "-1"], "0 to 60, got '-1'"),
             (["--db", ""], "argument --db: must not be empty"),
+            (["--db", ":memory:"], "argument --db: must be a file"),
             (["--workdir", ""], "argument --workdir: must not be empty"),
             (["--agent", "other"], "invalid choice: 'other'"),
             (["--nope"], "unrecognized arguments: --nope; see python -m graphs chat --help"),

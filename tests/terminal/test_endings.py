@@ -148,6 +148,15 @@ def test_a_command_with_half_an_emoji_is_no_obstacle(tmp_path: Path) -> None:
     assert endings.Ending(tmp_path / "kept", "step", "echo \ud83d", "second").take() == response
 
 
+@pytest.mark.parametrize("left", ["", '{"output": "o', "\0\0\0"])
+def test_a_result_that_cannot_be_read_does_not_count(left: str, tmp_path: Path) -> None:
+    """A power loss may leave an empty file, or a part of one; the command runs again."""
+    endings.Ending(tmp_path, "step", "make", "first").keep(ExecuteResponse("ok", exit_code=0))
+    (kept,) = tmp_path.iterdir()
+    kept.write_text(left)
+    assert endings.Ending(tmp_path, "step", "make", "second").take() is None
+
+
 def test_the_same_command_twice_in_one_turn_runs_twice(tmp_path: Path) -> None:
     """The second call does not use the result of the first, and each result is kept."""
     saver = LosingSaver()

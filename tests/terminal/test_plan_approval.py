@@ -184,12 +184,18 @@ def test_a_plan_is_shown_as_the_tool_will_write_it(args: dict[str, Any]) -> None
 
 @pytest.mark.parametrize(
     "args",
-    [{}, {"mode": "add"}, {"mode": "insert"}, {"mode": "insert", "index": 2}],
+    [
+        {},
+        {"mode": "add"},
+        {"mode": "insert"},
+        {"mode": "insert", "index": 2},
+        {"mode": "append", "todos": ["b", " "]},
+    ],
     ids=str,
 )
 def test_a_plan_that_the_tool_refuses_is_shown_as_it_was_written(args: dict[str, Any]) -> None:
     """With the reason."""
-    written = {**args, "todos": ["b"]}
+    written = {"todos": ["b"], **args}
     assert result_of("write_todos", written, items("a")).status == "error"
     shown = proposed_plan(call("write_todos", **written), {"todos": items("a")}, None)
     assert shown.endswith(f"\n\n{written}")

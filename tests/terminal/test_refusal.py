@@ -79,6 +79,7 @@ def test_only_the_possible_calls_of_a_turn_are_asked_about(
         {"finish_reason": "MAX_TOKENS"},
         {"stop_reason": "model_context_window_exceeded"},
         {"stopReason": "max_tokens"},
+        {"finish_reason": "lengthlength"},  # a server repeated it, and LangChain joined it
     ],
 )
 def test_a_call_that_a_limit_of_tokens_cut_off_is_refused(

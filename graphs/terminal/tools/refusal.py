@@ -1,5 +1,6 @@
 """Answer calls that cannot succeed, or are not whole, before a person is asked about them."""
 
+import re
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, AgentState
@@ -67,20 +68,16 @@ _CUT_OFF = (
     "again with less text at a time"
 )
 
-_LIMITS = {
-    "length",
-    "max_tokens",
-    "model_length",
-    "model_context_window_exceeded",
-    "incomplete",
-}
+_LIMITS = re.compile(
+    "(length|max_tokens|model_length|model_context_window_exceeded|incomplete)+", re.IGNORECASE
+)
+"""Several times in a row if a server repeats it in each chunk, because LangChain joins strings."""
 
 
 def _is_cut_off(answer: AIMessage) -> bool:
     """Whether a limit of tokens ended an answer; each provider has its own key and word."""
     keys = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
-    reasons = {str(answer.response_metadata.get(key)).lower() for key in keys}
-    return bool(reasons & _LIMITS)
+    return any(_LIMITS.fullmatch(str(answer.response_metadata.get(key))) for key in keys)
 
 
 def is_open(request: ToolCallRequest) -> bool:
