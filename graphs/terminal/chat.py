@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         description = "Talk to an agent, with its todo list in view. /help lists the commands."
         options = Parser("python -m graphs chat", description).read(argv)
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout)):
             raise UnusableInputError("the chat needs a terminal for its input and output")
         return asyncio.run(_converse(options))
     except (UnusableInputError, ModelError) as error:

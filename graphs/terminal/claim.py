@@ -1,5 +1,6 @@
 """Lock a thread: two programs on one thread would overwrite each other's work."""
 
+import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -43,10 +44,20 @@ def claimed(db: str, thread: str) -> Generator[None, None, None]:
 
 
 def _ask(thread: str) -> None:
-    if sys.stdin.isatty():
+    if sys.stdin and sys.stdin.isatty():
         drop_typed(sys.stdin.fileno())
         question = f"Thread {thread!r} is open in another program. Use it here too? yes or no: "
-        with suppress(EOFError):  # Ctrl-D means no
+        with suppress(EOFError), _heard_ctrl_c():  # Ctrl-D means no
             if input(question).strip().lower() in {"yes", "y"}:
                 return
     raise UnusableInputError(f"thread {thread!r} is open in another program")
+
+
+@contextmanager
+def _heard_ctrl_c() -> Generator[None, None, None]:
+    """Let Ctrl-C end a blocking read; `asyncio` would wait for its next step after the first."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

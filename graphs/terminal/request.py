@@ -76,6 +76,8 @@ def request_of(
 
 
 def _text_of(source: str | None) -> str:
+    if source == "-" and not sys.stdin:
+        raise UnusableInputError("cannot read standard input: it is closed")
     # Many containers have no locale; `sys.stdin` then takes bytes that are not UTF-8.
     given = sys.stdin.fileno() if source == "-" else source or _DEMO
     with open(given, encoding="utf-8-sig", closefd=source != "-") as file:

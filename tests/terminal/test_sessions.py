@@ -497,11 +497,13 @@ class TestTwoPrograms:
         assert capsys.readouterr().err == "error: thread 't' is open in another program\n"
         assert main([write_checklist("a"), "--thread", "other"]) == 0
 
-    @pytest.mark.parametrize(("answer", "code"), [("yes\n", 0), ("no\n", 2), ("\4", 2)])
+    @pytest.mark.parametrize(
+        ("answer", "code"), [("yes\n", 0), ("no\n", 2), ("\4", 2), ("\3", 130)]
+    )
     def test_a_person_decides(
         self, answer: str, code: int, holder: subprocess.Popen[str], terminals: list[Any]
     ) -> None:
-        """What was typed before the question is not the answer. Ctrl-D means no."""
+        """What was typed before the question is not the answer. Ctrl-D means no, Ctrl-C ends."""
         argv, environment = program(write_checklist("a"), "--thread", "t", "--grace", "0")
         terminal = pexpect.spawn(argv[0], argv[1:], env=environment, encoding="utf-8", timeout=LONG)
         terminals.append(terminal)
@@ -524,6 +526,24 @@ def program(*argv: str, **variables: str) -> tuple[list[str], dict[str, str]]:
     """The command line and the environment of the program."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return [sys.executable, "-m", "graphs", *argv], environment
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("-", "cannot read standard input: it is closed"),
+        ("chat", "the chat needs a terminal for its input and output"),
+    ],
+)
+def test_a_closed_standard_input_is_unusable(given: str, reason: str) -> None:
+    """The error is one line, without a traceback."""
+    argv, environment = program(given)
+    closed = f"exec {shlex.join(argv)} <&-"
+    ran = subprocess.run(
+        ["/bin/sh", "-c", closed], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (2, f"error: {reason}\n")
 
 
 @pytest.mark.slow
