@@ -31,6 +31,7 @@ from graphs.terminal.options import (
 from graphs.terminal.session import Session, choose_session, choose_thread, open_saver
 from graphs.terminal.thread import Thread, newest_of_threads
 from graphs.terminal.thread_views import threads_view
+from graphs.terminal.typed import is_terminal
 from todo_tools import AutoContinue, asks_user
 
 _RECENT_THREADS = 10
@@ -49,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         description = "Talk to an agent, with its todo list in view. /help lists the commands."
         options = Parser("python -m graphs chat", description).read(argv)
-        if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout)):
+        if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
             raise UnusableInputError("the chat needs a terminal for its input and output")
         return asyncio.run(_converse(options))
     except (UnusableInputError, ModelError) as error:

@@ -51,7 +51,7 @@ from graphs.terminal.region import Region
 from graphs.terminal.request import commandless_steps, dropped_steps, read_plan, request_of
 from graphs.terminal.run_lines import RunLines
 from graphs.terminal.session import Session, choose_session, choose_thread, open_saver
-from graphs.terminal.typed import drop_typed
+from graphs.terminal.typed import drop_typed, is_terminal
 from todo_tools import AutoContinue, TodoItem, TodoLimits
 from todo_tools.rendering import show_status, show_todos
 from todo_tools.rendering.lowlevel import Line, Span, note_lines
@@ -218,7 +218,7 @@ async def _decided(
     console = open_console()
     while not (approval := approval.passing(approved)).complete:
         action = approval.next_call
-        if sys.stdin and sys.stdin.isatty():
+        if is_terminal(sys.stdin):
             todos = approval.list_before_next(run.followed.todos or [])
             run.has_asked(action)
             answer = await _ask(console, action, todos, session.text_before(action))

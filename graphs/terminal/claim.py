@@ -1,6 +1,5 @@
 """Lock a thread: two programs on one thread would overwrite each other's work."""
 
-import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -9,8 +8,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from graphs.terminal.ctrl_c import ended_by_ctrl_c
 from graphs.terminal.options import UnusableInputError
-from graphs.terminal.typed import drop_typed
+from graphs.terminal.typed import drop_typed, is_terminal
 
 
 @contextmanager
@@ -44,20 +44,10 @@ def claimed(db: str, thread: str) -> Generator[None, None, None]:
 
 
 def _ask(thread: str) -> None:
-    if sys.stdin and sys.stdin.isatty():
+    if is_terminal(sys.stdin):
         drop_typed(sys.stdin.fileno())
         question = f"Thread {thread!r} is open in another program. Use it here too? yes or no: "
-        with suppress(EOFError), _heard_ctrl_c():  # Ctrl-D means no
+        with suppress(EOFError), ended_by_ctrl_c():  # Ctrl-D means no
             if input(question).strip().lower() in {"yes", "y"}:
                 return
     raise UnusableInputError(f"thread {thread!r} is open in another program")
-
-
-@contextmanager
-def _heard_ctrl_c() -> Generator[None, None, None]:
-    """Let Ctrl-C end a blocking read; `asyncio` would wait for its next step after the first."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

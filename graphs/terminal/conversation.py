@@ -39,10 +39,11 @@ from graphs.terminal.commands import (
     edited,
     read_line,
 )
+from graphs.terminal.ctrl_c import deaf_to_ctrl_c
 from graphs.terminal.cut_off import cut_off_lines
 from graphs.terminal.foot import Foot
 from graphs.terminal.lines import error_lines, rows_below, said
-from graphs.terminal.plan import NotEditedError, deaf_to_ctrl_c
+from graphs.terminal.plan import NotEditedError
 from graphs.terminal.question import Room, call_rows, is_cut
 from graphs.terminal.run_lines import RunLines
 from graphs.terminal.screen import ChatScreen

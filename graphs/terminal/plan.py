@@ -2,16 +2,15 @@
 
 import os
 import shlex
-import signal
 import subprocess
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from graphs.coding_agent import PLANNING, planned_todos
+from graphs.terminal.ctrl_c import deaf_to_ctrl_c
 from todo_tools import TodoItem
 from todo_tools.rendering import show_todos
 from todo_tools.rendering.lowlevel import Line, Span, one_line
@@ -87,17 +86,3 @@ def _edit(text: str) -> str:
             return file.read_text("utf-8")
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
             raise NotEditedError(f"Not edited: {one_line(str(error))}") from None
-
-
-@contextmanager
-def deaf_to_ctrl_c() -> Generator[None, None, None]:
-    """Leave Ctrl-C to a child process: it inherits an ignored signal, but not a handler."""
-    before = signal.signal(signal.SIGINT, _do_nothing)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _do_nothing(*_: object) -> None:
-    pass

@@ -1,5 +1,6 @@
 """The input that a program sends to its thread: a checklist, or nothing to resume it."""
 
+import errno
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -77,7 +78,7 @@ def request_of(
 
 def _text_of(source: str | None) -> str:
     if source == "-" and not sys.stdin:
-        raise UnusableInputError("cannot read standard input: it is closed")
+        raise OSError(errno.EBADF, "it is closed")
     # Many containers have no locale; `sys.stdin` then takes bytes that are not UTF-8.
     given = sys.stdin.fileno() if source == "-" else source or _DEMO
     with open(given, encoding="utf-8-sig", closefd=source != "-") as file:

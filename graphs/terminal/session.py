@@ -23,8 +23,8 @@ from langgraph.graph.state import CompiledStateGraph
 from graphs.coding_agent import ASKED_ABOUT, PLANNING
 from graphs.model import STAND_IN
 from graphs.terminal.agents import open_agent
+from graphs.terminal.ctrl_c import deaf_to_ctrl_c
 from graphs.terminal.options import DEFAULT_GRACE, UnusableInputError
-from graphs.terminal.plan import deaf_to_ctrl_c
 from graphs.terminal.thread import newest_of_threads
 from graphs.terminal.tools.endings import FOLDER
 from graphs.terminal.tools.shell import command_environment

@@ -3,6 +3,7 @@
 import os
 import select
 import termios
+from typing import TextIO
 
 QUIET = 0.05
 """Seconds without a key after which nothing more of a paste is on its way.
@@ -12,6 +13,11 @@ been read or dropped.
 """
 MOST_TRIES = 100
 """How often to look for more at most, because an input may never be quiet."""
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person is at a standard stream; Python has `None` for one that is closed."""
+    return bool(stream and stream.isatty())
 
 
 def is_waiting(file: int) -> bool:

@@ -66,7 +66,7 @@ class Ending:
             _, kept_at, run = found.name.split(".")
             if run == self._run:
                 continue
-            # A call beside this one has just taken it, or a power loss left it empty.
+            # A call beside this one has just taken it, or a power loss damaged it.
             with suppress(FileNotFoundError, ValueError):
                 taken = found.rename(self._path(kept_at))
                 return ExecuteResponse(**json.loads(taken.read_text()))
