@@ -326,13 +326,14 @@ class TestTheEnd:
         [("one\nstill running", True), ("one\nexit code 0", False)],
         ids=["running", "ended"],
     )
+    @pytest.mark.parametrize("note", ["", "Note: a person edited this call.\n\nTool response:\n"])
     def test_a_task_that_ended_with_an_earlier_program_is_said_to_be_gone(
-        self, tasks: BackgroundTasks, tmp_path: Path, fetched: str, told: bool
+        self, tasks: BackgroundTasks, tmp_path: Path, fetched: str, told: bool, note: str
     ) -> None:
         """Once, and not if the agent had fetched its result."""
         start = call("run_in_background", command="make")
         fetch = call("get_background_task", task_id="12ab34cd")
-        started = "Started background task 12ab34cd."
+        started = f"{note}Started background task 12ab34cd."
         history = [
             HumanMessage("Begin."),
             turn("", start),

@@ -197,7 +197,7 @@ _GET_DESCRIPTION = (
 _LONGEST_WAIT = 600
 _POLL_SECONDS = 0.05
 _RUNNING = "still running"
-_STARTED = re.compile(r"Started background task (\w+)\.")
+_STARTED = re.compile(r"^Started background task (\w+)\.", re.MULTILINE)
 _LOST = "is gone: tasks end with the program that runs them. If it is still needed, start it again."
 
 TaskId = Annotated[str, Field(description="The id that run_in_background returned.")]
@@ -255,7 +255,7 @@ def _known_from(history: Sequence[AnyMessage]) -> tuple[list[str], list[str]]:
             asked = {made["id"]: made["args"].get("task_id") for made in message.tool_calls}
         elif not isinstance(message, ToolMessage):
             continue
-        elif message.name == "run_in_background" and (said := _STARTED.match(message.text)):
+        elif message.name == "run_in_background" and (said := _STARTED.search(message.text)):
             started.append(said[1])
         elif message.name == "get_background_task" and not message.text.endswith(_RUNNING):
             fetched.append(str(asked.get(message.tool_call_id)))
