@@ -8,6 +8,9 @@ LOWEST := .venv-lowest
 # Two processes for each core: tests that start servers and programs mostly wait for them.
 WORKERS := $(shell expr 2 \* `getconf _NPROCESSORS_ONLN`)
 
+# With it, each program that a test starts would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-fast test-lowest coverage lint format bench evals trace campaign mutants clients picture notebooks docs sample release-check clean
 
 demo: .venv/.ready-demo

@@ -236,11 +236,12 @@ def test_with_deltas_an_edited_list_takes_as_much_space_late_in_a_thread_as_earl
 
     It stores the whole history with every hundredth update.
     """
+    turns = 50
     sizes = [0]
-    for first in (0, 100):
+    for first in (0, turns):
         with sqlite_saver(tmp_path, "") as saver:
             graph = build(saver, DeltaTodoState)
-            for turn in range(first, first + 100):
+            for turn in range(first, first + turns):
                 if turn:  # a new thread has no state to edit
                     graph.update_state(config, {"todos": edited(turn)})
                 graph.invoke(BEGIN, config)

@@ -37,9 +37,10 @@ def question_marks() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("mark", question_marks(), ids=unicodedata.name)
-def test_every_question_mark_of_unicode_ends_a_question(mark: str) -> None:
-    assert asks(f"Which colour{mark}")
+def test_every_question_mark_of_unicode_ends_a_question() -> None:
+    marks = question_marks()
+    assert {"?", "؟", "‽"} <= set(marks)
+    assert [mark for mark in marks if not asks(f"Which colour{mark}")] == []
 
 
 @pytest.mark.parametrize(
