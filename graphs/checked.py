@@ -8,7 +8,11 @@ deepagents leaves the command out; `graphs/terminal/tools/ran.py` adds it.
 If the user's message may leave the history, for example by a summary, or if the list comes as
 input, use `TodoLimits(keep_open=True)` as well: it keeps the steps, and so their commands,
 until the model abandons a step. In a thread in which no message has a checklist, all runs of a
-command count. So give a list that is to be done again in a new thread, or as a checklist.
+command count.
+
+A tick stays, because a person may have set it: a check runs only for an item that was not completed
+before. So if a list is to be done again, begin a new thread, or send the checklist together with a
+new list, `{"messages": [("user", text)], "todos": read_todos(text)}`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -17,6 +17,7 @@ from graphs.terminal.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.support import BEGIN, checklist, edit, items, plan, write_checklist
 from todo_tools import AutoContinue, TodoItem, TodoLimits
+from todo_tools.checklist import read_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 STEP: TodoItem = {"text": "Test: `make test`", "status": "in_progress"}
@@ -296,6 +297,23 @@ class TestAgents:
         decisions = [{"type": "edit", "edited_action": action}]
         final = agent.invoke(Command(resume={"decisions": decisions}), CONFIG)
         assert final["todos"] == items("Test: `exit 0`")
+
+    @pytest.mark.parametrize(("new_list", "status"), [(True, "not_started"), (False, "completed")])
+    def test_a_checklist_that_comes_again_with_a_new_list_is_done_again(
+        self, new_list: bool, status: str, tmp_path: Path
+    ) -> None:
+        """Without a new list the tick stays; a person may have set it."""
+        text = checklist("Test: `test ! -e broken`")
+        run = turn("", call("shell", command="test ! -e broken"))
+        model = ScriptedChatModel(script=[run, edit("complete", 0), ""] * 2)
+        builder = build_graph(model, [shell_tool(tmp_path)], policy=NO_LOOP, check=command_passed)
+        graph = builder.compile(checkpointer=InMemorySaver())
+        request: Any = {"messages": [("user", text)], "todos": read_todos(text)}
+        first = graph.invoke(request, CONFIG)
+        assert [todo["status"] for todo in first["todos"]] == ["completed"]
+        (tmp_path / "broken").touch()
+        final = graph.invoke(request if new_list else {"messages": [("user", text)]}, CONFIG)
+        assert [todo["status"] for todo in final["todos"]] == [status]
 
     @pytest.mark.parametrize(("keep_open", "status"), [(True, "not_started"), (False, "completed")])
     def test_an_open_step_that_is_kept_needs_no_checklist(
