@@ -20,7 +20,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 from pydantic import ValidationError
 
 from tests.strategies import operations, todo_lists
@@ -198,6 +198,20 @@ class TestChannel:
         with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
             graph.get_state(config)
         assert graph.invoke({"todos": items("c")}, config)["todos"] == items("c")
+
+    @pytest.mark.parametrize("channel", ["todos", "todo_loop", "todo_blocks"])
+    def test_an_edit_ends_the_errors_after_an_invalid_command(
+        self, channel: str, state: type[Any]
+    ) -> None:
+        """LangGraph keeps the command's update and applies it in each run, before the input."""
+        graph, config = graph_of(state), _config()
+        graph.invoke({"messages": []}, config)
+        runs: list[Any] = [Command(update={channel: "garbage"}), {"messages": []}, {"messages": []}]
+        for run in runs:
+            with pytest.raises(ValueError, match=r"got ('garbage'|str)"):
+                graph.invoke(run, config)
+        graph.update_state(config, {channel: [] if channel == "todos" else {}})
+        assert graph.invoke({"todos": items("a")}, config)["todos"] == items("a")
 
     def test_invalid_values_from_clients_are_refused(self, state: type[Any]) -> None:
         """A client of a server can write to every channel; the thread is not changed."""
