@@ -70,6 +70,9 @@ class TestOrder:
             ("stop_reason", "refusal", "refused"),
             ("finish_reason", "content_filter", "refused"),
             ("finish_reason", "SAFETY", "refused"),
+            # A server repeated it in each chunk, and LangChain joined it.
+            ("finish_reason", "content_filtercontent_filter", "refused"),
+            ("finish_reason", "cancelledcancelled", "aborted"),
             ("stopReason", "guardrail_intervened", "refused"),
         ],
     )
@@ -119,7 +122,9 @@ class TestOrder:
         assert at_end(messages=[], ended=ELSEWHERE).outcome == "ended_elsewhere"
         assert at_end(DONE, ended=ELSEWHERE).outcome == "finished"
 
-    @pytest.mark.parametrize("reason", ["stop", "end_turn", "length", "max_tokens", None])
+    @pytest.mark.parametrize(
+        "reason", ["stop", "end_turn", "stopstop", "length", "max_tokens", None]
+    )
     def test_an_ordinary_end_continues(self, reason: str | None) -> None:
         """An answer that ran out of tokens is also continued."""
         last = AIMessage("", response_metadata={"finish_reason": reason})

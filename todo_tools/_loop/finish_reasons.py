@@ -1,5 +1,6 @@
-"""Detect answers that were cut off or refused, or whose tool calls are invalid."""
+"""Detect answers that the user cut off or the provider refused."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -7,22 +8,13 @@ from langchain_core.messages import AIMessage
 
 from todo_tools._list.todos import is_mapping
 
-# Lower case, because reasons are converted to lower case before the comparison.
-_ABORTED = {"abort", "aborted", "cancelled", "canceled", "interrupted"}
-_REFUSED = {
-    "blocklist",
-    "content_filter",
-    "content_filtered",
-    "guardrail_intervened",
-    "image_safety",
-    "jailbreak",
-    "model_armor",
-    "prohibited_content",
-    "recitation",
-    "refusal",
-    "safety",
-    "spii",
-}
+# A server may repeat the reason in each chunk of a stream; LangChain joins it to one string.
+_ABORTED = re.compile("(abort|aborted|cancelled|canceled|interrupted)+", re.IGNORECASE)
+_REFUSED = re.compile(
+    "(blocklist|content_filter|content_filtered|guardrail_intervened|image_safety|jailbreak"
+    "|model_armor|prohibited_content|recitation|refusal|safety|spii)+",
+    re.IGNORECASE,
+)
 _REASON_KEYS = (
     "stop_reason",
     "finish_reason",
@@ -35,14 +27,14 @@ _REASON_KEYS = (
 
 def broken_off(answer: AIMessage) -> Literal["aborted", "refused"] | None:
     """Return `aborted` if the user cut the answer off, `refused` if the provider blocked it."""
-    reasons = set(_reasons(answer.response_metadata))
-    if reasons & _ABORTED:
+    reasons = list(_reasons(answer.response_metadata))
+    if any(map(_ABORTED.fullmatch, reasons)):
         return "aborted"
-    return "refused" if reasons & _REFUSED or _is_refusal(answer) else None
+    return "refused" if any(map(_REFUSED.fullmatch, reasons)) or _is_refusal(answer) else None
 
 
 def _reasons(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the finish reasons of an answer in lower case, from every key that providers use."""
+    """Yield the finish reasons of an answer, from every key that providers use."""
     details = metadata.get("incomplete_details")  # OpenAI's responses
     feedback = metadata.get("prompt_feedback")  # Gemini, when the prompt itself is blocked
     for reason in (
@@ -50,7 +42,7 @@ def _reasons(metadata: Mapping[str, Any]) -> Iterator[str]:
         details.get("reason") if is_mapping(details) else None,
         feedback.get("block_reason") if is_mapping(feedback) else None,
     ):
-        yield str(getattr(reason, "name", reason)).lower()
+        yield str(getattr(reason, "name", reason))
 
 
 def _is_refusal(answer: AIMessage) -> bool:
