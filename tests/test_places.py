@@ -33,9 +33,10 @@ from todo_tools import (
 )
 from todo_tools.clients import ClientTodoState
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.operations import complete_items, insert_items, start_items
+from todo_tools.operations import append_items, complete_items, insert_items, start_items
 from todo_tools.state import loop_in, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.transcript import is_injected
 
 __all__ = ["uri"]  # a fixture
 
@@ -186,6 +187,41 @@ class TestEachAgent:
         assert todos_in(forked) == todos_in(start.values)
         graph.invoke(None, start.config)
         assert shown(model.prompts[-1]) == shown(model.prompts[3])
+
+    @EACH_AGENT
+    @pytest.mark.parametrize("stops", [True, False])
+    def test_a_run_from_there_can_have_another_list(
+        self, build: Callable[..., Graph], config: RunnableConfig, stops: bool
+    ) -> None:
+        """Also directly after a continuation, where `update_state` would end the run."""
+        stopping = [edit("complete", 0), "I stop.", edit("start", 1), "I stop.", "I stop."]
+        script = [*two_items()[:3], *stopping] if stops else two_items()
+        model = ScriptedChatModel(script=[*script, edit("complete", 0, 1, 2), "Done."])
+        graph = build(model, InMemorySaver(), policy=AutoContinue())
+        graph.invoke(BEGIN, config)
+        (start,) = item_starts(graph, config)[1]
+        assert is_injected(start.values["messages"][-1]) is stops
+        forked = graph.invoke(Command(update={"todos": append_items("c")}), start.config)
+        assert todos_in(forked) == items("a", "b", "c", status="completed")
+
+    @pytest.mark.parametrize("build", [middleware(), deep])
+    def test_an_edit_after_a_continuation_has_to_repeat_the_jump(
+        self, build: Callable[..., Graph], config: RunnableConfig
+    ) -> None:
+        """LangChain keeps the jump of its agents for one step, so another write ends the run."""
+        model = ScriptedChatModel(script=[plan("a"), edit("start", 0), "I stop.", "I stop."])
+        graph = build(model, InMemorySaver(), policy=AutoContinue())
+        graph.invoke(BEGIN, config)
+        told = next(
+            each
+            for each in graph.get_state_history(config)
+            if each.next == ("model",) and is_injected(each.values["messages"][-1])
+        )
+        edited = {"todos": append_items("b")}
+        forgotten = graph.update_state(told.config, edited)
+        kept = graph.update_state(told.config, {**edited, "jump_to": "model"})
+        assert "model" not in graph.get_state(forgotten).next
+        assert graph.get_state(kept).next == ("model",)
 
     @EACH_AGENT
     def test_the_old_branch_stays(self, build: Callable[..., Graph]) -> None:

@@ -179,7 +179,9 @@ class Thread:
             raise CommandError(
                 "the calls of the last answer come first; /go runs them, a message drops them"
             )
-        await self._write_at(now, {"todos": todos})
+        # LangChain forgets with each write that the loop has sent the agent back to work.
+        jump = {key: value for key, value in now.values.items() if key == "jump_to"}
+        await self._write_at(now, {"todos": todos, **jump})
 
     async def fork(self, number: int) -> None:
         """Go back to a checkpoint of this branch and start a new branch there.

@@ -536,6 +536,27 @@ class TestMoving:
             with pytest.raises(CommandError, match="the calls of the last answer come first; /go"):
                 await thread.replace_todos(items("a"))
 
+    async def test_after_an_edit_an_agent_that_was_sent_back_works_on(self, tmp_path: Path) -> None:
+        """The user stopped it, or the model failed, before it answered the continuation."""
+
+        def answer(prompt: list[BaseMessage]) -> AIMessage | str:
+            if not is_injected(prompt[-1]):
+                return plan("a") if len(prompt) < 3 else "Done."
+            raise ConnectionError
+
+        graph = build_coding_agent(
+            ScriptedChatModel(script=answer), tmp_path, checkpointer=InMemorySaver()
+        )
+        thread = Thread(graph, {"configurable": {"thread_id": "1"}})
+        with pytest.raises(ConnectionError):
+            await self.say(thread, "Begin.")
+        before = await thread.now()
+        await thread.replace_todos(items("b"))
+        assert (await thread.now()).next == before.next == ("model",)
+        assert (await thread.now()).values == {**before.values, "todos": items("b")}
+        with pytest.raises(ConnectionError):
+            await self.say(thread, None)
+
     async def test_a_thread_can_start_with_the_users_own_list(self) -> None:
         thread = self.thread()
         await thread.replace_todos(items("a"))
