@@ -208,6 +208,15 @@ class TestLists:
         history.turn(call("write_todos", mode="insert", index=0, todos=["b"]))
         assert history.asks(edit("complete", 1)) is None
 
+    @pytest.mark.parametrize("mode", ["append", "insert"])
+    def test_items_that_are_added_to_an_empty_list_are_a_new_list(self, mode: str) -> None:
+        """Some models write their plan this way."""
+        added = call("write_todos", mode=mode, index=0, todos=["a"])
+        assert History().turn(WORK).turn(added).asks(DONE) == REASON
+        assert History().turn(WORK).turn(added).turn(WORK).asks(DONE) is None
+        assert History().asks(WORK, added, DONE) == REASON
+        assert History().asks(added, WORK, DONE) is None
+
     @pytest.mark.parametrize("before", [[], ["b"]])
     def test_work_before_a_list_that_the_application_gave_does_not_count(
         self, before: list[str]

@@ -25,6 +25,9 @@ _NO_WORK = "no other tool has worked on it yet; do its work with your other tool
 _Event = dict[str, Any]
 """What happened: an operation on the list, with the texts of its items, or `{"op": "work"}`."""
 
+_NEW_LIST: _Event = {"op": "replace"}
+"""Also for items that are added to an empty list."""
+
 
 def has_worked(item: TodoItem, state: Any) -> str | None:
     """Check that an item is completed only after work: a call of another tool than the todo tools.
@@ -32,8 +35,9 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     Pass it as `create_todo_tools(check=has_worked)` or `TodoMiddleware(check=has_worked)`. Some
     models complete all items of a list without working. The call must come after the item was
     started or, if it is not in progress, after the last item was completed or abandoned, also by
-    the same call, and after the model or a message of the application last replaced the list. A
-    call that failed does not count, and a list that is written again unchanged is no new list.
+    the same call, and after the model or a message of the application last gave a new list. A call
+    that failed does not count. A list that is written again unchanged is no new list; items that
+    are added to an empty list are.
     Calls before `edit_todos` in the same AI message count, because their results are not known yet.
 
     Args:
@@ -80,10 +84,10 @@ def _past(state: Any) -> Iterator[_Event]:
         was_refused = was_refused and not isinstance(message, AIMessage)
         has_spoken = is_from_user(message) or (has_spoken and not isinstance(message, AIMessage))
         if block is not None and _is_new(block, shown, message, has_spoken=has_spoken):
-            yield {"op": "replace"}
+            yield _NEW_LIST
         elif after is not None and (after != known or was_refused):
             # An earlier result of the message may show a change that was refused, and this made.
-            yield from _operation(message, after)
+            yield from _operation(message, after, _before(known, after, message))
         elif _is_work(message):
             yield {"op": "work"}
         was_refused = was_refused or _was_refused(message)
@@ -92,7 +96,9 @@ def _past(state: Any) -> Iterator[_Event]:
         shown = next((each for each in (block, after) if each is not None), shown)
 
 
-def _operation(message: AnyMessage, after: list[TodoItem]) -> Iterator[_Event]:
+def _operation(
+    message: AnyMessage, after: list[TodoItem], before: list[TodoItem]
+) -> Iterator[_Event]:
     """Yield the operation of a result, with the texts of the items that it started or finished."""
     match result_note(message).get("operation"):
         case {"op": "set_status", "status": status, "indices": [*indices]}:
@@ -101,8 +107,8 @@ def _operation(message: AnyMessage, after: list[TodoItem]) -> Iterator[_Event]:
             begun = {todo["text"] for todo in after if todo["status"] == "in_progress"}
             kept = texts if status == "in_progress" else texts - begun
             yield {"op": "set_status", "status": status, "texts": kept}
-        case {"op": "replace"}:
-            yield {"op": "replace"}
+        case {"op": op} if op == "replace" or not before:
+            yield _NEW_LIST
         case _:
             pass
 
@@ -235,7 +241,7 @@ def _steps(completion: Completion) -> Iterator[_Step]:
             continue
         answer = answer_call(call["name"], call["args"], todos, completion.limits)
         if answer.todos != todos:
-            yield _Step({**(answer.operation or {})}, todos, items)
+            yield _Step({**(answer.operation or {})} if todos else _NEW_LIST, todos, items)
             before = origins(todos, answer.todos, answer.operation)
             items = [object() if at is None else items[at] for at in before]
             todos = answer.todos
