@@ -31,6 +31,11 @@ def wrote(*texts: str) -> ToolMessage:
     return result_of("write_todos", args, id="result")
 
 
+def tagged(source: str) -> HumanMessage:
+    """A message that a program added."""
+    return HumanMessage("Do it.", id=source, additional_kwargs={"lc_source": source})
+
+
 def due(*messages: AnyMessage, todos: list[TodoItem], **state: Any) -> str | None:
     """The id of the message that needs a block."""
     reading = read({"messages": messages, "todos": todos, **state})
@@ -94,6 +99,14 @@ class TestDue:
         assert due(USER, wrote("a"), *more, todos=new) == "result"
         assert due(USER, wrote("a"), WORKED, SAID, todos=new) == "worked"
         assert due(USER, wrote("a"), LATER, *more, todos=new) == "later"
+
+    def test_it_may_be_placed_at_a_message_of_the_application(self) -> None:
+        """It is tagged. After the result of a tool, such a message may be the tool's."""
+        begun: list[AnyMessage] = [AIMessage("", id="called"), WORKED, tagged("photo"), SAID]
+        earlier: list[list[AnyMessage]] = [[], [USER, SAID], [USER, wrote("a"), WORKED, SAID]]
+        for before in earlier:
+            assert due(*before, tagged("cron"), todos=items("b")) == "cron"
+            assert due(*before, tagged("cron"), *begun, todos=items("b")) == "cron"
 
     def test_it_is_never_placed_before_what_the_loop_said_last(self) -> None:
         """A continuation names the items that were open when it was sent."""

@@ -18,6 +18,8 @@ from todo_tools._thread.state import blocks_in, has_channel, messages_in, todos_
 from todo_tools._thread.transcript import (
     as_read,
     continuation_message,
+    is_from_user,
+    is_injected,
     list_after,
     listed_in,
     result_note,
@@ -80,6 +82,23 @@ class Reading:
                 found.append(Turn(at, []))
             elif isinstance(entry.message, ToolMessage):
                 found[-1].results.append(at)
+        return found
+
+    @property
+    def told(self) -> list[int]:
+        """The indices of the messages by which the user, the loop or the application spoke.
+
+        A tagged message after tool results is left out: it may come from a tool.
+        """
+        found: list[int] = []
+        after_result = False
+        for at, (message, *_) in enumerate(self.entries):
+            if isinstance(message, AIMessage | ToolMessage):
+                after_result = isinstance(message, ToolMessage)
+            elif isinstance(message, HumanMessage) and (
+                not after_result or is_from_user(message) or is_injected(message)
+            ):
+                found.append(at)
         return found
 
     def last(self, wanted: Callable[[AnyMessage], bool]) -> int | None:

@@ -9,7 +9,7 @@ from todo_tools._calls.answers import answer_call
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import origins
 from todo_tools._list.todos import TodoItem, incomplete
-from todo_tools._thread.reading import Entry, read
+from todo_tools._thread.reading import Entry, Reading, read
 from todo_tools._thread.transcript import (
     is_from_user,
     is_injected,
@@ -79,10 +79,12 @@ def _past(state: Any) -> Iterator[_Event]:
     known: list[TodoItem] = []
     shown: list[TodoItem] = []
     has_spoken = was_refused = False
-    for entry, block in _with_lists(state):
+    reading = read(state)
+    spoken = _spoken(reading)
+    for at, (entry, block) in enumerate(_with_lists(reading)):
         message, after = entry.message, list_after(entry.message)
         was_refused = was_refused and not isinstance(message, AIMessage)
-        has_spoken = is_from_user(message) or (has_spoken and not isinstance(message, AIMessage))
+        has_spoken = at in spoken or (has_spoken and not isinstance(message, AIMessage))
         if block is not None and _is_new(block, shown, message, has_spoken=has_spoken):
             yield _NEW_LIST
         elif after is not None and (after != known or was_refused):
@@ -113,9 +115,20 @@ def _operation(
             pass
 
 
-def _with_lists(state: Any) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
+def _spoken(reading: Reading) -> set[int]:
+    """Return the indices of the messages of the user and of the application.
+
+    A tagged message before any answer may be a summary of what was removed.
+    """
+    entries = reading.entries
+    answers = (at for at, entry in enumerate(entries) if isinstance(entry.message, AIMessage))
+    first = next(answers, len(entries))
+    told = ((at, entries[at].message) for at in reading.told)
+    return {at for at, m in told if is_from_user(m) or (at > first and not is_injected(m))}
+
+
+def _with_lists(reading: Reading) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
     """Yield each entry, and the list that the application wrote before a prompt with it."""
-    reading = read(state)
     # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
     given = {**_forgotten(reading.entries), **record_block(reading).get("todo_blocks", {})}
     return ((entry, given.get(entry.place, entry.block)) for entry in reading.entries)
@@ -178,7 +191,7 @@ def _is_new(
 ) -> bool:
     """Whether the application gave a new list: one without any open item of the list before.
 
-    If no list was known, it may have been summarized away, unless the user has just spoken. Other
+    If no list was known, it may have been summarized away, unless somebody has just spoken. Other
     code may have added a message after theirs.
     """
     if not isinstance(message, HumanMessage) or not (known or has_spoken) or todos == known:

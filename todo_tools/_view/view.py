@@ -32,7 +32,7 @@ from todo_tools._list.todos import (
     require_whole_number,
 )
 from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages, same_list
-from todo_tools._thread.transcript import continuation_lines, is_from_user, is_injected
+from todo_tools._thread.transcript import continuation_lines, is_from_user
 from todo_tools._view.folding import folded, folds_of
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
@@ -325,8 +325,8 @@ def due_block(reading: Reading) -> int | None:
     """Return the index of the message that needs a block; `None` if no block is needed or possible.
 
     Every model call must compute the same place, because the block may not be recorded yet: the
-    newest message of the user or of the loop, or the last tool result of the newest turn that
-    showed the list. The later of the two is used.
+    newest message of the user, the loop or the application, or the last tool result of the newest
+    turn that showed the list. The later of the two is used.
     """
     return _stable_place(reading) if needs_block(reading) else None
 
@@ -358,9 +358,7 @@ def _stable_place(reading: Reading) -> int | None:
         return entry.shows is not None or _has_other_list(entry, reading.todos or [])
 
     places = [turn.results[-1] for turn in reading.turns if any(map(shows, turn.results))]
-    spoken = reading.last(lambda message: is_from_user(message) or is_injected(message))
-    if spoken is not None:
-        places.append(spoken)
+    places += reading.told[-1:]
     return max(places) if places else reading.last(_takes_block)
 
 
