@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
 from campaigns.agents import DURABILITIES, VARIANTS, Job, Saver, agent, check_replay, opened
-from campaigns.cases import Case, Trial
+from campaigns.cases import LONGEST_CASE, Case, Trial
 from tests.support import edit, plan
 from todo_tools.state import loop_in, messages_in, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -87,6 +87,7 @@ def two_runs_at_once(case: Case) -> None:
     variant, durability = case.random.choice(VARIANTS), case.random.choice(DURABILITIES)
     config = _thread(str(case.folder), 0)
     both = threading.Barrier(2)
+    errors: list[Exception] = []
 
     def run(name: str) -> list[str]:
         asked = iter(range(100))
@@ -94,18 +95,26 @@ def two_runs_at_once(case: Case) -> None:
         def rule(prompt: list[BaseMessage]) -> Any:
             number = next(asked)
             if number == 1:
-                both.wait(30)  # both have begun
+                both.wait(LONGEST_CASE)  # both have begun
             answers = [plan(name, f"{name} too"), edit("complete", 0, 1)]
             return answers[number] if number < len(answers) else "Done."
 
         with opened(address) as saver:
             graph = agent(variant, ScriptedChatModel(script=rule), saver)
             request: Any = {"messages": [("user", name)]}
-            values = graph.invoke(request, config, durability=durability)
+            try:
+                values = graph.invoke(request, config, durability=durability)
+            except Exception as error:
+                errors.append(error)
+                both.abort()  # the other one may wait for this one
+                raise
         return [todo["text"] for todo in todos_in(values)]
 
     with opened(address), ThreadPoolExecutor(2) as executor:
-        lists = list(executor.map(run, ["one", "two"]))
+        runs = [executor.submit(run, name) for name in ("one", "two")]
+    if errors:
+        raise errors[0]
+    lists = [each.result() for each in runs]
     assert lists == [["one", "one too"], ["two", "two too"]], (variant, durability, lists)
     with opened(address) as saver:
         graph = agent(variant, ScriptedChatModel(script=["Still here."]), saver)
