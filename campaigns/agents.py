@@ -64,6 +64,7 @@ def opened(address: str) -> Iterator[Saver]:
     """A checkpointer for a PostgreSQL address or the path of a SQLite file."""
     if not address.startswith("postgresql"):
         with SqliteSaver.from_conn_string(address) as sqlite:
+            sqlite.setup()  # two connections cannot make a new file at the same moment
             yield sqlite
         return
     with PostgresSaver.from_conn_string(address) as postgres:
