@@ -535,6 +535,26 @@ def test_an_agent_that_is_a_node_takes_no_work_that_another_agent_would_not(
     assert history.asks(tick, about=about) is None or forgetful.asks(tick, about=about)
 
 
+@pytest.mark.parametrize("tags", [{}, {"lc_source": "cron"}])
+def test_the_middleware_knows_a_new_list_after_a_run_that_ended_with_a_result(
+    config: RunnableConfig, tags: dict[str, str]
+) -> None:
+    """A structured response is such a result, too."""
+
+    @tool(return_direct=True)
+    def look() -> str:
+        """Look around."""
+        return "Nothing."
+
+    model = ScriptedChatModel(script=[turn("", call("look")), turn("", DONE), "I stop.", "I stop."])
+    middleware = [TodoMiddleware(check=has_worked)]
+    agent: Any = create_agent(model, [look], middleware=middleware, checkpointer=InMemorySaver())
+    agent.invoke({"messages": [("user", "Look.")]}, config)
+    message = HumanMessage("Do this now.", additional_kwargs=tags)
+    result = agent.invoke({"messages": [message], "todos": items("a")}, config)
+    assert result["todos"] == items("a")
+
+
 @pytest.mark.parametrize("view", [model_view, None])
 def test_the_middleware_knows_a_new_list_also_without_a_view(
     view: Any, config: RunnableConfig

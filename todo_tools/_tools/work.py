@@ -1,6 +1,6 @@
 """A check for the tools: an item is completed only after work."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -80,7 +80,7 @@ def _past(state: Any) -> Iterator[_Event]:
     shown: list[TodoItem] = []
     has_spoken = was_refused = False
     reading = read(state)
-    spoken = _spoken(reading)
+    spoken = _spoken(reading.entries)
     for at, (entry, block) in enumerate(_with_lists(reading)):
         message, after = entry.message, list_after(entry.message)
         was_refused = was_refused and not isinstance(message, AIMessage)
@@ -115,16 +115,19 @@ def _operation(
             pass
 
 
-def _spoken(reading: Reading) -> set[int]:
-    """Return the indices of the messages of the user and of the application.
+def _spoken(entries: Sequence[Entry]) -> set[int]:
+    """Return the indices of the messages of the user, the application and the tools.
 
     A tagged message before any answer may be a summary of what was removed.
     """
-    entries = reading.entries
     answers = (at for at, entry in enumerate(entries) if isinstance(entry.message, AIMessage))
     first = next(answers, len(entries))
-    told = ((at, entries[at].message) for at in reading.told)
-    return {at for at, m in told if is_from_user(m) or (at > first and not is_injected(m))}
+
+    def speaks(at: int, message: AnyMessage) -> bool:
+        has_tag = isinstance(message, HumanMessage) and not is_injected(message)
+        return is_from_user(message) or (has_tag and at > first)
+
+    return {at for at, entry in enumerate(entries) if speaks(at, entry.message)}
 
 
 def _with_lists(reading: Reading) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
