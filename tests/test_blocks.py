@@ -112,8 +112,10 @@ class TestDue:
         """A continuation names the items that were open when it was sent."""
         lines = format_items(incomplete(items("a", "b")))
         told = continuation_message(f"Go on.\n\n{lines}", lines, key="told")
-        history: list[AnyMessage] = [USER, SAID, told, AIMessage("", id="called"), WORKED]
-        assert due(*history, todos=items("b")) == told.id
+        called = AIMessage("", id="called")
+        for answer in (SAID, WORKED):  # a run may also end with a result
+            history: list[AnyMessage] = [USER, called, answer, told, called, WORKED]
+            assert due(*history, todos=items("b")) == told.id
 
     def test_a_list_that_is_as_before_a_continuation_is_shown_again(self) -> None:
         """The results between them were cleared, so the model would read the continuation last."""

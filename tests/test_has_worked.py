@@ -356,6 +356,15 @@ class TestLists:
         history.blocks = {"new": history.todos}
         assert history.asks(DONE) == REASON
 
+    def test_a_list_that_comes_back_with_a_continuation_is_no_new_one(self) -> None:
+        """What showed it before was summarized away."""
+        history = History("a").turn(WORK)
+        told = continuation_message("Go on.", key="told")
+        history.messages += [AIMessage("Hm."), told]
+        history.blocks = {str(told.id): items("a")}
+        history.messages[0] = HumanMessage("So far.", additional_kwargs={"lc_source": "summary"})
+        assert history.asks(DONE) is None
+
     def test_a_list_that_is_shown_again_is_no_new_one(self) -> None:
         """A request that was shortened, for example, has it again."""
         history = History("a").turn(edit("abandon", 0)).turn(WORK)

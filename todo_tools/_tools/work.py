@@ -1,6 +1,6 @@
 """A check for the tools: an item is completed only after work."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -9,9 +9,8 @@ from todo_tools._calls.answers import answer_call
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import origins
 from todo_tools._list.todos import TodoItem, incomplete
-from todo_tools._thread.reading import Entry, Reading, read
+from todo_tools._thread.reading import Entry, read
 from todo_tools._thread.transcript import (
-    is_from_user,
     is_injected,
     list_after,
     listed_in,
@@ -78,14 +77,11 @@ def _past(state: Any) -> Iterator[_Event]:
     """Yield what the results in the history say, whatever other middleware made of their texts."""
     known: list[TodoItem] = []
     shown: list[TodoItem] = []
-    has_spoken = was_refused = False
-    reading = read(state)
-    spoken = _spoken(reading.entries)
-    for at, (entry, block) in enumerate(_with_lists(reading)):
+    was_refused = False
+    for entry, block in _with_lists(state):
         message, after = entry.message, list_after(entry.message)
         was_refused = was_refused and not isinstance(message, AIMessage)
-        has_spoken = at in spoken or (has_spoken and not isinstance(message, AIMessage))
-        if block is not None and _is_new(block, shown, message, has_spoken=has_spoken):
+        if block is not None and _is_new(block, shown, message):
             yield _NEW_LIST
         elif after is not None and (after != known or was_refused):
             # An earlier result of the message may show a change that was refused, and this made.
@@ -115,23 +111,14 @@ def _operation(
             pass
 
 
-def _spoken(entries: Sequence[Entry]) -> set[int]:
-    """Return the indices of the messages of the user, the application and the tools.
-
-    A tagged message before any answer may be a summary of what was removed.
-    """
-    answers = (at for at, entry in enumerate(entries) if isinstance(entry.message, AIMessage))
-    first = next(answers, len(entries))
-
-    def speaks(at: int, message: AnyMessage) -> bool:
-        has_tag = isinstance(message, HumanMessage) and not is_injected(message)
-        return is_from_user(message) or (has_tag and at > first)
-
-    return {at for at, entry in enumerate(entries) if speaks(at, entry.message)}
+def _speaks(message: AnyMessage) -> bool:
+    """Whether the user or other code wrote the message, and not the loop."""
+    return isinstance(message, HumanMessage) and not is_injected(message)
 
 
-def _with_lists(reading: Reading) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
+def _with_lists(state: Any) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
     """Yield each entry, and the list that the application wrote before a prompt with it."""
+    reading = read(state)
     # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
     given = {**_forgotten(reading.entries), **record_block(reading).get("todo_blocks", {})}
     return ((entry, given.get(entry.place, entry.block)) for entry in reading.entries)
@@ -148,7 +135,7 @@ def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
     place: str | None = None
     for entry in entries:
         message = entry.message
-        if isinstance(message, HumanMessage) and not is_injected(message):
+        if _speaks(message):
             place = entry.place
         todos = _list_in(entry)
         if todos is None:
@@ -189,15 +176,12 @@ def _before(known: list[TodoItem], todos: list[TodoItem], message: AnyMessage) -
             return todos
 
 
-def _is_new(
-    todos: list[TodoItem], known: list[TodoItem], message: AnyMessage, *, has_spoken: bool
-) -> bool:
+def _is_new(todos: list[TodoItem], known: list[TodoItem], message: AnyMessage) -> bool:
     """Whether the application gave a new list: one without any open item of the list before.
 
-    If no list was known, it may have been summarized away, unless somebody has just spoken. Other
-    code may have added a message after theirs.
+    If no list was known, it may have been summarized away; then a continuation brings no new one.
     """
-    if not isinstance(message, HumanMessage) or not (known or has_spoken) or todos == known:
+    if not isinstance(message, HumanMessage) or not (known or _speaks(message)) or todos == known:
         return False
     still_open = {todo["text"] for _, todo in incomplete(known)}
     return not any(todo["text"] in still_open for todo in todos)
