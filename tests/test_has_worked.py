@@ -217,14 +217,21 @@ class TestLists:
         assert History().asks(WORK, added, DONE) == REASON
         assert History().asks(added, WORK, DONE) is None
 
-    @pytest.mark.parametrize("tags", [{}, {"lc_source": "cron"}])
+    @pytest.mark.parametrize(
+        "spoken",
+        [
+            [HumanMessage("Do this now.")],
+            [AIMessage("Hm."), HumanMessage("Do this.", additional_kwargs={"lc_source": "cron"})],
+        ],
+        ids=["user", "program"],
+    )
     @pytest.mark.parametrize("before", [[], ["b"]])
     def test_work_before_a_list_that_the_application_gave_does_not_count(
-        self, before: list[str], tags: dict[str, str]
+        self, before: list[str], spoken: list[AnyMessage]
     ) -> None:
         """It comes with a message of the user or of the program, on a thread that goes on."""
         history = History(*before).turn(edit("start", 0)).turn(WORK)
-        history.messages += [AIMessage("Hm."), HumanMessage("Do this.", additional_kwargs=tags)]
+        history.messages += spoken
         history.todos = items("a")
         assert history.asks(DONE) == REASON
         assert history.turn(WORK).asks(DONE) is None
