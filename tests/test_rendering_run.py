@@ -104,6 +104,27 @@ class TestModes:
         """Lists of other libraries, errors and other modes are ignored."""
         assert after(("custom", todos_event(B)), chunk).todos == B
 
+    @pytest.mark.parametrize(
+        "update",
+        [{"messages": [PLANNED, *result("first", A)["tools"]["messages"]]}]
+        + [
+            {"todos": B, "messages": [*above, *result("first", A)["tools"]["messages"]]}
+            for above in ([], [PLANNED])
+        ],
+        ids=["a worker", "a summarizer", "an agent"],
+    )
+    def test_a_history_changes_no_list(self, update: dict[str, Any]) -> None:
+        """Agents and summarizers return old results, or those of a worker with its own list."""
+        planned = {"messages": [PLANNED]}
+        before: list[object] = [("custom", todos_event(B)), ("updates", {"agent": planned})]
+        assert after(*before, ("updates", {"node": update})).todos == B
+
+    def test_a_node_may_call_the_model_and_the_tools(self) -> None:
+        """The operation beside the result says that it is this graph's list."""
+        messages = [PLANNED, *result("first", A)["tools"]["messages"]]
+        update = {"todos": {"op": "append"}, "messages": messages}
+        assert after(("updates", {"agent": update})).todos == A
+
     @given(json_values | st.tuples(json_values, json_values))
     def test_no_chunk_raises(self, chunk: object) -> None:
         """An application may write anything to its stream."""

@@ -128,8 +128,23 @@ def _after_updates(followed: Followed, updates: Mapping[str, Any]) -> Followed:
         for part in cast("list[object]", update) if is_list(update) else [update]:
             if is_mapping(part):
                 followed = _after_values(followed, part)
-                followed = _after_messages(followed, part.get("messages"))
+                followed = _after_messages(followed, _messages_in(part), has_lists=_has_lists(part))
     return followed
+
+
+def _messages_in(update: Mapping[str, Any]) -> list[object]:
+    messages = update.get("messages")
+    return cast("list[object]", messages) if is_list(messages) else [messages]
+
+
+def _has_lists(update: Mapping[str, Any]) -> bool:
+    """Whether the results in an update hold this graph's list.
+
+    An agent or a summarizer returns a history: its results hold old lists, or those of a worker.
+    """
+    if "todos" in update:
+        return _list_in(update) is None  # an operation, whose list is in the result
+    return not any(isinstance(message, AIMessage) for message in _messages_in(update))
 
 
 def _asked(followed: Followed, interrupts: Sequence[Any]) -> Followed:
@@ -140,8 +155,8 @@ def _asked(followed: Followed, interrupts: Sequence[Any]) -> Followed:
     return followed
 
 
-def _after_messages(followed: Followed, messages: object) -> Followed:
-    for message in cast("list[object]", messages) if is_list(messages) else [messages]:
+def _after_messages(followed: Followed, messages: list[object], *, has_lists: bool) -> Followed:
+    for message in messages:
         if isinstance(message, AIMessage):
             # Middleware may send the same answer again, for example after a person approved it.
             again = message.id is not None and message.id == followed.answer
@@ -164,7 +179,7 @@ def _after_messages(followed: Followed, messages: object) -> Followed:
                 outputs=(),
             )
         elif isinstance(message, ToolMessage):
-            todos, call = list_after(message), message.tool_call_id
+            todos, call = list_after(message) if has_lists else None, message.tool_call_id
             followed = replace(
                 followed,
                 open=tuple(each for each in followed.open if each[0] != call),
