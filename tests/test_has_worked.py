@@ -185,6 +185,20 @@ class TestWork:
         history.messages[-1] = history.messages[-1].model_copy(update=fields)
         assert history.asks(DONE) == REASON
 
+    @pytest.mark.parametrize("made", [DONE, call("list_todos")])
+    def test_an_answer_of_other_code_to_a_todo_call_is_none(self, made: ToolCall) -> None:
+        """Code that denies a call, or reports its error, often leaves out the name of the tool."""
+        history = History("a")
+        history.messages += [turn("", made), ToolMessage("Denied.", tool_call_id=made["id"])]
+        assert history.asks(DONE) == REASON
+
+    def test_a_result_without_a_name_counts(self) -> None:
+        history = History("a")
+        history.messages += [turn("", WORK), ToolMessage("ok", tool_call_id=WORK["id"])]
+        assert history.asks(DONE) is None
+        del history.messages[1]  # and if the call was summarized away
+        assert history.asks(DONE) is None
+
     def test_a_call_that_got_no_result_is_none(self) -> None:
         """The run was cancelled."""
         history = History("a").turn(edit("start", 0))

@@ -1,6 +1,7 @@
 """The loop in compiled graphs: routing, ending, waiting, asking."""
 
 import asyncio
+import operator
 import os
 import signal
 import threading
@@ -174,6 +175,16 @@ class TestRouting:
 
         with pytest.raises(ValueError, match="no reducer for todos and todo_loop and todo_blocks"):
             add_auto_continue(StateGraph(Plain))
+
+    @pytest.mark.parametrize("reducer", [None, operator.add])
+    def test_messages_without_a_reducer_that_replaces_are_refused(self, reducer: Any) -> None:
+        """The notice would be a second answer."""
+
+        class Added(TodoState):
+            messages: Annotated[list[AnyMessage], reducer]
+
+        with pytest.raises(ValueError, match=r"no reducer for messages that .* from TodoState"):
+            add_auto_continue(StateGraph(Added))
 
     def test_a_state_may_be_a_model(self, config: RunnableConfig) -> None:
         """Its channels are the same."""

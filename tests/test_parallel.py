@@ -144,6 +144,24 @@ class TestOneList:
 
 
 @STATES
+@pytest.mark.parametrize("name", ["a subgraph", "the subgraph"])
+def test_a_subgraph_beside_the_loop_undoes_no_counter(state: type[Any], name: str) -> None:
+    """LangGraph applies the updates in the order of the names; the loop is `auto_continue`."""
+    model = ScriptedChatModel(script=lambda _: "Nothing yet.")
+    builder = StateGraph(state)
+    builder.add_node("agent", lambda state: {"messages": [model.invoke(model_view(state))]})
+    builder.add_node("tools", ToolNode(create_todo_tools()))
+    builder.add_node(name, idle(state))
+    builder.add_edge(START, "agent").add_edge("tools", "agent").add_edge("agent", name)
+    graph = add_auto_continue(builder, policy=AutoContinue(max_idle=3)).compile()
+    request = {"messages": [("user", "Go")], "todos": items("a")}
+    final = graph.invoke(request, {"recursion_limit": 50})
+    assert final["todo_loop"]["outcome"] == "stalled"
+    assert len(model.prompts) == 4
+    assert ("⚠" in final["messages"][-1].text) == (name == "a subgraph")
+
+
+@STATES
 class TestTwoLists:
     """Two different whole lists in one step are refused, because one would undo the other."""
 

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
+from operator import add
 from typing import Any, NamedTuple, TypeVar, cast
 from uuid import uuid4
 
@@ -241,24 +242,30 @@ def add_auto_continue(
     for parameter, name in {"agent": agent, "tools": tools, "node": node, "end": end}.items():
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
-    missing = sorted({"messages", "todos", "todo_loop", "todo_blocks"} - builder.channels.keys())
+    needed = ("messages", "todos", "todo_loop", "todo_blocks")
+    missing = sorted(set(needed) - builder.channels.keys())
     if missing:
         raise ValueError(
             f"the state of this graph lacks {', '.join(missing)}; build it with "
             "StateGraph(TodoState) or with a state derived from TodoState"
         )
-    folded = ("todos", "todo_loop", "todo_blocks")
-    plain = [name for name in folded if isinstance(builder.channels[name], LastValue)]
+    plain = [name for name in needed if not _has_reducer(builder, name)]
     if plain:
         raise ValueError(
-            f"the state of this graph has no reducer for {' and '.join(plain)}, so it cannot apply "
-            "the updates of the todo tools; derive the state from TodoState"
+            f"the state of this graph has no reducer for {' and '.join(plain)} that can apply the "
+            "updates of the loop and the todo tools; derive the state from TodoState"
         )
     builder.add_node(node, _node(node, policy))
     builder.add_conditional_edges(agent, _edge(_route), {_CALLS: tools, _STOPS: node})
     # An edge and not a Command, so that routing also works after update_state(as_node=node).
     builder.add_conditional_edges(node, _edge(_route_on), {_CONTINUES: agent, _ENDS: end})
     return builder
+
+
+def _has_reducer(builder: StateGraph[Any, Any, Any, Any], name: str) -> bool:
+    """Whether a channel folds updates; `operator.add` cannot add a notice to a stored answer."""
+    channel = cast("object", builder.channels[name])
+    return not isinstance(channel, LastValue) and getattr(channel, "operator", None) is not add
 
 
 class _Untraced(Runnable[Any, Any]):

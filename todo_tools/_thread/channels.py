@@ -251,6 +251,17 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
     return cast("LoopState", {**(loop if isinstance(loop, dict) else {}), **update})
 
 
+class LoopChannel(BinaryOperatorAggregate[Any]):
+    """LangGraph's reducer channel, except for copies of the stored value.
+
+    A subgraph returns its whole state. If it runs beside the loop, it would undo the new counters.
+    """
+
+    @override
+    def update(self, values: Sequence[Any]) -> bool:
+        return super().update([value for value in values if value != self.value])
+
+
 def valid_loop(stored: object) -> LoopState:
     """Return a stored `LoopState` without its unknown keys and invalid values."""
     try:

@@ -14,6 +14,7 @@ from todo_tools._list.todos import LIST, TodoItem, is_mapping
 from todo_tools._thread.channels import (
     LANGCHAIN_FORMAT,
     DeltaTodosChannel,
+    LoopChannel,
     LoopState,
     TodoBlocks,
     TodosChannel,
@@ -53,7 +54,7 @@ class TodoState(TypedDict):
     """The history."""
     todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
     """The list. Update it with a whole list or with an operation."""
-    todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+    todo_loop: NotRequired[Annotated[LoopState, LoopChannel(dict, merge_loop)]]
     """The counters and the outcome of the loop. You can read them; the loop and the tools write
     them."""
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
@@ -69,7 +70,7 @@ class DeltaTodoState(TypedDict):
 
     messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
     todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaTodosChannel(fold_todos_batch)]]
-    todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+    todo_loop: NotRequired[Annotated[LoopState, LoopChannel(dict, merge_loop)]]
     # A snapshot repeats all blocks, so it is rare.
     todo_blocks: NotRequired[
         Annotated[TodoBlocks, DeltaChannel(merge_blocks_batch, snapshot_frequency=1000)]
@@ -87,7 +88,7 @@ class ClientTodoState(TypedDict):
     todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
     """Marks the format of the lists; no code needs to write this channel."""
-    todo_loop: NotRequired[Annotated[LoopState, merge_loop]]
+    todo_loop: NotRequired[Annotated[LoopState, LoopChannel(dict, merge_loop)]]
     todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
 
 

@@ -121,7 +121,22 @@ def _with_lists(state: Any) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
     reading = read(state)
     # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
     given = {**_forgotten(reading.entries), **record_block(reading).get("todo_blocks", {})}
-    return ((entry, given.get(entry.place, entry.block)) for entry in reading.entries)
+    entries = _with_names(reading.entries)
+    return ((entry, given.get(entry.place, entry.block)) for entry in entries)
+
+
+def _with_names(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield the entries; a result that other code made without a name gets that of its call."""
+    called: dict[str | None, str] = {}
+    for entry in entries:
+        message = entry.message
+        if isinstance(message, AIMessage):
+            called = {call["id"]: call["name"] for call in message.tool_calls}
+        elif isinstance(message, ToolMessage) and not message.name:
+            update = {"name": called.get(message.tool_call_id)}
+            yield entry._replace(message=message.model_copy(update=update))
+            continue
+        yield entry
 
 
 def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
