@@ -22,12 +22,20 @@ from langgraph.prebuilt import ToolNode
 from langgraph.runtime import RunControl
 from langgraph.types import Command
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from graphs.until_done import build_graph
 from tests.strategies import edit_calls, write_calls
 from tests.support import BEGIN, Graph, edit, items, plan
 from tests.waiting import LONG, wait_for
-from todo_tools import AutoContinue, TodoItem, TodoState, add_auto_continue, create_todo_tools
+from todo_tools import (
+    AutoContinue,
+    TodoItem,
+    TodoState,
+    add_auto_continue,
+    create_todo_tools,
+    model_view,
+)
 from todo_tools._thread.channels import (
     LoopState,
     TodoBlocks,
@@ -63,6 +71,16 @@ class ModelState(BaseModel):
     todos: Annotated[list[TodoItem], fold_todos] = []
     todo_loop: Annotated[LoopState, merge_loop] = {}
     todo_blocks: Annotated[TodoBlocks, merge_blocks] = {}
+
+
+class Prompt(TypedDict):
+    """The input of an agent that does not read the state."""
+
+    prompt: list[AnyMessage]
+
+
+class PromptState(TodoState, Prompt):
+    """The state of its graph."""
 
 
 def begin(*texts: str) -> dict[str, Any]:
@@ -136,6 +154,45 @@ class TestRouting:
         final = builder.compile().invoke({"messages": [HumanMessage("Hello.")]}, config)
         assert final["messages"][-1].text == "Reported."
 
+    @pytest.mark.parametrize("form", [list, lambda answers: answers[0]])
+    def test_a_node_before_the_agent_may_prepare_its_prompt(
+        self, form: Any, config: RunnableConfig
+    ) -> None:
+        """The agent reads that prompt only, and the loop sends it back through that node."""
+
+        script: Any = [edit("complete", 0), "One done.", edit("complete", 1), "Both done."]
+        model = ScriptedChatModel(script=script)
+
+        def agent(state: Prompt) -> Any:
+            return Command(update={"messages": form([model.invoke(state["prompt"])])})
+
+        builder: Any = StateGraph(PromptState)
+        builder.add_node("prepare", lambda state: {"prompt": model_view(state)})
+        builder.add_node("agent", agent)
+        builder.add_node("tools", ToolNode(create_todo_tools()))
+        builder.add_edge(START, "prepare").add_edge("prepare", "agent").add_edge("tools", "prepare")
+        graph: Graph = add_auto_continue(builder, entry="prepare").compile()
+        final = graph.invoke(begin("a", "b"), config)
+        assert final["todo_loop"]["outcome"] == "finished"
+        assert is_injected(model.prompts[2][-1])
+
+    async def test_a_change_of_the_state_before_the_tools_makes_no_other_way(
+        self, config: RunnableConfig
+    ) -> None:
+        """LangGraph asks the edge again, which reads the whole state for an agent without it."""
+
+        def agent(_: Prompt) -> Any:
+            return {"messages": [plan("a")]}
+
+        builder: Any = StateGraph(PromptState)
+        builder.add_node("agent", agent).add_edge(START, "agent")
+        builder.add_node("tools", ToolNode(create_todo_tools()))
+        add_auto_continue(builder)
+        graph = builder.compile(checkpointer=InMemorySaver(), interrupt_before=["tools"])
+        await graph.ainvoke(BEGIN, config)
+        await graph.aupdate_state(config, {"prompt": []})
+        assert (await graph.aget_state(config)).next == ("tools",)
+
     def test_a_state_of_the_library_may_be_an_output_schema(self) -> None:
         """LangGraph does not allow managed values there, so the states have none."""
 
@@ -206,7 +263,7 @@ class TestRouting:
         with pytest.raises(TypeError, match="must be a StateGraph that is not compiled yet, got"):
             add_auto_continue(wrong)
 
-    @pytest.mark.parametrize("parameter", ["agent", "tools", "node", "end"])
+    @pytest.mark.parametrize("parameter", ["agent", "tools", "node", "end", "entry"])
     def test_a_node_is_given_by_its_name(self, parameter: str) -> None:
         """The function of the node is easily given instead."""
         given: Any = {parameter: len}

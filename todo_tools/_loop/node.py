@@ -6,7 +6,7 @@ middleware both call `end_answer`.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Hashable
 from dataclasses import replace
 from operator import add
 from typing import Any, NamedTuple, TypeVar, cast
@@ -198,6 +198,7 @@ def add_auto_continue(
     policy: Policy = AutoContinue(),
     node: str = "auto_continue",
     end: str = END,
+    entry: str | None = None,
 ) -> _Builder:
     """Add the loop to a graph: the agent works until every todo is finished.
 
@@ -216,6 +217,8 @@ def add_auto_continue(
             them. It is called at each decision, and can choose by the `context` of the run.
         node: The name of the node to add.
         end: The name of the node to go to when the loop stops.
+        entry: The name of the node to go to when the agent is sent back, if another node comes
+            before the agent: for example one that prepares its prompt. `None` is the agent.
 
     Returns:
         The same builder.
@@ -239,7 +242,9 @@ def add_auto_continue(
     if not isinstance(builder, StateGraph):
         given = type(builder).__name__
         raise TypeError(f"builder must be a StateGraph that is not compiled yet, got {given}")
-    for parameter, name in {"agent": agent, "tools": tools, "node": node, "end": end}.items():
+    entry = agent if entry is None else entry
+    names = {"agent": agent, "tools": tools, "node": node, "end": end, "entry": entry}
+    for parameter, name in names.items():
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
     needed = ("messages", "todos", "todo_loop", "todo_blocks")
@@ -256,9 +261,9 @@ def add_auto_continue(
             "updates of the loop and the todo tools; derive the state from TodoState"
         )
     builder.add_node(node, _node(node, policy))
-    builder.add_conditional_edges(agent, _edge(_route), {_CALLS: tools, _STOPS: node})
+    _add_edges(builder, agent, _route, {_CALLS: tools, _STOPS: node})
     # An edge and not a Command, so that routing also works after update_state(as_node=node).
-    builder.add_conditional_edges(node, _edge(_route_on), {_CONTINUES: agent, _ENDS: end})
+    _add_edges(builder, node, _route_on, {_CONTINUES: entry, _ENDS: end})
     return builder
 
 
@@ -302,11 +307,20 @@ def _node(name: str, policy: Policy) -> _Untraced:
     return _Untraced(name, node, anode)
 
 
-def _edge(route: Callable[[Any], str]) -> _Untraced:
+def _add_edges(
+    builder: StateGraph[Any, Any, Any, Any],
+    start: str,
+    route: Callable[[Any], str],
+    ends: dict[Hashable, str],
+) -> None:
     async def aroute(state: Any) -> str:
         return route(state)
 
-    return _Untraced(route.__name__, route, aroute)
+    name = route.__name__
+    builder.add_conditional_edges(start, _Untraced(name, route, aroute), ends)
+    # LangGraph would let it read only the channels of the node, whose input may have no messages.
+    edges = builder.branches[start]
+    edges[name] = edges[name]._replace(input_schema=builder.state_schema)
 
 
 def _answered(state: Any) -> Answered:
