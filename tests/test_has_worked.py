@@ -386,6 +386,13 @@ class TestLists:
         history.messages[0] = HumanMessage("So far.", additional_kwargs={"lc_source": "summary"})
         assert history.asks(DONE) is None
 
+    def test_a_list_that_is_shown_again_with_a_result_is_no_new_one(self) -> None:
+        """A trim may keep the first message, which has an older list, and the last ones."""
+        history = History("a").turn(WORK)
+        history.messages[0].id, history.messages[-1].id = "first", "last"
+        history.blocks = {"first": items("b"), "last": items("a")}
+        assert history.asks(DONE) is None
+
     def test_a_list_that_is_shown_again_is_no_new_one(self) -> None:
         """A request that was shortened, for example, has it again."""
         history = History("a").turn(edit("abandon", 0)).turn(WORK)
