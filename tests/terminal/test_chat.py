@@ -1657,7 +1657,8 @@ def test_a_command_that_had_ended_before_the_stop_is_not_run_again(
     terminal.say("/edit add Later")  # a new checkpoint would not have the result
     terminal.see("error: the calls of the last answer come first; /go runs them")
     terminal.say("/go")
-    terminal.see("cut off, runs again unless it had ended: Shell", "Done.", "your turn")
+    terminal.see("cut off, runs again unless it had ended: Shell", "Done.")
+    terminal.wait(lambda: "your turn" in terminal.text)  # before it, leaving would stop the run
     assert (tmp_path / "work" / "log").read_text() == "one\n"
     assert terminal.leave() == 0
     assert not kept()
