@@ -288,6 +288,17 @@ class TestSubgraphs:
         )
         assert not known.lists
 
+    def test_it_is_not_shown_again_when_a_subgraph_changes_it(self) -> None:
+        """For example in a team; the equal list of another team stays."""
+        ticked = done(1)[:2]
+        known = after(
+            (("other:1",), "custom", todos_event(ticked)),
+            (("team:1", "worker:1"), "custom", todos_event(ticked)),
+            (("team:1",), "updates", {"worker": {"todos": ticked}}),
+            (("team:1",), "custom", todos_event(done(2)[:2])),
+        )
+        assert [path for path, _ in known.lists] == [("other:1",), ("team:1",)]
+
     def test_a_list_can_be_below_a_graph_without_one(self) -> None:
         known = after((("worker:1", "helper:2"), "custom", todos_event(A)))
         assert list(map(str, list_part(known)))[-1].endswith("– [0] a")  # noqa: RUF001

@@ -76,11 +76,13 @@ class Followed:
 
 def changed_at(followed: Followed, path: Path, change: Callable[[Followed], Followed]) -> Followed:
     """Apply a change to the state of the graph or subgraph at a path."""
-    if not path:
-        return _without_taken(change(followed), followed.todos)
     below = dict(followed.below)
-    before = below.get(path) or Followed(views=followed.views)
+    before = (below.get(path) or Followed(views=followed.views)) if path else followed
     after = change(before)
+    if after.todos is not before.todos:
+        below |= _taken(below, path, after.todos)
+    if not path:
+        return replace(after, below=tuple(below.items()))
     # A graph without an agent's name inherits the metadata of the agent above it.
     above = {
         followed.name,
@@ -94,15 +96,12 @@ def changed_at(followed: Followed, path: Path, change: Callable[[Followed], Foll
     return replace(followed, below=tuple(_as_tree(below)))
 
 
-def _without_taken(followed: Followed, before: list[TodoItem] | None) -> Followed:
-    """Forget the lists of subgraphs that the graph has just taken, or they would stay as copies."""
-    if followed.todos is before:
-        return followed
-    below = (
-        (path, replace(each, todos=None) if each.todos == followed.todos else each)
-        for path, each in followed.below
-    )
-    return replace(followed, below=tuple(below))
+def _taken(
+    below: Mapping[Path, Followed], path: Path, todos: list[TodoItem] | None
+) -> dict[Path, Followed]:
+    """Forget the lists below a graph that it has just taken, or they would stay as copies."""
+    under = {at: each for at, each in below.items() if at[: len(path)] == path != at}
+    return {at: replace(each, todos=None) for at, each in under.items() if each.todos == todos}
 
 
 def _as_tree(below: Mapping[Path, Followed], above: Path = ()) -> Iterator[tuple[Path, Followed]]:
