@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HumanInTheLoopMiddleware,
+    SummarizationMiddleware,
+)
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
@@ -15,6 +19,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolRuntime
+from langgraph.types import Command
 
 from tests.support import items, result_of
 from todo_tools import AutoContinue, TodoItem, TodoState, create_todo_tools, has_worked, model_view
@@ -204,6 +209,109 @@ class TestWork:
         history = History("a").turn(edit("start", 0))
         history.messages += [turn("", WORK), HumanMessage("Go on.")]
         assert history.asks(DONE) == REASON
+
+
+class TestResultsThatComeFirst:
+    """What a person answers to a call, or a node of one's own, is stored before other results."""
+
+    @pytest.mark.parametrize("made", [edit("start", 0), write("a")])
+    def test_work_after_the_call_before_it_counts(self, made: ToolCall) -> None:
+        history = History("a").turn(made, WORK)
+        history.messages[-2:] = reversed(history.messages[-2:])
+        assert history.asks(DONE) is None
+
+    def test_work_after_a_tick_is_for_the_next_item(self) -> None:
+        history = History("a", "b").turn(WORK).turn(DONE, WORK)
+        history.messages[-2:] = reversed(history.messages[-2:])
+        assert history.asks(edit("complete", 1), about="b") is None
+
+    def test_work_before_the_call_after_it_does_not_count(self) -> None:
+        history = History("a").turn(WORK, edit("start", 0))
+        assert history.asks(DONE) == REASON
+
+    @pytest.mark.parametrize(("calls", "reason"), [([DONE, WORK], REASON), ([WORK, DONE], None)])
+    def test_the_tick_may_still_run(self, calls: list[ToolCall], reason: str | None) -> None:
+        state = {
+            "messages": [turn("", *calls), ToolMessage("ok", tool_call_id=WORK["id"])],
+            "todos": items("a"),
+        }
+        assert asks(state, "a") == reason
+
+    def test_a_person_answers_a_call_beside_the_start(self, config: RunnableConfig) -> None:
+        question = turn("", edit("start", 0), WORK)
+        model = ScriptedChatModel(script=[question, turn("", DONE), "Done."])
+        ask = HumanInTheLoopMiddleware({"shell": {"allowed_decisions": ["respond"]}})
+        agent: Any = create_agent(
+            model,
+            [shell],
+            middleware=[ask, TodoMiddleware(check=has_worked)],
+            checkpointer=InMemorySaver(),
+        )
+        agent.invoke({"messages": [("user", "Ask me.")], "todos": items("a")}, config)
+        decision = {"decisions": [{"type": "respond", "message": "Red."}]}
+        final = agent.invoke(Command(resume=decision), config)
+        assert final["todos"] == items("a", status="completed")
+
+
+class TestSummaries:
+    """The start of an item is no longer in the history."""
+
+    @pytest.mark.parametrize(
+        ("tags", "place"),
+        [
+            ({"lc_source": "summarization"}, "first"),
+            ({"lc_source": "summarization"}, "last"),
+            ({}, "last"),  # a trim that keeps the user's message
+        ],
+    )
+    def test_the_tick_of_another_item_does_not_use_its_work(
+        self, tags: dict[str, str], place: str
+    ) -> None:
+        history = History("a", "b")
+        history.todos = items("a", "b", status="in_progress")
+        history.turn(WORK)
+        history.messages[0] = HumanMessage("So far.", additional_kwargs=tags, id="first")
+        history.messages[-1].id = "last"
+        history.blocks = {place: history.todos}
+        assert history.asks(edit("complete", 0, 1), about="b") is None
+        assert history.turn(DONE).asks(edit("complete", 1), about="b") is None
+
+    def test_an_item_that_came_in_progress_still_counts_as_not_started(self) -> None:
+        history = History("a", "b")
+        history.todos = items("a", "b", status="in_progress")
+        history.messages[0].id = "first"
+        history.blocks = {"first": history.todos}
+        assert history.turn(WORK).turn(DONE).asks(edit("complete", 1), about="b") == REASON
+
+    def test_an_item_that_was_set_in_progress_later_counts_as_not_started(self) -> None:
+        history = History("a", "b").turn(WORK)
+        history.todos = [*items("a"), *items("b", status="in_progress")]
+        history.messages[0].id, history.messages[-1].id = "first", "last"
+        history.blocks = {"first": items("a", "b"), "last": history.todos}
+        assert history.turn(DONE).asks(edit("complete", 1), about="b") == REASON
+
+    def test_an_equal_item_that_is_in_progress_is_another(self) -> None:
+        history = History()
+        history.todos = [*items("a", status="in_progress"), *items("b", "a")]
+        history.turn(WORK)
+        history.messages[-1].id = "last"
+        history.blocks = {"last": history.todos}
+        assert history.turn(edit("complete", 1)).asks(edit("complete", 2)) == REASON
+
+    def test_the_middleware_keeps_count(self) -> None:
+        """The summary comes in the middle of a run."""
+        work = [turn("", call("shell", command=str(at))) for at in range(14)]
+        both = turn("", edit("complete", 0, 1))
+        model = ScriptedChatModel(script=[turn("", edit("start", 0, 1)), *work, both, "Done."])
+        summarizer = ScriptedChatModel(script=lambda _: "So far.")
+        summary = SummarizationMiddleware(
+            summarizer, trigger=("messages", 16), keep=("messages", 6)
+        )
+        middleware = [summary, TodoMiddleware(check=has_worked)]
+        agent: Any = create_agent(model, [shell], middleware=middleware)
+        final = agent.invoke({"messages": [("user", "Do both.")], "todos": items("a", "b")})
+        assert final["messages"][0].additional_kwargs == {"lc_source": "summarization"}
+        assert final["todos"] == items("a", "b", status="completed")
 
 
 class TestLists:

@@ -91,10 +91,11 @@ def create_todo_tools(
         descriptions: Other descriptions for the model, by tool name. Tools that are not named
             keep their description.
         check: A sync or async function of an item and the graph state. It returns `None`, or the
-            reason why the item is not done; `edit_todos` then refuses to complete the item. The
-            function runs once for each item of a call, before the list changes. It may run again
-            if the step fails or is interrupted, and the run is resumed. It may call `interrupt()`
-            in `create_agent`, where each call is a task of its own.
+            reason why the item is not done, of which the model reads up to 180 characters;
+            `edit_todos` then refuses to complete the item. The function runs once for each item of
+            a call, before the list changes. It may run again if the step fails or is interrupted,
+            and the run is resumed. It may call `interrupt()` in `create_agent`, where each call is
+            a task of its own.
 
     Returns:
         The three tools, in that order. The `metadata` of each tool holds its `label`,
@@ -224,8 +225,15 @@ class _Call:
     @property
     def completion(self) -> Completion:
         """What a check needs to know of the call."""
-        earlier, limits = _earlier(self.place), self.settings.limits
-        return Completion(self.name, self.answer, self.before, self.listed, earlier, limits)
+        return Completion(
+            name=self.name,
+            answer=self.answer,
+            todos=self.before,
+            listed=self.listed,
+            earlier=_earlier(self.place),
+            position=self.place.position if self.place else None,
+            limits=self.settings.limits,
+        )
 
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
         """Return the result and the update, and send the event of a change."""

@@ -45,6 +45,8 @@ class Completion(NamedTuple):
     """The list before the AI message."""
     earlier: list[ToolCall]
     """The earlier calls of the same AI message, which have no result yet."""
+    position: int | None
+    """The position of the call in its message; `None` if no AI message has it."""
     limits: TodoLimits
 
     def to_check(self) -> list[int]:

@@ -11,6 +11,7 @@ from todo_tools._list.operations import origins
 from todo_tools._list.todos import TodoItem, incomplete
 from todo_tools._thread.reading import Entry, read
 from todo_tools._thread.transcript import (
+    is_from_user,
     is_injected,
     list_after,
     listed_in,
@@ -35,8 +36,8 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     models complete all items of a list without working. The call must come after the item was
     started or, if it is not in progress, after the last item was completed or abandoned, also by
     the same call, and after the model or a message of the application last gave a new list. A call
-    that failed does not count. A list that is written again unchanged is no new list; items that
-    are added to an empty list are.
+    that failed does not count. A list that is written again before any status has changed is no new
+    list; items that are added to an empty list are.
     Calls before `edit_todos` in the same AI message count, because their results are not known yet.
 
     Args:
@@ -56,10 +57,12 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     worked = started = False
     # The second of two calls of a message that tick an item sees it as completed.
     may_be_started = item["status"] in ("in_progress", "completed")
-    for event in (*_past(state), *_present(item)):
+    for event in (*_past(state, item), *_present(item)):
         match event:
             case {"op": "work"}:
                 worked = True
+            case {"op": "go_on", "texts": texts}:
+                started = may_be_started and item["text"] in texts
             case {"op": "set_status", "status": "in_progress", "texts": texts}:
                 if item["text"] in texts:
                     worked, started = False, may_be_started
@@ -73,12 +76,12 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     return None if worked else _NO_WORK
 
 
-def _past(state: Any) -> Iterator[_Event]:
+def _past(state: Any, item: object) -> Iterator[_Event]:
     """Yield what the results in the history say, whatever other middleware made of their texts."""
     known: list[TodoItem] = []
     shown: list[TodoItem] = []
     was_refused = False
-    for entry, block in _with_lists(state):
+    for entry, block in _with_lists(state, item):
         message, after = entry.message, list_after(entry.message)
         was_refused = was_refused and not isinstance(message, AIMessage)
         if block is not None and _is_new(block, shown, message):
@@ -88,6 +91,9 @@ def _past(state: Any) -> Iterator[_Event]:
             yield from _operation(message, after, _before(known, after, message))
         elif _is_work(message):
             yield {"op": "work"}
+        if block is not None and not shown and not is_from_user(message):
+            # The start of these items was summarized away.
+            yield {"op": "go_on", "texts": _in_progress(block)}
         was_refused = was_refused or _was_refused(message)
         listed = _list_in(entry)
         known = known if listed is None else listed
@@ -102,8 +108,7 @@ def _operation(
         case {"op": "set_status", "status": status, "indices": [*indices]}:
             texts = {after[at]["text"] for at in indices if isinstance(at, int) and at < len(after)}
             # Another item with the same text may still be in progress.
-            begun = {todo["text"] for todo in after if todo["status"] == "in_progress"}
-            kept = texts if status == "in_progress" else texts - begun
+            kept = texts if status == "in_progress" else texts - _in_progress(after)
             yield {"op": "set_status", "status": status, "texts": kept}
         case {"op": op} if op == "replace" or not before:
             yield _NEW_LIST
@@ -111,39 +116,63 @@ def _operation(
             pass
 
 
+def _in_progress(todos: list[TodoItem]) -> set[str]:
+    return {todo["text"] for todo in todos if todo["status"] == "in_progress"}
+
+
 def _speaks(message: AnyMessage) -> bool:
     """Whether the user or other code wrote the message, and not the loop."""
     return isinstance(message, HumanMessage) and not is_injected(message)
 
 
-def _with_lists(state: Any) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
+def _with_lists(state: Any, item: object) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
     """Yield each entry, and the list that the application wrote before a prompt with it."""
     reading = read(state)
     # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
     given = {**_forgotten(reading.entries), **record_block(reading).get("todo_blocks", {})}
-    entries = _with_names(reading.entries)
+    end = item.completion.position if isinstance(item, AskedItem) else None
+    entries = _as_called(reading.entries, end)
     return ((entry, given.get(entry.place, entry.block)) for entry in entries)
 
 
-def _with_names(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield the entries; a result that other code made without a name gets that of its call."""
-    called: dict[str | None, str] = {}
+def _as_called(entries: Iterable[Entry], end: int | None) -> Iterator[Entry]:
+    """Yield the entries; the results of a message have names and come in the order of its calls.
+
+    A result that other code made may have no name, or come before those of earlier calls: so does
+    the answer of a person.
+
+    Args:
+        entries: The entries of a history.
+        end: The position of the running call in the last AI message. Results of later calls are
+            left out.
+    """
+    called: dict[str | None, tuple[int, str]] = {}
+    results: list[tuple[int, Entry]] = []
     for entry in entries:
         message = entry.message
-        if isinstance(message, AIMessage):
-            called = {call["id"]: call["name"] for call in message.tool_calls}
-        elif isinstance(message, ToolMessage) and not message.name:
-            update = {"name": called.get(message.tool_call_id)}
-            yield entry._replace(message=message.model_copy(update=update))
+        if isinstance(message, ToolMessage):
+            at, name = called.get(message.tool_call_id, (len(called), None))
+            named = message if message.name else message.model_copy(update={"name": name})
+            results.append((at, entry._replace(message=named)))
             continue
+        yield from _sorted(results)
+        results = []
+        if isinstance(message, AIMessage):
+            calls = enumerate(message.tool_calls)
+            called = {call["id"]: (at, call["name"]) for at, call in calls}
         yield entry
+    yield from _sorted(each for each in results if end is None or each[0] < end)
+
+
+def _sorted(results: Iterable[tuple[int, Entry]]) -> Iterator[Entry]:
+    return (entry for _, entry in sorted(results, key=lambda each: each[0]))
 
 
 def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
     """Return the lists without a block in the state, by the place of the message that brought each.
 
     An agent that is a node of another graph keeps no blocks between its runs. The first
-    result that shows such a list tells of it.
+    result that shows such a list tells of it. A block is in the state, at its own place.
     """
     found: dict[str, list[TodoItem]] = {}
     known: list[TodoItem] = []
@@ -156,7 +185,7 @@ def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
         if todos is None:
             continue
         before = _before(known, todos, message)
-        if place and before != known:
+        if place and before != known and entry.block is None:
             found[place] = before
         known, place = todos, None
     return found
