@@ -158,10 +158,20 @@ class TestHowOften:
         run_as(name, check, items("a"), *calls)
         assert check.asked == ["a"]
 
-    def test_not_for_what_is_completed_already_behind_a_listing(self) -> None:
+    @pytest.mark.parametrize(
+        ("earlier", "indices"),
+        [
+            (call("list_todos"), [0, 1]),
+            (edit("start", 1), [0, 1]),
+            (call("write_todos", mode="insert", index=0, todos=["c"]), [1, 2]),
+        ],
+    )
+    def test_not_for_what_was_completed_before_the_message(
+        self, earlier: ToolCall, indices: list[int]
+    ) -> None:
         counting = Counting(lambda *_: None)
         todos = [*items("a", status="completed"), *items("b")]
-        calls = call("list_todos"), edit("complete", 0, 1)
+        calls = earlier, edit("complete", *indices)
         node_graph(counting).invoke({"messages": [turn("", *calls)], "todos": todos})
         assert counting.asked == ["b"]
 

@@ -1,17 +1,18 @@
 """Run the application's check before an item is completed, in sync and async code."""
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeGuard, cast
 
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import run_in_executor
 
-from todo_tools._calls.answers import Answer, refuse_call
+from todo_tools._calls.answers import Answer, answer_call, refuse_call
 from todo_tools._calls.arguments import CallError
+from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import one_line
-from todo_tools._list.operations import Operation, SetStatus
+from todo_tools._list.operations import Operation, SetStatus, origins
 from todo_tools._list.todos import TodoItem, TodoLimits, is_blank
 
 Check = Callable[[TodoItem, Any], str | Awaitable[str | None] | None]
@@ -32,6 +33,17 @@ def require_check(check: object) -> None:
         )
 
 
+class Step(NamedTuple):
+    """A call of an AI message."""
+
+    operation: Operation | None
+    """What it does to the list; `None` for another tool."""
+    todos: list[TodoItem]
+    """The list before it."""
+    items: list[object]
+    """What identifies each item of that list."""
+
+
 class Completion(NamedTuple):
     """A call that may complete items."""
 
@@ -49,16 +61,39 @@ class Completion(NamedTuple):
     """The position of the call in its message; `None` if no AI message has it."""
     limits: TodoLimits
 
+    def steps(self) -> Iterator[Step]:
+        """Yield the earlier calls of other tools or that change the list, and this call."""
+        todos = self.listed
+        items: list[object] = [*range(len(todos))]
+        for call in self.earlier:
+            if call["name"] not in TOOLS:
+                yield Step(None, todos, items)
+                continue
+            answer = answer_call(call["name"], call["args"], todos, self.limits)
+            if answer.todos != todos:
+                yield Step(answer.operation, todos, items)
+                before = origins(todos, answer.todos, answer.operation)
+                items = [object() if at is None else items[at] for at in before]
+                todos = answer.todos
+        yield Step(self.answer.operation, todos, items)
+
     def to_check(self) -> list[int]:
-        """Return the indices of the items that the call newly completes."""
+        """Return the indices of the items that the call newly completes.
+
+        An earlier call of the same message may complete the item too, and may still be refused.
+        """
         operation = self.answer.operation
-        if not _completes(operation):
+        if not completes(operation):
             return []
+        steps = [*self.steps()]
+        was_open = {
+            item
+            for step in steps
+            for item, todo in zip(step.items, step.todos, strict=True)
+            if todo["status"] != "completed"
+        }
         indices = dict.fromkeys(operation["indices"])
-        # An earlier call of the same message may complete the item too, and may still be refused.
-        if any(call["name"] == "edit_todos" for call in self.earlier):
-            return list(indices)
-        return [index for index in indices if self.todos[index]["status"] != "completed"]
+        return [index for index in indices if steps[-1].items[index] in was_open]
 
     def passed(self) -> Answer:
         """Return the answer if every item passes; it completes only the items that were checked.
@@ -66,7 +101,7 @@ class Completion(NamedTuple):
         Another tool of the same step may open an item again that looks completed here.
         """
         operation, indices = self.answer.operation, self.to_check()
-        if not _completes(operation):
+        if not completes(operation):
             return self.answer
         texts = [self.todos[index]["text"] for index in indices]
         return replace(self.answer, operation={**operation, "indices": indices, "texts": texts})
@@ -89,7 +124,7 @@ class AskedItem(dict[str, Any]):
         return cast("TodoItem", self)
 
 
-def _completes(operation: Operation | None) -> TypeGuard[SetStatus]:
+def completes(operation: Operation | None) -> TypeGuard[SetStatus]:
     return (
         operation is not None
         and operation["op"] == "set_status"

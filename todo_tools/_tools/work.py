@@ -1,13 +1,11 @@
 """A check for the tools: an item is completed only after work."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from todo_tools._calls.answers import answer_call
 from todo_tools._calls.records import TOOLS
-from todo_tools._list.operations import origins
 from todo_tools._list.todos import TodoItem, incomplete
 from todo_tools._thread.reading import Entry, read
 from todo_tools._thread.transcript import (
@@ -17,7 +15,7 @@ from todo_tools._thread.transcript import (
     listed_in,
     result_note,
 )
-from todo_tools._tools.checks import AskedItem, Completion
+from todo_tools._tools.checks import AskedItem, completes
 from todo_tools._view.view import record_block
 
 _NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
@@ -34,11 +32,11 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
 
     Pass it as `create_todo_tools(check=has_worked)` or `TodoMiddleware(check=has_worked)`. Some
     models complete all items of a list without working. The call must come after the item was
-    started or, if it is not in progress, after the last item was completed or abandoned, also by
-    the same call, and after the model or a message of the application last gave a new list. A call
-    that failed does not count. A list that is written again before any status has changed is no new
-    list; items that are added to an empty list are.
-    Calls before `edit_todos` in the same AI message count, because their results are not known yet.
+    started or, if it is not in progress, after the model last completed or abandoned an item, also
+    by the same call, and after the model or a message of the application last gave a new list. A
+    call that failed does not count. A list that is written again before any status has changed is
+    no new list; items that are added to an empty list are. Calls before `edit_todos` in the same AI
+    message count, because their results are not known yet.
 
     Args:
         item: The item to complete, as a check gets it: it knows the call. For a copy of it, only
@@ -251,42 +249,17 @@ def _present(item: object) -> Iterator[_Event]:
     """
     if not isinstance(item, AskedItem):
         return
-    steps = [*_steps(item.completion)]
+    steps = [*item.completion.steps()]
     own = steps[-1].items[item.index]
     for operation, todos, items in steps:
-        is_tick = operation.get("status") == "completed"
-        ticked: list[int] = operation["indices"] if is_tick else []
+        if operation is None:
+            yield {"op": "work"}
+            continue
+        ticked: list[int] = operation["indices"] if completes(operation) else []
         at = next((at for at, index in enumerate(ticked) if items[index] == own), len(ticked))
         if any(todos[index]["status"] != "completed" for index in ticked[:at]):
             yield {**operation, "texts": []}  # the ticks of other items
         if at < len(ticked):
             return
         if not ticked:
-            yield operation
-
-
-class _Step(NamedTuple):
-    """A call of the current AI message."""
-
-    operation: _Event
-    todos: list[TodoItem]
-    """The list before it."""
-    items: list[object]
-    """What identifies each item of that list."""
-
-
-def _steps(completion: Completion) -> Iterator[_Step]:
-    """Yield the earlier calls that change something, and the call that completes items."""
-    todos = completion.listed
-    items: list[object] = [*range(len(todos))]
-    for call in completion.earlier:
-        if call["name"] not in TOOLS:
-            yield _Step({"op": "work"}, todos, items)
-            continue
-        answer = answer_call(call["name"], call["args"], todos, completion.limits)
-        if answer.todos != todos:
-            yield _Step({**(answer.operation or {})} if todos else _NEW_LIST, todos, items)
-            before = origins(todos, answer.todos, answer.operation)
-            items = [object() if at is None else items[at] for at in before]
-            todos = answer.todos
-    yield _Step({**(completion.answer.operation or {})}, todos, items)
+            yield {**operation} if todos else _NEW_LIST
