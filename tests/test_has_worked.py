@@ -119,6 +119,33 @@ class TestStarted:
         assert history.asks(edit("start", 0), DONE) is None
         assert history.turn(edit("start", 0)).asks(DONE) is None
 
+    def test_nor_does_a_start_of_it_beside_another_item(self) -> None:
+        history = History("a", "b").turn(edit("start", 0)).turn(WORK)
+        assert history.turn(edit("start", 0, 1)).asks(DONE) is None
+        assert history.asks(edit("complete", 1), about="b") == REASON
+        assert (
+            History("a", "b").turn(edit("start", 0)).turn(WORK).asks(edit("start", 0, 1), DONE)
+            is None
+        )
+
+    def test_nor_does_a_start_of_it_beside_a_tick_that_was_refused(self) -> None:
+        history = History("a", "b", "c").turn(edit("start", 0)).turn(WORK)
+        refused = edit("complete", 2)
+        history.turn(refused, edit("start", 0, 1))
+        history.messages[-2] = ToolMessage(
+            "No.", name="edit_todos", tool_call_id=refused["id"] or ""
+        )
+        assert history.asks(DONE) is None
+
+    def test_a_start_after_one_that_was_refused_is_one(self) -> None:
+        """The result between them shows the item as started already."""
+        refused, again = edit("start", 0), edit("start", 0)
+        history = History("a").turn(WORK).turn(refused, write("b", mode="append"), again)
+        history.messages[-3] = ToolMessage(
+            "No.", name="edit_todos", tool_call_id=refused["id"] or ""
+        )
+        assert history.asks(DONE) == REASON
+
     def test_a_call_that_changes_nothing_forgets_no_work(self) -> None:
         """Also in the message of the start."""
         start = edit("start", 0)

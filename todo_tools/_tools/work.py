@@ -78,15 +78,18 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
     """Yield what the results in the history say, whatever other middleware made of their texts."""
     known: list[TodoItem] = []
     shown: list[TodoItem] = []
+    before: list[TodoItem] = []  # the list before the last AI message
     was_refused = False
     for entry, block in _with_lists(state, item):
         message, after = entry.message, list_after(entry.message)
-        was_refused = was_refused and not isinstance(message, AIMessage)
+        if isinstance(message, AIMessage):
+            before, was_refused = known, False
+        # An earlier result of the message may show a change that was refused, and this made.
+        certain = before if was_refused else known
         if block is not None and _is_new(block, shown, message):
             yield _NEW_LIST
-        elif after is not None and (after != known or was_refused):
-            # An earlier result of the message may show a change that was refused, and this made.
-            yield from _operation(message, after, _before(known, after, message))
+        elif after is not None and not after == known == certain:
+            yield from _operation(message, after, known, certain)
         elif _is_work(message):
             yield {"op": "work"}
         if block is not None and not shown and not is_from_user(message):
@@ -99,16 +102,28 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
 
 
 def _operation(
-    message: AnyMessage, after: list[TodoItem], before: list[TodoItem]
+    message: AnyMessage, after: list[TodoItem], known: list[TodoItem], certain: list[TodoItem]
 ) -> Iterator[_Event]:
-    """Yield the operation of a result, with the texts of the items that it started or finished."""
+    """Yield the operation of a result, with the texts of the items that it started or finished.
+
+    Args:
+        message: The result.
+        after: The list after the call.
+        known: The list that earlier messages showed last.
+        certain: The same list, without changes that may have been refused.
+    """
     match result_note(message).get("operation"):
         case {"op": "set_status", "status": status, "indices": [*indices]}:
-            texts = {after[at]["text"] for at in indices if isinstance(at, int) and at < len(after)}
-            # Another item with the same text may still be in progress.
-            kept = texts if status == "in_progress" else texts - _in_progress(after)
-            yield {"op": "set_status", "status": status, "texts": kept}
-        case {"op": op} if op == "replace" or not before:
+            changed = [at for at in indices if isinstance(at, int) and at < len(after)]
+            texts = {after[at]["text"] for at in changed}
+            if status == "in_progress":
+                went_on = {after[at]["text"] for at in changed if known[at : at + 1] == [after[at]]}
+                texts -= went_on & _in_progress(certain)
+            else:
+                # Another item with the same text may still be in progress.
+                texts -= _in_progress(after)
+            yield {"op": "set_status", "status": status, "texts": texts}
+        case {"op": op} if op == "replace" or not _before(known, after, message):
             yield _NEW_LIST
         case _:
             pass
@@ -261,5 +276,8 @@ def _present(item: object) -> Iterator[_Event]:
             yield {**operation, "texts": []}  # the ticks of other items
         if at < len(ticked):
             return
-        if not ticked:
+        if operation["op"] == "set_status" and operation["status"] == "in_progress":
+            begun = [at for at in operation["indices"] if todos[at]["status"] != "in_progress"]
+            yield {**operation, "texts": [todos[at]["text"] for at in begun]}
+        elif not ticked:
             yield {**operation} if todos else _NEW_LIST
