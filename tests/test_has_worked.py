@@ -18,11 +18,19 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.prebuilt import ToolRuntime
+from langgraph.prebuilt import ToolNode, ToolRuntime
 from langgraph.types import Command
 
 from tests.support import items, result_of
-from todo_tools import AutoContinue, TodoItem, TodoState, create_todo_tools, has_worked, model_view
+from todo_tools import (
+    AutoContinue,
+    TodoItem,
+    TodoState,
+    add_auto_continue,
+    create_todo_tools,
+    has_worked,
+    model_view,
+)
 from todo_tools._thread.transcript import continuation_message, list_after
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -194,6 +202,16 @@ class TestNeverStarted:
         history = History("b", "a").turn(WORK).turn(edit("start", 0))
         assert history.asks(edit("complete", 1)) is None
 
+    def test_another_tick_of_a_completed_item_uses_none(self) -> None:
+        """It comes after a refused tick of another item."""
+        history = History("a", "b", "c").turn(WORK).turn(DONE)
+        refused = edit("complete", 1)
+        history.turn(refused, WORK, DONE)
+        history.messages[-3] = ToolMessage(
+            "No.", name="edit_todos", tool_call_id=refused["id"] or ""
+        )
+        assert history.asks(edit("complete", 2), about="c") is None
+
     def test_a_tick_that_was_refused_uses_no_work(self) -> None:
         history = History("a").turn(WORK).turn(edit("complete", 7))
         assert history.asks(DONE) is None
@@ -278,6 +296,60 @@ class TestResultsThatComeFirst:
         decision = {"decisions": [{"type": "respond", "message": "Red."}]}
         final = agent.invoke(Command(resume=decision), config)
         assert final["todos"] == items("a", status="completed")
+
+
+class TestResultsWithAnotherText:
+    """A node of the graph replaces the texts of old results, and keeps the messages."""
+
+    def clear(self, history: History, *places: int) -> History:
+        for at in places:
+            cleared = {"content": "[cleared]"}
+            history.messages[at] = history.messages[at].model_copy(update=cleared)
+        return history
+
+    def test_their_ticks_use_the_work(self) -> None:
+        """The list is shown again with an earlier result, as after the tick."""
+        history = History().turn(write("a", "b")).turn(WORK).turn(DONE)
+        history.messages[2].id = "plan"
+        history.blocks = {"plan": history.todos}
+        self.clear(history, 2, 6)
+        assert history.asks(edit("complete", 1), about="b") == REASON
+        assert history.turn(WORK).asks(edit("complete", 1), about="b") is None
+
+    @pytest.mark.parametrize("made", [write("c", "d"), edit("start", 0)])
+    def test_work_before_their_plan_or_start_does_not_count(self, made: ToolCall) -> None:
+        history = History().turn(write("a", "b")).turn(WORK).turn(made)
+        history.messages[2].id = "plan"
+        history.blocks = {"plan": history.todos}
+        self.clear(history, 2, 6)
+        about = history.todos[0]["text"]
+        assert history.asks(DONE, about=about) == REASON
+        assert history.turn(WORK).asks(DONE, about=about) is None
+
+    @pytest.mark.parametrize("kept", [0, 1, 2, 3])
+    def test_a_graph_that_clears_old_results_ticks_nothing_undone(self, kept: int) -> None:
+        script = [write("a", "b")], [WORK], [DONE], *[[edit("complete", 1)]] * 6
+        model = ScriptedChatModel(script=[*(turn("", *calls) for calls in script), "Over."])
+
+        def clear(state: TodoState) -> dict[str, Any]:
+            results = [each for each in state["messages"] if isinstance(each, ToolMessage)]
+            old = results[: len(results) - kept]
+            return {"messages": [each.model_copy(update={"content": "[cleared]"}) for each in old]}
+
+        def agent(state: TodoState) -> dict[str, Any]:
+            return {"messages": [model.invoke(model_view(state))]}
+
+        builder = StateGraph(TodoState)
+        builder.add_node("clear", clear)
+        builder.add_node("agent", agent)
+        builder.add_node("tools", ToolNode([*create_todo_tools(check=has_worked), shell]))
+        builder.add_edge(START, "clear")
+        builder.add_edge("clear", "agent")
+        builder.add_edge("tools", "clear")
+        add_auto_continue(builder, policy=AutoContinue(max_in_turn=0), entry="clear")
+        graph: Any = builder.compile()
+        final = graph.invoke({"messages": [("user", "Go.")]})
+        assert final["todos"] == [*items("a", status="completed"), *items("b")]
 
 
 class TestSummaries:

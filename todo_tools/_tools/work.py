@@ -79,13 +79,15 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
     known: list[TodoItem] = []
     shown: list[TodoItem] = []
     before: list[TodoItem] = []  # the list before the last AI message
+    made: list[TodoItem] = []  # the list after the last call
     was_refused = False
     for entry, block in _with_lists(state, item):
         message, after = entry.message, list_after(entry.message)
         if isinstance(message, AIMessage):
             before, was_refused = known, False
-        # An earlier result of the message may show a change that was refused, and this made.
-        certain = before if was_refused else known
+        # An earlier result of the message may show a change that was refused, and this made. And a
+        # block may show a change before its result, if the text of the result was replaced.
+        certain = made if entry.replaced is not None else before if was_refused else known
         if block is not None and _is_new(block, shown, message):
             yield _NEW_LIST
         elif after is not None and not after == known == certain:
@@ -98,6 +100,7 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
         was_refused = was_refused or _was_refused(message)
         listed = _list_in(entry)
         known = known if listed is None else listed
+        made = made if after is None else after
         shown = next((each for each in (block, after) if each is not None), shown)
 
 
@@ -114,15 +117,16 @@ def _operation(
     """
     match result_note(message).get("operation"):
         case {"op": "set_status", "status": status, "indices": [*indices]}:
-            changed = [at for at in indices if isinstance(at, int) and at < len(after)]
-            texts = {after[at]["text"] for at in changed}
-            if status == "in_progress":
-                went_on = {after[at]["text"] for at in changed if known[at : at + 1] == [after[at]]}
-                texts -= went_on & _in_progress(certain)
-            else:
-                # Another item with the same text may still be in progress.
-                texts -= _in_progress(after)
-            yield {"op": "set_status", "status": status, "texts": texts}
+            had = {todo["text"] for todo in certain if todo["status"] == status}
+            changed = {
+                todo["text"]
+                for at, todo in enumerate(after)
+                if at in indices and not (known[at : at + 1] == [todo] and todo["text"] in had)
+            }
+            # Another item with the same text may still be in progress.
+            others = set[str]() if status == "in_progress" else _in_progress(after)
+            if changed:
+                yield {"op": "set_status", "status": status, "texts": changed - others}
         case {"op": op} if op == "replace" or not _before(known, after, message):
             yield _NEW_LIST
         case _:
