@@ -122,6 +122,14 @@ class TestStarted:
         history = History("a", "b").turn(edit("start", 0)).turn(DONE, edit("start", 0))
         assert history.turn(WORK).turn(edit("complete", 1)).asks(DONE) is None
 
+    def test_the_start_of_an_equal_item_is_one(self) -> None:
+        history = History("a", "a").turn(edit("start", 0)).turn(WORK).turn(edit("start", 1))
+        assert history.asks(edit("complete", 1)) == REASON
+
+    def test_the_tick_of_an_equal_item_leaves_its_work(self) -> None:
+        history = History("a", "a").turn(edit("start", 0, 1)).turn(WORK).turn(DONE)
+        assert history.asks(edit("complete", 1)) is None
+
     def test_another_start_of_an_item_in_progress_changes_nothing(self) -> None:
         history = History("a").turn(edit("start", 0)).turn(WORK)
         assert history.asks(edit("start", 0), DONE) is None
@@ -325,6 +333,10 @@ class TestResultsWithAnotherText:
         about = history.todos[0]["text"]
         assert history.asks(DONE, about=about) == REASON
         assert history.turn(WORK).asks(DONE, about=about) is None
+
+    def test_one_that_changed_nothing_forgets_no_work(self) -> None:
+        history = History("a").turn(edit("start", 0)).turn(WORK).turn(edit("start", 0))
+        assert self.clear(history, -1).asks(DONE) is None
 
     @pytest.mark.parametrize("kept", [0, 1, 2, 3])
     def test_a_graph_that_clears_old_results_ticks_nothing_undone(self, kept: int) -> None:
