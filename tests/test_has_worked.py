@@ -282,13 +282,27 @@ class TestResultsThatComeFirst:
         history = History("a").turn(WORK, edit("start", 0))
         assert history.asks(DONE) == REASON
 
-    @pytest.mark.parametrize(("calls", "reason"), [([DONE, WORK], REASON), ([WORK, DONE], None)])
+    @pytest.mark.parametrize(
+        ("calls", "reason"),
+        [
+            ([DONE, WORK], REASON),
+            ([WORK, DONE], None),
+            ([edit("start", 0), WORK, DONE], None),
+            ([WORK, edit("start", 0), DONE], REASON),
+        ],
+    )
     def test_the_tick_may_still_run(self, calls: list[ToolCall], reason: str | None) -> None:
         state = {
             "messages": [turn("", *calls), ToolMessage("ok", tool_call_id=WORK["id"])],
             "todos": items("a"),
         }
         assert asks(state, "a") == reason
+
+    def test_the_calls_before_the_tick_may_have_run(self) -> None:
+        """A node of one's own runs one call after the other."""
+        history = History("a").turn(WORK, edit("start", 0))
+        history.messages[1] = turn("", *history.messages[1].tool_calls, DONE)  # type: ignore[union-attr]
+        assert asks({"messages": history.messages, "todos": history.todos}, "a") == REASON
 
     def test_a_person_answers_a_call_beside_the_start(self, config: RunnableConfig) -> None:
         question = turn("", edit("start", 0), WORK)

@@ -14,6 +14,8 @@ from langgraph.types import Command
 from tests.support import items
 from todo_tools import TodoItem, create_todo_tools, has_worked
 from todo_tools._list.operations import apply
+from todo_tools._thread.reading import read
+from todo_tools._view.view import record_block
 from todo_tools.testing import call, turn
 
 TEXTS = ["a", "b", "c"]
@@ -59,9 +61,7 @@ class Message:
         self.was_open = {each["text"] for each in todos if each["status"] != "completed"}
 
     def accepts(self, made: ToolCall) -> bool:
-        if made["name"] == "shell":
-            self.rule.work()
-            return True
+        """Whether a call of a todo tool is accepted."""
         args = made["args"]
         if made["name"] != "edit_todos" or args["action"] != "complete":
             self._carry_out(made)
@@ -112,6 +112,12 @@ def new_texts() -> list[str]:
     return [f"{text} {uuid4()}" for text in TEXTS]
 
 
+def worked(made: ToolCall) -> ToolMessage:
+    """The result of a call of the other tool."""
+    status: Any = "success" if made["args"]["command"] == "ok" else "error"
+    return ToolMessage("ran", tool_call_id=made["id"] or "", name="shell", status=status)
+
+
 INDICES = st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True)
 CALLS = st.one_of(
     st.builds(lambda command: call("shell", command=command), st.sampled_from(["ok", "fail"])),
@@ -140,8 +146,10 @@ class Thread:
         self.rule = Rule()
 
     def say(self, *, with_new_list: bool) -> None:
-        """The user writes, maybe with a list of the application."""
-        self.messages += [AIMessage("Done."), HumanMessage("Go on.")]
+        """The loop ends, and the user writes, maybe with a list of the application."""
+        self.messages.append(AIMessage("Done."))
+        self.blocks |= record_block(read(self._state())).get("todo_blocks", {})
+        self.messages.append(HumanMessage("Go on."))
         if with_new_list:
             self.todos = items(*new_texts())
             self.rule.replace()
@@ -151,30 +159,30 @@ class Thread:
 
         Args:
             calls: The calls.
-            work_first: Whether the results of other tools are stored first, as if a person gave
-                them.
+            work_first: Whether the other tools have answered before a todo tool runs, as if a
+                person did.
         """
         self.messages.append(turn("", *calls))
-        state = {"messages": [*self.messages], "todos": self.todos, "todo_blocks": {**self.blocks}}
+        work = [worked(each) for each in calls if each["name"] == "shell"]
+        self.messages += work if work_first else []
+        state = self._state()
         expected = Message(self.rule, self.todos)
         for made in calls:
-            accepted = expected.accepts(made)
-            if made["name"] == "shell":
-                self._work(made)
+            if made["name"] != "shell":
+                accepted = expected.accepts(made)
+                self._run_todo_call(made, state)
+                assert (ERROR not in self.messages[-1].text) == accepted, self.messages[-1].text
                 continue
-            self._run_todo_call(made, state)
-            assert (ERROR not in self.messages[-1].text) == accepted, self.messages[-1].text
-        if work_first:
-            self.messages[-len(calls) :] = sorted(
-                self.messages[-len(calls) :], key=lambda result: result.name != "shell"
-            )
+            result = worked(made)
+            self.messages += [] if work_first else [result]
+            if result.status != "error":
+                self.rule.work()
+            if result.status != "error" or not work_first:
+                expected.rule.work()
 
-    def _work(self, made: ToolCall) -> None:
-        is_done = made["args"]["command"] == "ok"
-        fields: Any = {"status": "success" if is_done else "error", "name": "shell"}
-        self.messages.append(ToolMessage("ran", tool_call_id=made["id"] or "", **fields))
-        if is_done:
-            self.rule.work()
+    def _state(self) -> dict[str, Any]:
+        messages, blocks = [*self.messages], {**self.blocks}
+        return {"messages": messages, "todos": self.todos, "todo_blocks": blocks}
 
     def _run_todo_call(self, made: ToolCall, state: dict[str, Any]) -> None:
         runtime: Any = ToolRuntime(state, {}, {}, lambda _: None, made["id"], None)

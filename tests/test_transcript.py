@@ -223,6 +223,21 @@ class TestPendingCalls:
         history = [turn("", first, second), rejected]
         assert pending_calls({"messages": history}, second["id"]) == []
 
+    def test_of_the_answered_calls_after_a_pending_one_only_other_tools_count(self) -> None:
+        """A person answers a call of a todo tool, and it does not run."""
+        first, todo, failed, other, last = (
+            call(name) for name in ("edit_todos", "edit_todos", "look", "look", "edit_todos")
+        )
+        answers = [
+            ToolMessage("Wait.", tool_call_id=str(todo["id"])),
+            ToolMessage("No.", tool_call_id=str(failed["id"]), status="error"),
+            ToolMessage("Red.", tool_call_id=str(other["id"])),
+        ]
+        history = [turn("", first, todo, failed, other, last), *answers]
+        place = place_of_call({"messages": history}, last["id"])
+        assert place is not None
+        assert (place.begin, place.earlier) == (0, [first, other])
+
     def test_a_result_of_a_later_turn_answers_nothing(self) -> None:
         """Some model servers use the same ids in every turn."""
         first, second = call("write_todos"), call("edit_todos")

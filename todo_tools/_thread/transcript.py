@@ -158,6 +158,10 @@ class CallPlace(NamedTuple):
     """The position of the call in its message, from 0."""
     pending: list[ToolCall]
     """The earlier calls of the message without a result, with the changes that a person made."""
+    begin: int
+    """The position of the first call of the message without a result."""
+    earlier: list[ToolCall]
+    """The calls from there to this one: those without a result, and other tools that succeeded."""
     repeated: set[str | None]
     """The ids that several calls of the message have."""
     displaced: set[str | None]
@@ -191,15 +195,20 @@ def _place(
     results = {each.tool_call_id: each for each in after if isinstance(each, ToolMessage)}
     edits, ids = _edited_calls(state), _ids(message)
     position = ids.index(call_id)
-    pending = [
+    made = [
         cast("ToolCall", {**call, **edits.get(call["id"], {})})
         for call in message.tool_calls[:position]
-        if call["id"] not in results
     ]
+    todo_ids = {call["id"] for call in made if call["name"] in TOOLS}
+    pending = [call for call in made if call["id"] not in results]
+    begin = made.index(pending[0]) if pending else position
+    # A call of a todo tool that has a result did not run, or the list has its change.
+    worked = {each for each, result in results.items() if result.status != "error"} - todo_ids
+    earlier = [call for call in made[begin:] if call["id"] not in results or call["id"] in worked]
     repeated = {each for each in ids if ids.count(each) > 1}
     unmade = {each for each, result in results.items() if list_after(result) is None}
     displaced = _displaced(message, edits, unmade | repeated)
-    return CallPlace(message.id, is_read, position, pending, repeated, displaced)
+    return CallPlace(message.id, is_read, position, pending, begin, earlier, repeated, displaced)
 
 
 def _displaced(

@@ -231,7 +231,7 @@ class _Call:
             todos=self.before,
             listed=self.listed,
             earlier=_earlier(self.place),
-            position=self.place.position if self.place else None,
+            begin=self.place.begin if self.place else None,
             limits=self.settings.limits,
         )
 
@@ -303,7 +303,7 @@ def _earlier(place: CallPlace | None) -> list[ToolCall]:
     refused = {"edit_todos": place.repeated | place.displaced}
     return [
         call
-        for call in place.pending
+        for call in place.earlier
         if call["id"] and call["id"] not in refused.get(call["name"], place.repeated)
     ]
 

@@ -55,10 +55,10 @@ class Completion(NamedTuple):
     """The list before the call."""
     listed: list[TodoItem]
     """The list before the AI message."""
+    begin: int | None
+    """The position of the first call of its message without a result; `None` without a message."""
     earlier: list[ToolCall]
-    """The earlier calls of the same AI message, which have no result yet."""
-    position: int | None
-    """The position of the call in its message; `None` if no AI message has it."""
+    """The calls from there to this one: those without a result, and other tools that succeeded."""
     limits: TodoLimits
 
     def steps(self) -> Iterator[Step]:

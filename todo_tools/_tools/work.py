@@ -147,7 +147,7 @@ def _with_lists(state: Any, item: object) -> Iterator[tuple[Entry, list[TodoItem
     reading = read(state)
     # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
     given = {**_forgotten(reading.entries), **record_block(reading).get("todo_blocks", {})}
-    end = item.completion.position if isinstance(item, AskedItem) else None
+    end = item.completion.begin if isinstance(item, AskedItem) else None
     entries = _as_called(reading.entries, end)
     return ((entry, given.get(entry.place, entry.block)) for entry in entries)
 
@@ -160,7 +160,7 @@ def _as_called(entries: Iterable[Entry], end: int | None) -> Iterator[Entry]:
 
     Args:
         entries: The entries of a history.
-        end: The position of the running call in the last AI message. Results of later calls are
+        end: The position of a call in the last AI message. Results of the calls from there on are
             left out.
     """
     called: dict[str | None, tuple[int, str]] = {}
