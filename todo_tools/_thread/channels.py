@@ -220,7 +220,7 @@ class LoopState(TypedDict, total=False):
     user_message: str
     """The id of the user's last message; a message with another id resets the counters."""
     outcome: Outcome | None
-    """The reason why the loop last stopped; `None` after a continuation or a change of the list."""
+    """Why the loop last stopped; `None` after a continuation or a change of the list by a call."""
     refused: str | None
     """The item that the application's check last refused to complete, and the reason; `None` after
     a change of the list and, with `TodoMiddleware`, when a run begins with an input."""
