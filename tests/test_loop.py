@@ -222,6 +222,17 @@ class TestRouting:
         with pytest.raises(ValueError, match=rf"lacks {missing}; .* StateGraph\(TodoState\)"):
             add_auto_continue(StateGraph(state))
 
+    def test_channels_that_only_the_input_of_a_node_or_of_the_graph_has_are_too_few(self) -> None:
+        """The nodes of the loop read the state of the graph."""
+
+        def agent(state: TodoState) -> dict[str, Any]:
+            return {"messages": [AIMessage("Hi.")]}
+
+        by_node = StateGraph(MessagesState).add_node("agent", agent)
+        for builder in (by_node, StateGraph(MessagesState, input_schema=TodoState)):
+            with pytest.raises(ValueError, match=r"lacks todo_blocks, .* StateGraph\(TodoState\)"):
+                add_auto_continue(builder)
+
     def test_a_channel_without_a_reducer_is_refused_at_build_time(self) -> None:
         """Such a channel could not fold the tools' operations."""
 

@@ -248,7 +248,8 @@ def add_auto_continue(
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
     needed = ("messages", "todos", "todo_loop", "todo_blocks")
-    missing = sorted(set(needed) - builder.channels.keys())
+    # A node may bring other channels with its input, but the loop reads those of the graph.
+    missing = sorted(set(needed) - builder.schemas[builder.state_schema].keys())
     if missing:
         raise ValueError(
             f"the state of this graph lacks {', '.join(missing)}; build it with "
