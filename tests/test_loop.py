@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from types import SimpleNamespace
-from typing import Annotated, Any, assert_type
+from typing import Annotated, Any, assert_type, cast
 
 import pytest
 from hypothesis import given
@@ -244,9 +244,13 @@ class TestRouting:
         with pytest.raises(ValueError, match="no reducer for todos and todo_loop and todo_blocks"):
             add_auto_continue(StateGraph(Plain))
 
-    @pytest.mark.parametrize("reducer", [None, operator.add])
-    def test_messages_without_a_reducer_that_replaces_are_refused(self, reducer: Any) -> None:
-        """The notice would be a second answer."""
+    @pytest.mark.parametrize(
+        "reducer", [None, operator.add, cast("Any", add_messages)(format="langchain-openai")]
+    )
+    def test_messages_without_a_reducer_that_replaces_and_keeps_are_refused(
+        self, reducer: Any
+    ) -> None:
+        """The notice would be a second answer, or a continuation would lose its tag."""
 
         class Added(TodoState):
             messages: Annotated[list[AnyMessage], reducer]

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Hashable
 from dataclasses import replace
+from functools import partial
 from operator import add
 from typing import Any, NamedTuple, TypeVar, cast
 from uuid import uuid4
@@ -269,9 +270,15 @@ def add_auto_continue(
 
 
 def _has_reducer(builder: StateGraph[Any, Any, Any, Any], name: str) -> bool:
-    """Whether a channel folds updates; `operator.add` cannot add a notice to a stored answer."""
+    """Whether a channel folds updates and keeps what the library stores with a message.
+
+    `operator.add` cannot add a notice to a stored answer. `add_messages(format=...)` drops ids and
+    tags, so continuations would count as words of the user.
+    """
     channel = cast("object", builder.channels[name])
-    return not isinstance(channel, LastValue) and getattr(channel, "operator", None) is not add
+    reducer = getattr(channel, "operator", None)
+    is_formatting = isinstance(reducer, partial) and "format" in reducer.keywords
+    return not isinstance(channel, LastValue) and reducer is not add and not is_formatting
 
 
 class _Untraced(Runnable[Any, Any]):
