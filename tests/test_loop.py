@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.errors import GraphDrained
+from langgraph.errors import GraphDrained, GraphRecursionError
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
+from langgraph.managed import RemainingSteps
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import RunControl
 from langgraph.types import Command
@@ -71,6 +72,12 @@ class ModelState(BaseModel):
     todos: Annotated[list[TodoItem], fold_todos] = []
     todo_loop: Annotated[LoopState, merge_loop] = {}
     todo_blocks: Annotated[TodoBlocks, merge_blocks] = {}
+
+
+class CountedState(TodoState):
+    """A state that knows the steps until the recursion limit."""
+
+    remaining_steps: RemainingSteps
 
 
 class Prompt(TypedDict):
@@ -324,6 +331,22 @@ class TestLimits:
             begin("a"), config
         )
         assert final["todo_loop"]["in_a_row"] == final["todo_loop"]["in_turn"] == 2
+
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_a_state_with_the_remaining_steps_ends_before_the_recursion_limit(
+        self, config: RunnableConfig, form: str
+    ) -> None:
+        """Without them the loop knows of no limit, and LangGraph raises its error."""
+        policy = AutoContinue(max_idle=None)
+        near: RunnableConfig = {**config, "recursion_limit": 30}
+        unaware = build_graph(IDLE, policy=policy).compile()
+        with pytest.raises(GraphRecursionError):
+            unaware.invoke(begin("a"), near)
+        aware = build_graph(IDLE, policy=policy, state_schema=CountedState).compile()
+        state = begin("a")
+        final = aware.invoke(state, near) if form == "sync" else await aware.ainvoke(state, near)
+        assert final["todo_loop"]["outcome"] == "out_of_steps"
+        assert "before the recursion limit" in final["messages"][-1].text
 
     def test_the_user_resets_both(self, config: RunnableConfig) -> None:
         """A new message after the limit resets the counts."""

@@ -77,7 +77,7 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ended:
-    """What only the middleware knows of the end of an answer.
+    """What only the caller knows of the end of an answer.
 
     Args:
         by_model: Whether the model's own answer ended the run, and not another middleware.
@@ -114,7 +114,7 @@ def decide(
         loop: The counters, after `heard`.
         policy: The limits and the application's own stop condition.
         state: The graph state, for the application's stop condition.
-        ended: What the middleware knows of the end of the answer.
+        ended: What the caller knows of the end of the answer.
 
     Returns:
         The decision.

@@ -30,7 +30,7 @@ from todo_tools._loop.replies import read_reply
 from todo_tools._thread.channels import LoopState
 from todo_tools._thread.events import continue_question, countdown_event
 from todo_tools._thread.reading import Reading, read
-from todo_tools._thread.state import format_in, loop_in, messages_in
+from todo_tools._thread.state import format_in, loop_in, messages_in, value_in
 from todo_tools._thread.transcript import continuation_message, with_notice
 from todo_tools._view.view import record_block
 
@@ -333,7 +333,8 @@ def _add_edges(
 
 def _answered(state: Any) -> Answered:
     reading = read(state)
-    return Answered(state, reading, heard(loop_in(state), reading), get_runtime())
+    ended = Ended(steps_left=cast("int | None", value_in(state, "remaining_steps")))
+    return Answered(state, reading, heard(loop_in(state), reading), get_runtime(), ended)
 
 
 def _update(answered: Answered, ending: Ending) -> dict[str, Any]:

@@ -28,7 +28,8 @@ class AutoContinue:
     - The user cut the answer off, the provider refused it, or other middleware ended the run.
     - `stop_when` returns true.
     - The agent has not worked, and `max_idle` allows no more continuations.
-    - The run is close to LangGraph's `recursion_limit` (`TodoMiddleware` only).
+    - The run is close to LangGraph's `recursion_limit`. A hand-built graph knows this if its state
+      has `remaining_steps: RemainingSteps`.
     - `max_in_turn` or `max_in_a_row` is reached.
 
     So it always ends: it sends the agent back at most `max_in_turn` times per user message. With

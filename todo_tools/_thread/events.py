@@ -31,7 +31,7 @@ Outcome = Literal[
 - `limit_in_a_row`, `limit_in_turn`: a limit of `AutoContinue` was reached.
 - `answered`: the agent has not worked since the user's message: it answered, or needs the user.
 - `stalled`: the agent was sent back to work and got no new tool result.
-- `out_of_steps`: the run is close to LangGraph's `recursion_limit` (`TodoMiddleware` only).
+- `out_of_steps`: the run is close to LangGraph's `recursion_limit`.
 - `declined`: a person answered no when asked whether to continue.
 """
 

@@ -39,7 +39,7 @@ class TodoState(TypedDict):
     next valid input or update. To check a list first, call `validate_todos`.
 
     LangGraph's `create_react_agent` needs one more key: `remaining_steps: RemainingSteps` from
-    `langgraph.managed`.
+    `langgraph.managed`. With it, a hand-built loop ends before the `recursion_limit` of its run.
 
     Example:
         ```python
