@@ -7,19 +7,20 @@ import signal
 import threading
 import time
 from types import SimpleNamespace
-from typing import Annotated, Any, assert_type, cast
+from typing import Annotated, Any, Literal, assert_type, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.channels.any_value import AnyValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphDrained, GraphRecursionError
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.managed import RemainingSteps
-from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.runtime import RunControl
 from langgraph.types import Command
 from pydantic import BaseModel
@@ -252,7 +253,8 @@ class TestRouting:
             add_auto_continue(StateGraph(Plain))
 
     @pytest.mark.parametrize(
-        "reducer", [None, operator.add, cast("Any", add_messages)(format="langchain-openai")]
+        "reducer",
+        [None, operator.add, AnyValue, cast("Any", add_messages)(format="langchain-openai")],
     )
     def test_messages_without_a_reducer_that_replaces_and_keeps_are_refused(
         self, reducer: Any
@@ -291,6 +293,64 @@ class TestRouting:
         given: Any = {parameter: len}
         with pytest.raises(TypeError, match=f"{parameter} must be the name of a node"):
             add_auto_continue(StateGraph(TodoState), **given)
+
+
+def answer(_: Any) -> dict[str, Any]:
+    return {"messages": [AIMessage("Done.")]}
+
+
+def chooses(_: Any) -> Command[Literal["review", "tools"]]:
+    return Command(goto="review")
+
+
+def ends(_: Any) -> Command[Literal["tools", "__end__"]]:
+    return Command(goto="__end__", update={"messages": [AIMessage("Done.")]})
+
+
+class TestRoutesOfTheAgent:
+    """LangGraph follows every route of a node, so the loop must be the only one."""
+
+    @pytest.mark.parametrize(
+        ("agent", "others"),
+        [
+            (answer, "any node"),
+            (answer, {"ask": "review", "run": "tools"}),
+            (answer, ["review", "tools", END]),
+            (chooses, None),
+        ],
+    )
+    def test_a_route_to_another_node_is_refused_at_build_time(
+        self, agent: Any, others: Any
+    ) -> None:
+        """Otherwise the tools would run while a person is asked to approve their calls."""
+        builder = StateGraph(TodoState).add_node("agent", agent)
+        if others == "any node":
+            builder.add_conditional_edges("agent", lambda _: "review")
+        elif others:
+            builder.add_conditional_edges("agent", lambda _: "review", others)
+        leads = r"the node 'agent' already leads to (any node|review), .* remove that route"
+        with pytest.raises(ValueError, match=leads):
+            add_auto_continue(builder)
+
+    @pytest.mark.parametrize("agent", [answer, ends])
+    def test_a_route_to_the_tools_and_the_end_may_stay(self, agent: Any) -> None:
+        builder = StateGraph(TodoState).add_node("agent", agent).add_edge(START, "agent")
+        builder.add_conditional_edges("agent", tools_condition)
+        builder.add_node("tools", ToolNode(create_todo_tools()))
+        graph: Graph = add_auto_continue(builder, policy=AutoContinue(max_idle=2)).compile()
+        final = graph.invoke(begin("a"))
+        assert final["todo_loop"]["outcome"] == "stalled"
+        assert sum(map(is_injected, final["messages"])) == 2
+
+    def test_an_agent_that_runs_its_calls_itself_may_leave_one(self) -> None:
+        """A call that nobody carried out ends the run: it is for a client, or a limit was met."""
+        builder = StateGraph(TodoState)
+        builder.add_node("agent", lambda _: {"messages": [turn("", call("ask_in_browser"))]})
+        builder.add_edge(START, "agent")
+        graph: Graph = add_auto_continue(builder, tools="agent").compile()
+        final = graph.invoke(begin("a"))
+        assert final["todo_loop"]["outcome"] == "ended_elsewhere"
+        assert sum(isinstance(message, AIMessage) for message in final["messages"]) == 1
 
 
 class TestLimits:

@@ -15,7 +15,8 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.channels import LastValue
+from langgraph.channels import BinaryOperatorAggregate
+from langgraph.channels.delta import DeltaChannel
 from langgraph.errors import GraphDrained
 from langgraph.graph import END, StateGraph
 from langgraph.runtime import Runtime, get_runtime
@@ -208,12 +209,15 @@ def add_auto_continue(
     are incomplete, and then ends the run. The reason is in `state["todo_loop"]["outcome"]` and is
     sent as a `LoopEvent`.
 
-    You must add the edge from the tools back to the agent yourself.
+    You must add the edge from the tools back to the agent yourself. The agent must have no other
+    conditional edge, and no `Command(goto=...)` to another node: LangGraph would go there, and to
+    the node of the loop at the same time.
 
     Args:
         builder: A graph whose state is `TodoState` or derived from it.
         agent: The name of the node that calls the model.
-        tools: The name of the node that runs its tool calls.
+        tools: The name of the node that runs its tool calls, or of one that reviews them before.
+            An agent that is a graph of its own runs its calls itself; give its own name.
         policy: The settings of the loop, or a function that takes LangGraph's `Runtime` and returns
             them. It is called at each decision, and can choose by the `context` of the run.
         node: The name of the node to add.
@@ -227,7 +231,8 @@ def add_auto_continue(
     Raises:
         TypeError: `builder` is not a `StateGraph`, `policy` is neither an `AutoContinue` nor a
             plain function, or a node is not given by its name.
-        ValueError: The state of the graph lacks a channel or a reducer that the loop needs.
+        ValueError: The state of the graph lacks a channel or a reducer that the loop needs, or the
+            agent already leads to another node.
 
     Example:
         ```python
@@ -248,6 +253,19 @@ def add_auto_continue(
     for parameter, name in names.items():
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
+    _require_channels(builder)
+    _require_no_route(builder, agent, {tools, node, END})
+    builder.add_node(node, _node(node, policy))
+    if tools == agent:  # its calls are carried out when it ends
+        builder.add_edge(agent, node)
+    else:
+        _add_edges(builder, agent, _route, {_CALLS: tools, _STOPS: node})
+    # An edge and not a Command, so that routing also works after update_state(as_node=node).
+    _add_edges(builder, node, _route_on, {_CONTINUES: entry, _ENDS: end})
+    return builder
+
+
+def _require_channels(builder: StateGraph[Any, Any, Any, Any]) -> None:
     needed = ("messages", "todos", "todo_loop", "todo_blocks")
     # A node may bring other channels with its input, but the loop reads those of the graph.
     missing = sorted(set(needed) - builder.schemas[builder.state_schema].keys())
@@ -262,11 +280,6 @@ def add_auto_continue(
             f"the state of this graph has no reducer for {' and '.join(plain)} that can apply the "
             "updates of the loop and the todo tools; derive the state from TodoState"
         )
-    builder.add_node(node, _node(node, policy))
-    _add_edges(builder, agent, _route, {_CALLS: tools, _STOPS: node})
-    # An edge and not a Command, so that routing also works after update_state(as_node=node).
-    _add_edges(builder, node, _route_on, {_CONTINUES: entry, _ENDS: end})
-    return builder
 
 
 def _has_reducer(builder: StateGraph[Any, Any, Any, Any], name: str) -> bool:
@@ -278,7 +291,24 @@ def _has_reducer(builder: StateGraph[Any, Any, Any, Any], name: str) -> bool:
     channel = cast("object", builder.channels[name])
     reducer = getattr(channel, "operator", None)
     is_formatting = isinstance(reducer, partial) and "format" in reducer.keywords
-    return not isinstance(channel, LastValue) and reducer is not add and not is_formatting
+    is_folding = isinstance(channel, (BinaryOperatorAggregate, DeltaChannel))
+    return is_folding and reducer is not add and not is_formatting
+
+
+def _require_no_route(
+    builder: StateGraph[Any, Any, Any, Any], agent: str, allowed: set[str]
+) -> None:
+    """Refuse an agent that chooses its next node by a conditional edge or a `Command`."""
+    node = builder.nodes.get(agent)
+    chosen = set((node.ends if node else None) or ())
+    for branch in builder.branches.get(agent, {}).values():
+        chosen.update({"any node"} if branch.ends is None else branch.ends.values())
+    if others := sorted(chosen - allowed):
+        raise ValueError(
+            f"the node {agent!r} already leads to {', '.join(others)}, and LangGraph would go "
+            "there whatever the loop decides; remove that route, and name the node that takes the "
+            "calls of the agent as tools, or the one that follows the loop as end"
+        )
 
 
 class _Untraced(Runnable[Any, Any]):
@@ -333,7 +363,11 @@ def _add_edges(
 
 def _answered(state: Any) -> Answered:
     reading = read(state)
-    ended = Ended(steps_left=cast("int | None", value_in(state, "remaining_steps")))
+    ended = Ended(
+        # An agent that runs its calls itself has left this one to somebody else.
+        by_model=_route(state) == _STOPS,
+        steps_left=cast("int | None", value_in(state, "remaining_steps")),
+    )
     return Answered(state, reading, heard(loop_in(state), reading), get_runtime(), ended)
 
 

@@ -26,7 +26,8 @@ Outcome = Literal[
 
 - `no_todos`, `finished`: there is no list, or every item is finished.
 - `aborted`, `refused`: the user cut the last answer off, or the provider refused or filtered it.
-- `ended_elsewhere`: another middleware ended the run, for example a limit on model calls.
+- `ended_elsewhere`: another middleware ended the run, for example a limit on model calls, or an
+  agent that is a node left a tool call open.
 - `stop_condition`: `AutoContinue.stop_when` returned true.
 - `limit_in_a_row`, `limit_in_turn`: a limit of `AutoContinue` was reached.
 - `answered`: the agent has not worked since the user's message: it answered, or needs the user.
