@@ -455,6 +455,7 @@ WALLS = {
         "is_from_user",
         "is_injected",
         "is_rejection",
+        "is_summary",
         "item_starts",
         "last_id",
         "last_user_message",

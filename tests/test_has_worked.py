@@ -126,6 +126,10 @@ class TestStarted:
         history = History("a", "a").turn(edit("start", 0)).turn(WORK).turn(edit("start", 1))
         assert history.asks(edit("complete", 1)) == REASON
 
+    def test_the_start_of_an_equal_item_in_the_message_of_the_tick_is_none(self) -> None:
+        history = History("a", "a").turn(edit("start", 0)).turn(WORK)
+        assert history.asks(edit("start", 1), DONE) is None
+
     def test_the_tick_of_an_equal_item_leaves_its_work(self) -> None:
         history = History("a", "a").turn(edit("start", 0, 1)).turn(WORK).turn(DONE)
         assert history.asks(edit("complete", 1)) is None
@@ -401,10 +405,14 @@ class TestSummaries:
         assert history.asks(edit("complete", 0, 1), about="b") is None
         assert history.turn(DONE).asks(edit("complete", 1), about="b") is None
 
-    def test_an_item_that_came_in_progress_still_counts_as_not_started(self) -> None:
+    @pytest.mark.parametrize("tags", [{}, {"lc_source": "cron"}])
+    def test_an_item_that_came_in_progress_still_counts_as_not_started(
+        self, tags: dict[str, str]
+    ) -> None:
+        """It came with a message of the user or of other code."""
         history = History("a", "b")
         history.todos = items("a", "b", status="in_progress")
-        history.messages[0].id = "first"
+        history.messages[0] = HumanMessage("Go on.", additional_kwargs=tags, id="first")
         history.blocks = {"first": history.todos}
         assert history.turn(WORK).turn(DONE).asks(edit("complete", 1), about="b") == REASON
 

@@ -75,6 +75,11 @@ def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
     )
 
 
+def is_summary(message: BaseMessage) -> bool:
+    """Whether LangChain's `SummarizationMiddleware` wrote it in place of earlier messages."""
+    return message.additional_kwargs.get(_SOURCE_KEY) == "summarization"
+
+
 def is_rejection(message: BaseMessage) -> bool:
     """Whether a person rejected the call, and so spoke to the agent in the result.
 

@@ -9,8 +9,8 @@ from todo_tools._calls.records import TOOLS
 from todo_tools._list.todos import TodoItem, incomplete
 from todo_tools._thread.reading import Entry, read
 from todo_tools._thread.transcript import (
-    is_from_user,
     is_injected,
+    is_summary,
     list_after,
     listed_in,
     result_note,
@@ -94,8 +94,8 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
             yield from _operation(message, after, known, certain)
         elif _is_work(message):
             yield {"op": "work"}
-        if block is not None and not shown and not is_from_user(message):
-            # The start of these items was summarized away.
+        if block is not None and not shown and not _speaks(message):
+            # The start of these items was removed.
             yield {"op": "go_on", "texts": _in_progress(block)}
         was_refused = was_refused or _was_refused(message)
         listed = _list_in(entry)
@@ -138,8 +138,9 @@ def _in_progress(todos: list[TodoItem]) -> set[str]:
 
 
 def _speaks(message: AnyMessage) -> bool:
-    """Whether the user or other code wrote the message, and not the loop."""
-    return isinstance(message, HumanMessage) and not is_injected(message)
+    """Whether the user or other code wrote the message, and not the loop or a summarizer."""
+    is_written = isinstance(message, HumanMessage) and not is_injected(message)
+    return is_written and not is_summary(message)
 
 
 def _with_lists(state: Any, item: object) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
@@ -282,6 +283,6 @@ def _present(item: object) -> Iterator[_Event]:
             return
         if operation["op"] == "set_status" and operation["status"] == "in_progress":
             begun = [at for at in operation["indices"] if todos[at]["status"] != "in_progress"]
-            yield {**operation, "texts": [todos[at]["text"] for at in begun]}
+            yield {**operation, "texts": [todos[at]["text"] for at in begun if items[at] == own]}
         elif not ticked:
             yield {**operation} if todos else _NEW_LIST
