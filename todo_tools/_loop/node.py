@@ -363,9 +363,10 @@ def _add_edges(
 
 def _answered(state: Any) -> Answered:
     reading = read(state)
+    last = reading.entries[-1].message if reading.entries else None
     ended = Ended(
-        # An agent that runs its calls itself has left this one to somebody else.
-        by_model=_route(state) == _STOPS,
+        # An agent that runs its calls itself may leave one to somebody else.
+        by_model=not (isinstance(last, AIMessage) and last.tool_calls),
         steps_left=cast("int | None", value_in(state, "remaining_steps")),
     )
     return Answered(state, reading, heard(loop_in(state), reading), get_runtime(), ended)
