@@ -295,48 +295,50 @@ class TestRouting:
             add_auto_continue(StateGraph(TodoState), **given)
 
 
+def begun(agent: Any, **settings: Any) -> Any:
+    """A builder with an agent, which is not in a loop yet."""
+    return StateGraph(TodoState).add_node("agent", agent, **settings).add_edge(START, "agent")
+
+
 def answer(_: Any) -> dict[str, Any]:
     return {"messages": [AIMessage("Done.")]}
 
 
-def chooses(_: Any) -> Command[Literal["review", "tools"]]:
-    return Command(goto="review")
-
-
-def ends(_: Any) -> Command[Literal["tools", "__end__"]]:
-    return Command(goto="__end__", update={"messages": [AIMessage("Done.")]})
+def review(_: Any) -> Command[Literal["tools", "__end__"]]:
+    return Command(goto="tools")
 
 
 class TestRoutesOfTheAgent:
-    """LangGraph follows every route of a node, so the loop must be the only one."""
+    """LangGraph follows every route of a node, so the loop must be the only choice."""
 
-    @pytest.mark.parametrize(
-        ("agent", "others"),
-        [
-            (answer, "any node"),
-            (answer, {"ask": "review", "run": "tools"}),
-            (answer, ["review", "tools", END]),
-            (chooses, None),
-        ],
-    )
-    def test_a_route_to_another_node_is_refused_at_build_time(
-        self, agent: Any, others: Any
-    ) -> None:
+    @pytest.mark.parametrize("ends", [["review", "tools"], {"ask": "review"}, [END], None])
+    def test_another_conditional_edge_is_refused_at_build_time(self, ends: Any) -> None:
         """Otherwise the tools would run while a person is asked to approve their calls."""
-        builder = StateGraph(TodoState).add_node("agent", agent)
-        if others == "any node":
-            builder.add_conditional_edges("agent", lambda _: "review")
-        elif others:
-            builder.add_conditional_edges("agent", lambda _: "review", others)
-        leads = r"the node 'agent' already leads to (any node|review), .* remove that route"
-        with pytest.raises(ValueError, match=leads):
+        builder = begun(answer).add_conditional_edges("agent", lambda _: "review", ends)
+        self.check_refused(builder, "agent")
+
+    def test_so_is_tools_condition(self) -> None:
+        """The loop has the same edge."""
+        self.check_refused(begun(answer).add_conditional_edges("agent", tools_condition), "agent")
+
+    def test_so_is_a_command_of_the_agent(self) -> None:
+        self.check_refused(begun(review), "agent")
+        self.check_refused(begun(answer, destinations={"bob": "hands over"}), "agent")
+
+    def test_so_is_a_choice_of_a_node_beside_the_loop(self) -> None:
+        builder = begun(answer).add_node("review", review).add_edge("agent", "review")
+        self.check_refused(builder, "review")
+
+    def check_refused(self, builder: Any, node: str) -> None:
+        chooses = rf"the node '{node}' already chooses where to go \(.+\), .* choice of 'agent'"
+        with pytest.raises(ValueError, match=chooses):
             add_auto_continue(builder)
 
-    @pytest.mark.parametrize("agent", [answer, ends])
-    def test_a_route_to_the_tools_and_the_end_may_stay(self, agent: Any) -> None:
-        builder = StateGraph(TodoState).add_node("agent", agent).add_edge(START, "agent")
-        builder.add_conditional_edges("agent", tools_condition)
+    def test_plain_edges_may_stay(self) -> None:
+        """A node that chooses nothing runs beside the tools and the loop."""
+        builder = begun(answer).add_edge("agent", END)
         builder.add_node("tools", ToolNode(create_todo_tools()))
+        builder.add_node("log", lambda _: None).add_edge("agent", "log").add_edge("log", END)
         graph: Graph = add_auto_continue(builder, policy=AutoContinue(max_idle=2)).compile()
         final = graph.invoke(begin("a"))
         assert final["todo_loop"]["outcome"] == "stalled"
@@ -344,9 +346,7 @@ class TestRoutesOfTheAgent:
 
     def test_an_agent_that_runs_its_calls_itself_may_leave_one(self) -> None:
         """A call that nobody carried out ends the run: it is for a client, or a limit was met."""
-        builder = StateGraph(TodoState)
-        builder.add_node("agent", lambda _: {"messages": [turn("", call("ask_in_browser"))]})
-        builder.add_edge(START, "agent")
+        builder = begun(lambda _: {"messages": [turn("", call("ask_in_browser"))]})
         graph: Graph = add_auto_continue(builder, tools="agent").compile()
         final = graph.invoke(begin("a"))
         assert final["todo_loop"]["outcome"] == "ended_elsewhere"

@@ -209,9 +209,9 @@ def add_auto_continue(
     are incomplete, and then ends the run. The reason is in `state["todo_loop"]["outcome"]` and is
     sent as a `LoopEvent`.
 
-    You must add the edge from the tools back to the agent yourself. The agent must have no other
-    conditional edge, and no `Command(goto=...)` to another node: LangGraph would go there, and to
-    the node of the loop at the same time.
+    You must add the edge from the tools back to the agent yourself. The agent must have no
+    conditional edge of its own and no `Command(goto=...)`: LangGraph would follow both. A node on a
+    plain edge of the agent runs beside the tools or the loop.
 
     Args:
         builder: A graph whose state is `TodoState` or derived from it.
@@ -232,7 +232,7 @@ def add_auto_continue(
         TypeError: `builder` is not a `StateGraph`, `policy` is neither an `AutoContinue` nor a
             plain function, or a node is not given by its name.
         ValueError: The state of the graph lacks a channel or a reducer that the loop needs, or the
-            agent already leads to another node.
+            agent already chooses its next node.
 
     Example:
         ```python
@@ -254,7 +254,7 @@ def add_auto_continue(
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
     _require_channels(builder)
-    _require_no_route(builder, agent, {tools, node, END})
+    _require_no_choice(builder, agent)
     builder.add_node(node, _node(node, policy))
     if tools == agent:  # its calls are carried out when it ends
         builder.add_edge(agent, node)
@@ -295,20 +295,27 @@ def _has_reducer(builder: StateGraph[Any, Any, Any, Any], name: str) -> bool:
     return is_folding and reducer is not add and not is_formatting
 
 
-def _require_no_route(
-    builder: StateGraph[Any, Any, Any, Any], agent: str, allowed: set[str]
-) -> None:
-    """Refuse an agent that chooses its next node by a conditional edge or a `Command`."""
-    node = builder.nodes.get(agent)
-    chosen = set((node.ends if node else None) or ())
-    for branch in builder.branches.get(agent, {}).values():
-        chosen.update({"any node"} if branch.ends is None else branch.ends.values())
-    if others := sorted(chosen - allowed):
-        raise ValueError(
-            f"the node {agent!r} already leads to {', '.join(others)}, and LangGraph would go "
-            "there whatever the loop decides; remove that route, and name the node that takes the "
-            "calls of the agent as tools, or the one that follows the loop as end"
-        )
+def _require_no_choice(builder: StateGraph[Any, Any, Any, Any], agent: str) -> None:
+    """Refuse another choice of the next node, by the agent or by a node that runs beside the loop.
+
+    LangGraph follows both. For example, the tools would run while a person reviews their calls.
+    """
+    beside = (end for start, end in sorted(builder.edges) if start == agent)
+    for name in (agent, *beside):
+        if ends := _choices(builder, name):
+            raise ValueError(
+                f"the node {name!r} already chooses where to go ({', '.join(sorted(ends))}), and "
+                f"LangGraph would follow that and the loop; remove that choice of {agent!r}, and "
+                "name the node that takes its calls as tools, or the one after the loop as end"
+            )
+
+
+def _choices(builder: StateGraph[Any, Any, Any, Any], name: str) -> set[str]:
+    """Return where the conditional edges of a node and its `Command`s lead."""
+    branches = builder.branches.get(name, {}).values()
+    ends = [{"any node"} if each.ends is None else each.ends.values() for each in branches]
+    node = builder.nodes.get(name)
+    return set((node.ends if node else None) or ()).union(*ends)
 
 
 class _Untraced(Runnable[Any, Any]):
