@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, assert_type, cast
+from typing import Annotated, Any, Literal, NotRequired, assert_type, cast
 
 import pytest
 from hypothesis import given
@@ -407,6 +407,16 @@ class TestLimits:
         final = aware.invoke(state, near) if form == "sync" else await aware.ainvoke(state, near)
         assert final["todo_loop"]["outcome"] == "out_of_steps"
         assert "before the recursion limit" in final["messages"][-1].text
+
+    def test_a_key_of_the_same_name_may_be_the_users_own(self, config: RunnableConfig) -> None:
+        """For example, the steps of a plan that are left."""
+
+        class PlanState(TodoState):
+            remaining_steps: NotRequired[list[str]]
+
+        graph = build_graph(IDLE, policy=AutoContinue(max_idle=1), state_schema=PlanState).compile()
+        final = graph.invoke({**begin("a"), "remaining_steps": ["b"]}, config)
+        assert final["todo_loop"]["outcome"] == "stalled"
 
     def test_the_user_resets_both(self, config: RunnableConfig) -> None:
         """A new message after the limit resets the counts."""

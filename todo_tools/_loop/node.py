@@ -8,15 +8,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Generator, Hashable
 from dataclasses import replace
-from functools import partial
-from operator import add
 from typing import Any, NamedTuple, TypeVar, cast
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.channels import BinaryOperatorAggregate
-from langgraph.channels.delta import DeltaChannel
 from langgraph.errors import GraphDrained
 from langgraph.graph import END, StateGraph
 from langgraph.runtime import Runtime, get_runtime
@@ -25,6 +21,7 @@ from langsmith import get_current_run_tree
 from typing_extensions import override
 
 from todo_tools._list.todos import TodoItem, incomplete
+from todo_tools._loop.building import require_channels, require_no_choice, steps_key
 from todo_tools._loop.decision import Decision, Ended, decide, heard, reset
 from todo_tools._loop.policy import AutoContinue, Policy, require_policy
 from todo_tools._loop.replies import read_reply
@@ -253,9 +250,9 @@ def add_auto_continue(
     for parameter, name in names.items():
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
-    _require_channels(builder)
-    _require_no_choice(builder, agent)
-    builder.add_node(node, _node(node, policy))
+    require_channels(builder)
+    require_no_choice(builder, agent)
+    builder.add_node(node, _node(node, policy, steps_key(builder)))
     if tools == agent:  # its calls are carried out when it ends
         builder.add_edge(agent, node)
     else:
@@ -263,59 +260,6 @@ def add_auto_continue(
     # An edge and not a Command, so that routing also works after update_state(as_node=node).
     _add_edges(builder, node, _route_on, {_CONTINUES: entry, _ENDS: end})
     return builder
-
-
-def _require_channels(builder: StateGraph[Any, Any, Any, Any]) -> None:
-    needed = ("messages", "todos", "todo_loop", "todo_blocks")
-    # A node may bring other channels with its input, but the loop reads those of the graph.
-    missing = sorted(set(needed) - builder.schemas[builder.state_schema].keys())
-    if missing:
-        raise ValueError(
-            f"the state of this graph lacks {', '.join(missing)}; build it with "
-            "StateGraph(TodoState) or with a state derived from TodoState"
-        )
-    plain = [name for name in needed if not _has_reducer(builder, name)]
-    if plain:
-        raise ValueError(
-            f"the state of this graph has no reducer for {' and '.join(plain)} that can apply the "
-            "updates of the loop and the todo tools; derive the state from TodoState"
-        )
-
-
-def _has_reducer(builder: StateGraph[Any, Any, Any, Any], name: str) -> bool:
-    """Whether a channel folds updates and keeps what the library stores with a message.
-
-    `operator.add` cannot add a notice to a stored answer. `add_messages(format=...)` drops ids and
-    tags, so continuations would count as words of the user.
-    """
-    channel = cast("object", builder.channels[name])
-    reducer = getattr(channel, "operator", None)
-    is_formatting = isinstance(reducer, partial) and "format" in reducer.keywords
-    is_folding = isinstance(channel, (BinaryOperatorAggregate, DeltaChannel))
-    return is_folding and reducer is not add and not is_formatting
-
-
-def _require_no_choice(builder: StateGraph[Any, Any, Any, Any], agent: str) -> None:
-    """Refuse another choice of the next node, by the agent or by a node that runs beside the loop.
-
-    LangGraph follows both. For example, the tools would run while a person reviews their calls.
-    """
-    beside = (end for start, end in sorted(builder.edges) if start == agent)
-    for name in (agent, *beside):
-        if ends := _choices(builder, name):
-            raise ValueError(
-                f"the node {name!r} already chooses where to go ({', '.join(sorted(ends))}), and "
-                f"LangGraph would follow that and the loop; remove that choice of {agent!r}, and "
-                "name the node that takes its calls as tools, or the one after the loop as end"
-            )
-
-
-def _choices(builder: StateGraph[Any, Any, Any, Any], name: str) -> set[str]:
-    """Return where the conditional edges of a node and its `Command`s lead."""
-    branches = builder.branches.get(name, {}).values()
-    ends = [{"any node"} if each.ends is None else each.ends.values() for each in branches]
-    node = builder.nodes.get(name)
-    return set((node.ends if node else None) or ()).union(*ends)
 
 
 class _Untraced(Runnable[Any, Any]):
@@ -340,13 +284,13 @@ class _Untraced(Runnable[Any, Any]):
         return await self._arun(input)
 
 
-def _node(name: str, policy: Policy) -> _Untraced:
+def _node(name: str, policy: Policy, steps: str | None) -> _Untraced:
     def node(state: Any) -> dict[str, Any]:
-        answered = _answered(state)
+        answered = _answered(state, steps)
         return _update(answered, end_answer(answered, policy))
 
     async def anode(state: Any) -> dict[str, Any]:
-        answered = _answered(state)
+        answered = _answered(state, steps)
         return _update(answered, await aend_answer(answered, policy))
 
     return _Untraced(name, node, anode)
@@ -368,13 +312,14 @@ def _add_edges(
     edges[name] = edges[name]._replace(input_schema=builder.state_schema)
 
 
-def _answered(state: Any) -> Answered:
+def _answered(state: Any, steps: str | None) -> Answered:
     reading = read(state)
     last = reading.entries[-1].message if reading.entries else None
+    steps_left = value_in(state, steps) if steps else None
     ended = Ended(
         # An agent that runs its calls itself may leave one to somebody else.
         by_model=not (isinstance(last, AIMessage) and last.tool_calls),
-        steps_left=cast("int | None", value_in(state, "remaining_steps")),
+        steps_left=cast("int | None", steps_left),
     )
     return Answered(state, reading, heard(loop_in(state), reading), get_runtime(), ended)
 

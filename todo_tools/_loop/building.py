@@ -1,0 +1,70 @@
+"""Check the builder of a graph before the loop is added to it."""
+
+from functools import partial
+from operator import add
+from typing import Any, cast
+
+from langgraph.channels import BinaryOperatorAggregate
+from langgraph.channels.delta import DeltaChannel
+from langgraph.graph import StateGraph
+from langgraph.managed.is_last_step import RemainingStepsManager
+
+
+def require_channels(builder: StateGraph[Any, Any, Any, Any]) -> None:
+    """Refuse a state that cannot hold what the loop and the todo tools write."""
+    needed = ("messages", "todos", "todo_loop", "todo_blocks")
+    # A node may bring other channels with its input, but the loop reads those of the graph.
+    missing = sorted(set(needed) - builder.schemas[builder.state_schema].keys())
+    if missing:
+        raise ValueError(
+            f"the state of this graph lacks {', '.join(missing)}; build it with "
+            "StateGraph(TodoState) or with a state derived from TodoState"
+        )
+    plain = [name for name in needed if not _has_reducer(builder, name)]
+    if plain:
+        raise ValueError(
+            f"the state of this graph has no reducer for {' and '.join(plain)} that can apply the "
+            "updates of the loop and the todo tools; derive the state from TodoState"
+        )
+
+
+def _has_reducer(builder: StateGraph[Any, Any, Any, Any], name: str) -> bool:
+    """Whether a channel folds updates and keeps what the library stores with a message.
+
+    `operator.add` cannot add a notice to a stored answer. `add_messages(format=...)` drops ids and
+    tags, so continuations would count as words of the user.
+    """
+    channel = cast("object", builder.channels[name])
+    reducer = getattr(channel, "operator", None)
+    is_formatting = isinstance(reducer, partial) and "format" in reducer.keywords
+    is_folding = isinstance(channel, (BinaryOperatorAggregate, DeltaChannel))
+    return is_folding and reducer is not add and not is_formatting
+
+
+def require_no_choice(builder: StateGraph[Any, Any, Any, Any], agent: str) -> None:
+    """Refuse another choice of the next node, by the agent or by a node that runs beside the loop.
+
+    LangGraph follows both. For example, the tools would run while a person reviews their calls.
+    """
+    beside = (end for start, end in sorted(builder.edges) if start == agent)
+    for name in (agent, *beside):
+        if ends := _choices(builder, name):
+            raise ValueError(
+                f"the node {name!r} already chooses where to go ({', '.join(sorted(ends))}), and "
+                f"LangGraph would follow that and the loop; remove that choice of {agent!r}, and "
+                "name the node that takes its calls as tools, or the one after the loop as end"
+            )
+
+
+def _choices(builder: StateGraph[Any, Any, Any, Any], name: str) -> set[str]:
+    """Return where the conditional edges of a node and its `Command`s lead."""
+    branches = builder.branches.get(name, {}).values()
+    ends = [{"any node"} if each.ends is None else each.ends.values() for each in branches]
+    node = builder.nodes.get(name)
+    return set((node.ends if node else None) or ()).union(*ends)
+
+
+def steps_key(builder: StateGraph[Any, Any, Any, Any]) -> str | None:
+    """Return the key of LangGraph's `RemainingSteps`. A key of the same name may be another one."""
+    managed = cast("dict[str, object]", builder.managed)
+    return next((key for key, kind in managed.items() if kind is RemainingStepsManager), None)
