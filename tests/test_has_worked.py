@@ -405,6 +405,13 @@ class TestSummaries:
         assert history.asks(edit("complete", 0, 1), about="b") is None
         assert history.turn(DONE).asks(edit("complete", 1), about="b") is None
 
+    def test_so_it_is_if_only_that_tick_tells_of_the_list(self) -> None:
+        history = History("a", "b")
+        history.todos = items("a", "b", status="in_progress")
+        tags = {"lc_source": "summarization"}
+        history.messages[0] = HumanMessage("So far.", additional_kwargs=tags)
+        assert history.turn(WORK).turn(DONE).asks(edit("complete", 1), about="b") is None
+
     @pytest.mark.parametrize("tags", [{}, {"lc_source": "cron"}])
     def test_an_item_that_came_in_progress_still_counts_as_not_started(
         self, tags: dict[str, str]

@@ -88,6 +88,9 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
         # An earlier result of the message may show a change that was refused, and this made. And a
         # block may show a change before its result, if the text of the result was replaced.
         certain = made if entry.replaced is not None else before if was_refused else known
+        if not shown and not _speaks(message):
+            # The first list that is known: the start of these items was removed.
+            yield {"op": "go_on", "texts": _in_progress(after or [])}
         if block is not None and _is_new(block, shown, message):
             yield _NEW_LIST
         elif after is not None and not after == known == certain:
