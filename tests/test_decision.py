@@ -208,14 +208,15 @@ class TestWork:
         assert after(USER, called, failed) is None
         assert after(USER, called, failed, TALK, told(), called, failed) == "stalled"
 
-    def test_a_person_who_rejects_a_call_speaks_to_the_agent(self) -> None:
+    @pytest.mark.parametrize("name", ["shell", None])  # a node of one's own may leave it out
+    def test_a_person_who_rejects_a_call_speaks_to_the_agent(self, name: str | None) -> None:
         """What ran beside the call is no work since then; what ran later is."""
         made, rejected = call("look"), call("shell", command="rm")
         both: list[AnyMessage] = [
             turn("", rejected, made),
             ToolMessage(
                 "User rejected the tool call for `shell` with reason: Stop.",
-                name="shell",
+                name=name,
                 tool_call_id=rejected["id"],
                 status="error",
             ),

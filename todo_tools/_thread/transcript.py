@@ -83,13 +83,13 @@ def is_summary(message: BaseMessage) -> bool:
 def is_rejection(message: BaseMessage) -> bool:
     """Whether a person rejected the call, and so spoke to the agent in the result.
 
-    The `HumanInTheLoopMiddleware` of LangChain 1.4 marks it only by its first words.
+    The `HumanInTheLoopMiddleware` of LangChain 1.4 marks it only by its first words. A result by
+    other code may have no name.
     """
-    return (
-        isinstance(message, ToolMessage)
-        and message.status == "error"
-        and message.text.startswith(f"User rejected the tool call for `{message.name}`")
-    )
+    if not isinstance(message, ToolMessage) or message.status != "error":
+        return False
+    tool = f"{message.name}`" if message.name else ""
+    return message.text.startswith(f"User rejected the tool call for `{tool}")
 
 
 def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
