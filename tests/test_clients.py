@@ -103,7 +103,9 @@ def test_an_item_of_either_format_is_read(item: Any) -> None:
 
 @pytest.mark.parametrize("item", [5, {"content": "a"}, {"content": "a", "status": "paused"}])
 def test_anything_else_is_no_item(item: Any) -> None:
+    """Nor is it a list."""
     assert read_todos([item]) is None
+    assert read_todos(item) is None
 
 
 class TestChannel:

@@ -11,7 +11,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from tests.support import items
 from todo_tools import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT, create_todo_tools
-from todo_tools._list.prompts import progress
+from todo_tools._list.prompts import next_step, progress
 from todo_tools._list.todos import STATUSES
 
 
@@ -58,5 +58,7 @@ class TestProgress:
         """So a new status that waits for something needs only its row in the table."""
         waiting = replace(STATUSES["not_started"], next_action=None)
         assert progress(items("Wait")) == "0/1 done. Next: start [0] Wait"
+        assert next_step("start", 0).startswith("Next: do the work of [0]")
         monkeypatch.setitem(STATUSES, "not_started", waiting)
         assert progress(items("Wait")) == "0/1 done."
+        assert next_step(waiting.next_action, 0) == ""
