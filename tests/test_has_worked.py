@@ -76,6 +76,12 @@ class History:
             self.messages.append(result)
         return self
 
+    def say(self, key: str, todos: list[TodoItem]) -> "History":
+        """A message of the user that comes with a list; the next prompt shows it."""
+        self.messages.append(HumanMessage("Go on.", id=key))
+        self.todos = self.blocks[key] = todos
+        return self
+
     def asks(self, *calls: ToolCall, about: str = "a", check: Any = has_worked) -> str | None:
         """The reason why an item may not be completed by the last of these calls that does so."""
         messages = [*self.messages, turn("", *calls)]
@@ -656,6 +662,20 @@ class TestLists:
         history.todos = items("b", "a")
         history.blocks = {"again": history.todos}
         assert history.turn(WORK).turn(DONE).asks(edit("complete", 1)) == REASON
+
+    @pytest.mark.parametrize("status", ["not_started", "completed", "abandoned", None])
+    def test_an_item_that_a_person_put_aside_is_no_longer_started(self, status: Any) -> None:
+        """Even if it is in progress again later: the work on another item does not count for it."""
+        history = History("b", "a").turn(edit("start", 1)).turn(WORK)
+        aside = items("a", status=status) if status else []
+        history.say("aside", [*items("b"), *aside]).turn(WORK).turn(DONE)
+        history.say("again", [*items("b", status="completed"), *items("a", status="in_progress")])
+        assert history.asks(edit("complete", 1)) == REASON
+        assert history.turn(WORK).asks(edit("complete", 1)) is None
+
+    def test_the_start_of_an_item_that_is_put_aside_uses_no_work(self) -> None:
+        history = History("a").turn(WORK).turn(edit("start", 0)).say("aside", items("a"))
+        assert history.asks(DONE) is None
 
     @pytest.mark.parametrize("action", ["complete", "abandon"])
     def test_an_item_that_a_person_opened_again_needs_new_work(self, action: str) -> None:

@@ -1,6 +1,7 @@
 """`has_worked` against its rule; here the rule is counted along, without reading a history."""
 
 from copy import deepcopy
+from itertools import cycle
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from langgraph.types import Command
 from tests.support import items
 from todo_tools import TodoItem, create_todo_tools, has_worked
 from todo_tools._list.operations import apply
+from todo_tools._list.todos import incomplete
 from todo_tools._thread.reading import read
 from todo_tools._view.view import record_block
 from todo_tools.testing import call, turn
@@ -46,6 +48,11 @@ class Rule:
     def replace(self) -> None:
         """A new list."""
         self.worked, self.started = False, {}
+
+    def show(self, todos: list[TodoItem]) -> None:
+        """The user's message comes with a list: what is no longer in progress was put aside."""
+        going = {each["text"] for each in todos if each["status"] == "in_progress"}
+        self.started = {text: was for text, was in self.started.items() if text in going}
 
     def allows(self, text: str) -> bool:
         return self.started.get(text, self.worked)
@@ -145,14 +152,25 @@ class Thread:
         self.blocks: dict[str, Any] = {}
         self.rule = Rule()
 
-    def say(self, *, with_new_list: bool) -> None:
-        """The loop ends, and the user writes, maybe with a list of the application."""
+    def say(self, statuses: list[Any]) -> None:
+        """The loop ends, and the user writes, and may give a list.
+
+        Args:
+            statuses: What the items are set to, in turn. `None` stands for new items; without
+                statuses, no list is given.
+        """
         self.messages.append(AIMessage("Done."))
         self.blocks |= record_block(read(self._state())).get("todo_blocks", {})
         self.messages.append(HumanMessage("Go on."))
-        if with_new_list:
-            self.todos = items(*new_texts())
+        if not statuses:
+            return
+        before, pairs = self.todos, zip(self.todos, cycle(statuses), strict=False)
+        self.todos = [{**each, "status": status} for each, status in pairs if status]
+        self.todos = self.todos or items(*new_texts())
+        still_open = {each["text"] for _, each in incomplete(before)}
+        if self.todos != before and not any(each["text"] in still_open for each in self.todos):
             self.rule.replace()
+        self.rule.show(self.todos)
 
     def run(self, calls: list[ToolCall], *, work_first: bool) -> None:
         """Carry out the calls of a message, and see that each is answered as the rule says.
@@ -202,14 +220,19 @@ class Thread:
             self.rule.replace()
 
 
-@given(st.lists(MESSAGES | st.booleans(), max_size=10))
+STATUSES_GIVEN = st.one_of(
+    st.just([None]), st.lists(st.sampled_from(["not_started", *STATUS.values()]), max_size=3)
+)
+
+
+@given(st.lists(MESSAGES | STATUSES_GIVEN, max_size=10))
 def test_each_tick_is_accepted_or_refused_as_the_rule_says(
-    happens: list[tuple[list[ToolCall], bool] | bool],
+    happens: list[tuple[list[ToolCall], bool] | list[Any]],
 ) -> None:
     thread = Thread()
     for each in happens:
-        if isinstance(each, bool):
-            thread.say(with_new_list=each)
+        if isinstance(each, list):
+            thread.say(each)
         else:
             calls, work_first = each
             thread.run(calls, work_first=work_first)

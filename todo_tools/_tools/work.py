@@ -21,7 +21,12 @@ from todo_tools._view.view import record_block
 _NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
 
 _Event = dict[str, Any]
-"""What happened: an operation on the list, with the texts of its items, or `{"op": "work"}`."""
+"""What happened: an operation on the list, with the texts of its items, or one of these.
+
+- `work`: another tool ran.
+- `show`: a prompt showed the list; `texts` are its items in progress.
+- `go_on`: these items are in progress, and their start was removed from the history.
+"""
 
 _NEW_LIST: _Event = {"op": "replace"}
 """Also for items that are added to an empty list."""
@@ -52,25 +57,28 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
             return has_worked(item, state) or my_own_check(item, state)
         ```
     """
-    worked = started = False
+    is_started = since_start = since_tick = False
     # The second of two calls of a message that tick an item sees it as completed.
     may_be_started = item["status"] in ("in_progress", "completed")
     for event in (*_past(state, item), *_present(item)):
         match event:
             case {"op": "work"}:
-                worked = True
+                since_start = since_tick = True
+            case {"op": "show", "texts": texts}:
+                is_started = is_started and item["text"] in texts
             case {"op": "go_on", "texts": texts}:
-                started = may_be_started and item["text"] in texts
+                is_started = may_be_started and item["text"] in texts
             case {"op": "set_status", "status": "in_progress", "texts": texts}:
                 if item["text"] in texts:
-                    worked, started = False, may_be_started
+                    is_started, since_start = may_be_started, False
             case {"op": "set_status", "texts": texts}:
-                started = started and item["text"] not in texts
-                worked = worked and started
+                is_started = is_started and item["text"] not in texts
+                since_tick = False
             case {"op": "replace"}:
-                worked = started = False
+                is_started = since_start = since_tick = False
             case _:
                 pass
+    worked = since_start if is_started else since_tick
     return None if worked else _NO_WORK
 
 
@@ -88,9 +96,10 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
         # An earlier result of the message may show a change that was refused, and this made. And a
         # block may show a change before its result, if the text of the result was replaced.
         certain = made if entry.replaced is not None else before if was_refused else known
-        if not shown and not _speaks(message):
-            # The first list that is known: the start of these items was removed.
-            yield {"op": "go_on", "texts": _in_progress(after or [])}
+        if after and not shown and not _speaks(message):
+            yield {"op": "go_on", "texts": _in_progress(after)}
+        if block is not None:
+            yield {"op": "show", "texts": _in_progress(block)}
         if block is not None and _is_new(block, shown, message):
             yield _NEW_LIST
         elif after is not None and not after == known == certain:
@@ -98,7 +107,6 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
         elif _is_work(message):
             yield {"op": "work"}
         if block is not None and not shown and not _speaks(message):
-            # The start of these items was removed.
             yield {"op": "go_on", "texts": _in_progress(block)}
         was_refused = was_refused or _was_refused(message)
         listed = _list_in(entry)
