@@ -440,7 +440,6 @@ WALLS = {
         "Turn",
         "add_messages_batch",
         "aitem_starts",
-        "as_messages",
         "blocks_in",
         "computed_id",
         "continuation_lines",

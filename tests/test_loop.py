@@ -315,30 +315,47 @@ class TestRoutesOfTheAgent:
     def test_another_conditional_edge_is_refused_at_build_time(self, ends: Any) -> None:
         """Otherwise the tools would run while a person is asked to approve their calls."""
         builder = begun(answer).add_conditional_edges("agent", lambda _: "review", ends)
-        self.check_refused(builder, "agent")
+        self.check_refused(builder)
 
     def test_so_is_tools_condition(self) -> None:
         """The loop has the same edge."""
-        self.check_refused(begun(answer).add_conditional_edges("agent", tools_condition), "agent")
+        self.check_refused(begun(answer).add_conditional_edges("agent", tools_condition))
 
     def test_so_is_a_command_of_the_agent(self) -> None:
-        self.check_refused(begun(review), "agent")
-        self.check_refused(begun(answer, destinations={"bob": "hands over"}), "agent")
+        self.check_refused(begun(review))
+        self.check_refused(begun(answer, destinations={"bob": "hands over"}))
 
-    def test_so_is_a_choice_of_a_node_beside_the_loop(self) -> None:
-        builder = begun(answer).add_node("review", review).add_edge("agent", "review")
-        self.check_refused(builder, "review")
-
-    def check_refused(self, builder: Any, node: str) -> None:
-        chooses = rf"the node '{node}' already chooses where to go \(.+\), .* choice of 'agent'"
+    def check_refused(self, builder: Any) -> None:
+        chooses = r"the node 'agent' already chooses where to go \(.+\), .* remove it from 'agent'"
         with pytest.raises(ValueError, match=chooses):
             add_auto_continue(builder)
 
-    def test_plain_edges_may_stay(self) -> None:
-        """A node that chooses nothing runs beside the tools and the loop."""
-        builder = begun(answer).add_edge("agent", END)
+    @pytest.mark.parametrize(
+        "edges",
+        [
+            [("agent", "review")],
+            [("agent", "log"), ("log", "review")],
+            [(["agent", "log"], "review")],
+            [("agent", "log"), ("log", "tools")],
+            [("agent", "unknown")],
+        ],
+    )
+    def test_a_plain_edge_that_may_lead_to_the_tools_is_refused(self, edges: Any) -> None:
+        builder = begun(answer).add_node("review", review).add_node("log", lambda _: None)
+        builder.add_node("unknown", lambda _: None)
+        builder.add_conditional_edges("unknown", lambda _: "tools")  # it does not say where
+        for start, end in edges:
+            builder.add_edge(start, end)
+        leads = "plain edge of the node 'agent' may lead to 'tools', .* remove it from 'agent'"
+        with pytest.raises(ValueError, match=leads):
+            add_auto_continue(builder)
+
+    def test_other_plain_edges_may_stay(self) -> None:
+        """Such a node runs beside the tools and the loop, and may choose among others."""
+        builder = begun(answer).add_edge("agent", END).add_edge("tools", "agent")
         builder.add_node("tools", ToolNode(create_todo_tools()))
-        builder.add_node("log", lambda _: None).add_edge("agent", "log").add_edge("log", END)
+        builder.add_node("log", lambda _: None).add_edge("agent", "log")
+        builder.add_conditional_edges("log", lambda _: END, [END, "agent"])
         graph: Graph = add_auto_continue(builder, policy=AutoContinue(max_idle=2)).compile()
         final = graph.invoke(begin("a"))
         assert final["todo_loop"]["outcome"] == "stalled"

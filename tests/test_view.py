@@ -308,6 +308,13 @@ class TestBlocks:
         state["messages"] = [HumanMessage(blocks)]
         assert model_view(state)[0].content == [*blocks, {"type": "text", "text": shown}]
 
+    @pytest.mark.parametrize("form", ["Go.", ("user", "Go."), {"role": "user", "content": "Go."}])
+    def test_a_node_may_add_a_message_in_any_form(self, form: Any) -> None:
+        """Chat models accept them all, and some tutorials add a tuple to the prompt."""
+        shown = model_view({"messages": [USER, form], "todos": items("a")})
+        assert [message.type for message in shown] == ["human", "human"]
+        assert "– [0] a" in shown[-1].text  # noqa: RUF001
+
     def test_a_change_that_a_person_took_back_is_not_said_to_be_none(self) -> None:
         """The result did change the list; the block beside it has the list as it is now."""
         history = History().turn(plan("a")).turn(edit("complete", 0))

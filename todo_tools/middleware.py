@@ -29,7 +29,6 @@ from todo_tools._thread.channels import (
     LoopState,
     TodoBlocks,
     TodosChannel,
-    as_messages,
     fold_client_todos,
     fold_todos,
     last_id,
@@ -308,7 +307,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         update: dict[str, Any] = {}
         if self.view:
             # The messages of the request, since other middleware may have changed them.
-            state: dict[str, Any] = {**request.state, "messages": as_messages(request.messages)}
+            state: dict[str, Any] = {**request.state, "messages": request.messages}
             reading = read(state)
             if needs_block(reading):
                 history = read(request.state)

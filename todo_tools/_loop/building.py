@@ -41,27 +41,49 @@ def _has_reducer(builder: StateGraph[Any, Any, Any, Any], name: str) -> bool:
     return is_folding and reducer is not add and not is_formatting
 
 
-def require_no_choice(builder: StateGraph[Any, Any, Any, Any], agent: str) -> None:
-    """Refuse another choice of the next node, by the agent or by a node that runs beside the loop.
+def require_no_other_way(builder: StateGraph[Any, Any, Any, Any], agent: str, tools: str) -> None:
+    """Refuse an agent that chooses its next node, or leads to the tools beside the loop.
 
-    LangGraph follows both. For example, the tools would run while a person reviews their calls.
+    LangGraph follows every edge. For example, the tools would run while a person reviews the calls.
     """
-    beside = (end for start, end in sorted(builder.edges) if start == agent)
-    for name in (agent, *beside):
-        if ends := _choices(builder, name):
-            raise ValueError(
-                f"the node {name!r} already chooses where to go ({', '.join(sorted(ends))}), and "
-                f"LangGraph would follow that and the loop; remove that choice of {agent!r}, and "
-                "name the node that takes its calls as tools, or the one after the loop as end"
-            )
+    instead = (
+        f"remove it from {agent!r}, and name the node that takes its calls as tools, or the one "
+        "after the loop as end"
+    )
+    if ends := _choices(builder, agent):
+        raise ValueError(
+            f"the node {agent!r} already chooses where to go ({', '.join(sorted(ends))}), and "
+            f"LangGraph would follow that choice and the loop; {instead}"
+        )
+    if {tools, _ANY_NODE} & _beside(builder, agent):
+        raise ValueError(
+            f"a plain edge of the node {agent!r} may lead to {tools!r}, directly or by other "
+            f"nodes, and LangGraph would follow that edge and the loop; {instead}"
+        )
+
+
+_ANY_NODE = "any node"  # where a conditional edge without annotation leads
 
 
 def _choices(builder: StateGraph[Any, Any, Any, Any], name: str) -> set[str]:
     """Return where the conditional edges of a node and its `Command`s lead."""
     branches = builder.branches.get(name, {}).values()
-    ends = [{"any node"} if each.ends is None else each.ends.values() for each in branches]
+    ends = [{_ANY_NODE} if each.ends is None else each.ends.values() for each in branches]
     node = builder.nodes.get(name)
     return set((node.ends if node else None) or ()).union(*ends)
+
+
+def _beside(builder: StateGraph[Any, Any, Any, Any], agent: str) -> set[str]:
+    """Return all nodes that run beside the loop until the agent is called again."""
+    edges = [*builder.edges]
+    edges += [(start, end) for starts, end in builder.waiting_edges for start in starts]
+    found, leading = set[str](), {agent}
+    while leading:
+        name = leading.pop()
+        ends = {end for start, end in edges if start == name} | _choices(builder, name)
+        leading |= ends - found - {agent}
+        found |= ends - {agent}
+    return found
 
 
 def steps_key(builder: StateGraph[Any, Any, Any, Any]) -> str | None:

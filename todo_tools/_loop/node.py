@@ -21,7 +21,7 @@ from langsmith import get_current_run_tree
 from typing_extensions import override
 
 from todo_tools._list.todos import TodoItem, incomplete
-from todo_tools._loop.building import require_channels, require_no_choice, steps_key
+from todo_tools._loop.building import require_channels, require_no_other_way, steps_key
 from todo_tools._loop.decision import Decision, Ended, decide, heard, reset
 from todo_tools._loop.policy import AutoContinue, Policy, require_policy
 from todo_tools._loop.replies import read_reply
@@ -251,7 +251,7 @@ def add_auto_continue(
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
     require_channels(builder)
-    require_no_choice(builder, agent)
+    require_no_other_way(builder, agent, tools)
     builder.add_node(node, _node(node, policy, steps_key(builder)))
     if tools == agent:  # its calls are carried out when it ends
         builder.add_edge(agent, node)

@@ -11,7 +11,6 @@ from langgraph.types import StateSnapshot
 
 from todo_tools._list.operations import origins
 from todo_tools._list.todos import TodoItem, require_whole_number
-from todo_tools._thread.channels import as_messages
 from todo_tools._thread.state import messages_in, todos_in
 from todo_tools._thread.transcript import list_after, result_note
 
@@ -153,4 +152,4 @@ def _changes(
 
 
 def _messages(snapshot: StateSnapshot) -> list[AnyMessage]:
-    return as_messages(messages_in(snapshot.values))
+    return [*messages_in(snapshot.values)]

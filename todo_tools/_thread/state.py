@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Annotated, Literal, NotRequired, cast
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
@@ -19,6 +19,7 @@ from todo_tools._thread.channels import (
     TodoBlocks,
     TodosChannel,
     add_messages_batch,
+    as_messages,
     fold_client_todos,
     fold_todos,
     fold_todos_batch,
@@ -93,14 +94,16 @@ class ClientTodoState(TypedDict):
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:
-    """Return the messages of a state.
+    """Return the messages of a state, converted from any form that chat models accept.
 
     Raises:
         TypeError: `state` is a list, such as the messages themselves.
     """
     if isinstance(state, list):
         raise TypeError("state must be the graph state with 'messages' and 'todos', got a list")
-    return cast("Sequence[AnyMessage]", value_in(state, "messages") or [])
+    messages = cast("Sequence[AnyMessage]", value_in(state, "messages") or [])
+    is_converted = all(isinstance(each, BaseMessage) for each in messages)
+    return messages if is_converted else as_messages(messages)
 
 
 def todos_in(state: object) -> list[TodoItem]:
