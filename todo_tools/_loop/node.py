@@ -208,7 +208,8 @@ def add_auto_continue(
 
     You must add the edge from the tools back to the agent yourself. The agent must have no
     conditional edge of its own and no `Command(goto=...)`: LangGraph would follow both. A node on a
-    plain edge of the agent runs beside the tools or the loop.
+    plain edge of the agent runs beside the tools or the loop. Call this function last: it refuses
+    the edges that it sees.
 
     Args:
         builder: A graph whose state is `TodoState` or derived from it.
