@@ -622,6 +622,16 @@ class TestLists:
         history.blocks = {"job": history.todos}
         assert history.asks(DONE) == REASON
 
+    def test_a_list_is_not_new_if_a_refused_tick_was_shown_as_made(self) -> None:
+        """A later result of the message shows the list without an open item."""
+        history = History("a", "b").turn(edit("start", 0)).turn(WORK)
+        before, (ticked, last) = history.todos, (edit("complete", 0), edit("complete", 1))
+        history.turn(ticked, last)
+        refused = ToolMessage("Error: no.", tool_call_id=ticked["id"], status="error")
+        history.messages[-2] = refused.model_copy(update={"name": "edit_todos"})
+        history.say("now", [before[0], *items("b", status="completed")])
+        assert history.asks(DONE) is None
+
     def test_the_first_list_may_come_before_a_message_of_other_code(self) -> None:
         """For example, middleware adds what it remembers after the user's message."""
         history = History().turn(WORK)

@@ -96,11 +96,12 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
         # An earlier result of the message may show a change that was refused, and this made. And a
         # block may show a change before its result, if the text of the result was replaced.
         certain = made if entry.replaced is not None else before if was_refused else known
+        refused = before if was_refused else []  # what was shown as changed may be as it was
         if after and not shown and not _speaks(message):
             yield {"op": "go_on", "texts": _in_progress(after)}
         if block is not None:
             yield {"op": "show", "texts": _in_progress(block)}
-        if block is not None and _is_new(block, shown, message):
+        if block is not None and _is_new(block, shown + refused, message):
             yield _NEW_LIST
         elif after is not None and not after == known == certain:
             yield from _operation(message, after, known, certain)
