@@ -8,6 +8,7 @@ from langgraph.channels import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import StateGraph
 from langgraph.managed.is_last_step import RemainingStepsManager
+from langgraph.prebuilt import ToolNode
 
 
 def require_channels(builder: StateGraph[Any, Any, Any, Any]) -> None:
@@ -55,14 +56,16 @@ def require_no_other_way(builder: StateGraph[Any, Any, Any, Any], agent: str, to
             f"the node {agent!r} already chooses where to go ({', '.join(sorted(ends))}), and "
             f"LangGraph would follow that choice and the loop; {instead}"
         )
-    if {tools, _ANY_NODE} & _beside(builder, agent):
+    nodes = builder.nodes.items()
+    run_calls = {name for name, node in nodes if isinstance(node.runnable, ToolNode)}
+    if others := sorted({tools, _ANY_NODE, *run_calls} & _beside(builder, agent)):
         raise ValueError(
-            f"a plain edge of the node {agent!r} may lead to {tools!r}, directly or by other "
-            f"nodes, and LangGraph would follow that edge and the loop; {instead}"
+            f"a plain edge of the node {agent!r} may lead to {' and '.join(others)}, directly or "
+            f"by other nodes, and LangGraph would follow that edge and the loop; {instead}"
         )
 
 
-_ANY_NODE = "any node"  # where a conditional edge without annotation leads
+_ANY_NODE = "any node (an edge does not say where it leads)"
 
 
 def _choices(builder: StateGraph[Any, Any, Any, Any], name: str) -> set[str]:
