@@ -76,6 +76,16 @@ class History:
             self.messages.append(result)
         return self
 
+    def turn_with_refused(self, refused: ToolCall, made: ToolCall) -> "History":
+        """An answer whose first call is refused; the result of the second shows it as made."""
+        before = self.todos
+        self.turn(refused, made)
+        fields: Any = {"tool_call_id": refused["id"], "name": refused["name"], "status": "error"}
+        self.messages[-2] = ToolMessage("Error: it is not done.", **fields)
+        changed = list_after(result_of(made["name"], made["args"], before))
+        self.todos = before if changed is None else changed
+        return self
+
     def say(self, key: str, todos: list[TodoItem]) -> "History":
         """A message of the user that comes with a list; the next prompt shows it."""
         self.messages.append(HumanMessage("Go on.", id=key))
@@ -625,12 +635,14 @@ class TestLists:
     def test_a_list_is_not_new_if_a_refused_tick_was_shown_as_made(self) -> None:
         """A later result of the message shows the list without an open item."""
         history = History("a", "b").turn(edit("start", 0)).turn(WORK)
-        before, (ticked, last) = history.todos, (edit("complete", 0), edit("complete", 1))
-        history.turn(ticked, last)
-        refused = ToolMessage("Error: no.", tool_call_id=ticked["id"], status="error")
-        history.messages[-2] = refused.model_copy(update={"name": "edit_todos"})
-        history.say("now", [before[0], *items("b", status="completed")])
+        history.turn_with_refused(DONE, edit("complete", 1)).say("now", history.todos)
         assert history.asks(DONE) is None
+
+    def test_a_refused_tick_that_was_shown_as_made_does_not_end_what_was_started(self) -> None:
+        """The user's message came without a list, and nothing else tells of the list then."""
+        history = History("a", "b").turn(WORK).turn(edit("start", 0))
+        history.messages += [AIMessage("Shall I go on?"), HumanMessage("Yes.")]
+        assert history.turn_with_refused(DONE, edit("start", 1)).asks(DONE) == REASON
 
     def test_the_first_list_may_come_before_a_message_of_other_code(self) -> None:
         """For example, middleware adds what it remembers after the user's message."""

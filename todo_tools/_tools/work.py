@@ -89,7 +89,7 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
     before: list[TodoItem] = []  # the list before the last AI message
     made: list[TodoItem] = []  # the list after the last call
     was_refused = False
-    for entry, block in _with_lists(state, item):
+    for entry, block, is_certain in _with_lists(state, item):
         message, after = entry.message, list_after(entry.message)
         if isinstance(message, AIMessage):
             before, was_refused = known, False
@@ -99,7 +99,7 @@ def _past(state: Any, item: object) -> Iterator[_Event]:
         refused = before if was_refused else []  # what was shown as changed may be as it was
         if after and not shown and not _speaks(message):
             yield {"op": "go_on", "texts": _in_progress(after)}
-        if block is not None:
+        if block is not None and is_certain:
             yield {"op": "show", "texts": _in_progress(block)}
         if block is not None and _is_new(block, shown + refused, message):
             yield _NEW_LIST
@@ -155,14 +155,21 @@ def _speaks(message: AnyMessage) -> bool:
     return is_written and not is_summary(message)
 
 
-def _with_lists(state: Any, item: object) -> Iterator[tuple[Entry, list[TodoItem] | None]]:
-    """Yield each entry, and the list that the application wrote before a prompt with it."""
+def _with_lists(state: Any, item: object) -> Iterator[tuple[Entry, list[TodoItem] | None, bool]]:
+    """Yield each entry, the list that came with it, and whether a prompt showed that list.
+
+    Otherwise, a later result tells of the list. Its statuses may be wrong, because it also shows
+    the refused calls before it.
+    """
     reading = read(state)
+    forgotten = _forgotten(reading.entries)
     # Without `TodoMiddleware`, the block of the last prompt is recorded only by this call.
-    given = {**_forgotten(reading.entries), **record_block(reading).get("todo_blocks", {})}
+    recorded = record_block(reading).get("todo_blocks", {})
     end = item.completion.begin if isinstance(item, AskedItem) else None
-    entries = _as_called(reading.entries, end)
-    return ((entry, given.get(entry.place, entry.block)) for entry in entries)
+    for entry in _as_called(reading.entries, end):
+        prompted = recorded.get(entry.place, entry.block)
+        block = forgotten.get(entry.place) if prompted is None else prompted
+        yield entry, block, prompted is not None
 
 
 def _as_called(entries: Iterable[Entry], end: int | None) -> Iterator[Entry]:
