@@ -638,6 +638,13 @@ class TestLists:
         history.turn_with_refused(DONE, edit("complete", 1)).say("now", history.todos)
         assert history.asks(DONE) is None
 
+    def test_a_refused_plan_that_was_shown_as_made_is_no_new_list(self) -> None:
+        """A person may reject it when its call begins."""
+        history = History("a", "b").turn(edit("start", 0)).turn(WORK)
+        history.messages += [AIMessage("Shall I go on?"), HumanMessage("Yes.")]
+        history.turn_with_refused(write("x", "y"), edit("start", 1))
+        assert history.asks(DONE) is None
+
     def test_a_refused_tick_that_was_shown_as_made_does_not_end_what_was_started(self) -> None:
         """The user's message came without a list, and nothing else tells of the list then."""
         history = History("a", "b").turn(WORK).turn(edit("start", 0))

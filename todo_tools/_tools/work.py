@@ -214,11 +214,13 @@ def _forgotten(entries: Iterable[Entry]) -> dict[str, list[TodoItem]]:
     found: dict[str, list[TodoItem]] = {}
     known: list[TodoItem] = []
     place: str | None = None
+    was_refused = False
     for entry in entries:
         message = entry.message
         if _speaks(message):
             place = entry.place
-        todos = _list_in(entry)
+        was_refused = not isinstance(message, AIMessage) and (was_refused or _was_refused(message))
+        todos = entry.block if was_refused else _list_in(entry)
         if todos is None:
             continue
         before = _before(known, todos, message)
