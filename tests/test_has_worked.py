@@ -748,6 +748,11 @@ class TestTheSameMessage:
         assert history.asks(DONE) == REASON
         assert history.asks(DONE, edit("complete", 0)) == REASON
 
+    def test_the_tick_of_a_completed_item_is_none(self) -> None:
+        """A person had completed it; the model then starts it again."""
+        history = History().say("now", [*items("a", status="completed"), *items("b")]).turn(WORK)
+        assert history.asks(edit("complete", 0, 1), edit("start", 0), DONE) == REASON
+
     def test_a_repeated_tick_uses_no_work(self) -> None:
         assert History("a").turn(WORK).asks(DONE, edit("complete", 0)) is None
 

@@ -296,14 +296,15 @@ def _present(item: object) -> Iterator[_Event]:
         if operation is None:
             yield {"op": "work"}
             continue
-        ticked: list[int] = operation["indices"] if completes(operation) else []
+        named: list[int] = operation["indices"] if completes(operation) else []
+        ticked = [index for index in named if todos[index]["status"] != "completed"]
         at = next((at for at, index in enumerate(ticked) if items[index] == own), len(ticked))
-        if any(todos[index]["status"] != "completed" for index in ticked[:at]):
+        if ticked[:at]:
             yield {**operation, "texts": []}  # the ticks of other items
         if at < len(ticked):
             return
         if operation["op"] == "set_status" and operation["status"] == "in_progress":
             begun = [at for at in operation["indices"] if todos[at]["status"] != "in_progress"]
             yield {**operation, "texts": [todos[at]["text"] for at in begun if items[at] == own]}
-        elif not ticked:
+        elif not named:
             yield {**operation} if todos else _NEW_LIST
