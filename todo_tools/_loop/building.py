@@ -25,7 +25,8 @@ def require_channels(builder: StateGraph[Any, Any, Any, Any]) -> None:
     if plain:
         raise ValueError(
             f"the state of this graph has no reducer for {' and '.join(plain)} that can apply the "
-            "updates of the loop and the todo tools; derive the state from TodoState"
+            "updates of the loop and the todo tools; derive the state from TodoState and do not "
+            "define them again"
         )
 
 
@@ -65,7 +66,7 @@ def require_no_other_way(builder: StateGraph[Any, Any, Any, Any], agent: str, to
         )
 
 
-_ANY_NODE = "any node (an edge does not say where it leads)"
+_ANY_NODE = "any node (annotate the conditional edge that does not say where it leads)"
 
 
 def _choices(builder: StateGraph[Any, Any, Any, Any], name: str) -> set[str]:
