@@ -308,6 +308,15 @@ def review(_: Any) -> Command[Literal["tools", "__end__"]]:
     return Command(goto="tools")
 
 
+def test_a_history_without_a_message_keeps_its_continuation(config: RunnableConfig) -> None:
+    """There is no message beside which it could be kept with `store=False`."""
+    policy = AutoContinue(max_idle=1, store=False)
+    builder = begun(lambda _: None).add_node("tools", ToolNode(create_todo_tools()))
+    graph: Graph = add_auto_continue(builder, policy=policy).compile()
+    final = graph.invoke({"messages": [], "todos": items("a")}, config)
+    assert list(map(is_injected, final["messages"])) == [True]
+
+
 class TestRoutesOfTheAgent:
     """LangGraph follows every route of a node, so the loop must be the only choice."""
 
@@ -326,9 +335,17 @@ class TestRoutesOfTheAgent:
         self.check_refused(begun(answer, destinations={"bob": "hands over"}))
 
     def check_refused(self, builder: Any) -> None:
-        chooses = r"the node 'agent' already chooses where to go \(.+\), .* remove it from 'agent'"
-        with pytest.raises(ValueError, match=chooses):
+        with pytest.raises(ValueError, match=r"the node 'agent' lead to .* remove them"):
             add_auto_continue(builder)
+
+    def test_so_is_one_of_the_node_before_the_agent(self) -> None:
+        """It leads to that node by a plain edge, and to the tools."""
+        builder = begun(answer).add_node("redact", answer).add_edge("agent", "redact")
+        builder.add_conditional_edges("agent", tools_condition)
+        with pytest.raises(
+            ValueError, match=r"the node 'agent' lead to tools, .* calls of 'redact'"
+        ):
+            add_auto_continue(builder, agent="redact", entry="agent")
 
     @pytest.mark.parametrize(
         "edges",
@@ -347,8 +364,7 @@ class TestRoutesOfTheAgent:
         builder.add_conditional_edges("unknown", lambda _: "tools")  # it does not say where
         for start, end in edges:
             builder.add_edge(start, end)
-        leads = "plain edge of the node 'agent' may lead to .+, .* remove it from 'agent'"
-        with pytest.raises(ValueError, match=leads):
+        with pytest.raises(ValueError, match=r"the node 'agent' lead to .* remove them"):
             add_auto_continue(builder)
 
     def test_other_plain_edges_may_stay(self) -> None:

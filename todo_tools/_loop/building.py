@@ -1,5 +1,6 @@
 """Check the builder of a graph before the loop is added to it."""
 
+from collections.abc import Iterator
 from functools import partial
 from operator import add
 from typing import Any, cast
@@ -44,26 +45,32 @@ def _has_reducer(builder: StateGraph[Any, Any, Any, Any], name: str) -> bool:
 
 
 def require_no_other_way(builder: StateGraph[Any, Any, Any, Any], agent: str, tools: str) -> None:
-    """Refuse an agent that chooses its next node, or leads to the tools beside the loop.
+    """Refuse an agent that chooses its next node, and other ways to the tools.
 
     LangGraph follows every edge. For example, the tools would run while a person reviews the calls.
     """
-    instead = (
-        f"remove it from {agent!r}, and name the node that takes its calls as tools, or the one "
-        "after the loop as end"
-    )
-    if ends := _choices(builder, agent):
-        raise ValueError(
-            f"the node {agent!r} already chooses where to go ({', '.join(sorted(ends))}), and "
-            f"LangGraph would follow that choice and the loop; {instead}"
-        )
+    for name, ends in _other_ways(builder, agent, tools):
+        if ends:
+            raise ValueError(
+                f"edges or commands of the node {name!r} lead to {', '.join(sorted(ends))}, "
+                "directly or by other nodes, and LangGraph would follow them beside the loop; "
+                f"remove them, and name the node that takes the calls of {agent!r} as tools, or "
+                "the one after the loop as end"
+            )
+
+
+def _other_ways(
+    builder: StateGraph[Any, Any, Any, Any], agent: str, tools: str
+) -> Iterator[tuple[str, set[str]]]:
+    """Yield nodes, and where they lead but must not."""
     nodes = builder.nodes.items()
     run_calls = {name for name, node in nodes if isinstance(node.runnable, ToolNode)}
-    if others := sorted({tools, _ANY_NODE, *run_calls} & _beside(builder, agent)):
-        raise ValueError(
-            f"a plain edge of the node {agent!r} may lead to {' and '.join(others)}, directly or "
-            f"by other nodes, and LangGraph would follow that edge and the loop; {instead}"
-        )
+    run_calls |= {tools, _ANY_NODE}
+    yield agent, _choices(builder, agent)
+    yield agent, run_calls & _beside(builder, agent)
+    for start, end in builder.edges:
+        if end == agent:
+            yield start, run_calls & _choices(builder, start)
 
 
 _ANY_NODE = "any node (annotate the conditional edge that does not say where it leads)"

@@ -156,7 +156,7 @@ def _carry_out(decision: Decision, answered: Answered, policy: AutoContinue) -> 
     if decision.outcome:
         if policy.explain and (explained := _explained(decision, answered)):
             update["messages"] = [explained]
-    elif policy.store:
+    elif policy.store or not answered.reading.entries:
         update["messages"] = [continuation_message(decision.prompt, decision.lines)]
     else:
         place = answered.reading.entries[-1].place
