@@ -215,7 +215,8 @@ def add_auto_continue(
         builder: A graph whose state is `TodoState` or derived from it.
         agent: The name of the node that calls the model.
         tools: The name of the node that runs its tool calls, or of one that reviews them before.
-            An agent that is a graph of its own runs its calls itself; give its own name.
+            If the agent runs its calls itself, as one of `create_agent` does, give the same name as
+            for `agent`.
         policy: The settings of the loop, or a function that takes LangGraph's `Runtime` and returns
             them. It is called at each decision, and can choose by the `context` of the run.
         node: The name of the node to add.
