@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel.protocol import PregelProtocol
 from langgraph.types import StateSnapshot
@@ -90,7 +90,7 @@ class Search:
 
     def take(self, older: StateSnapshot) -> None:
         """Take the newest checkpoint, and then the parent of each."""
-        known = {message.id for message in _messages(older)}
+        known = {message.id for message in messages_in(older.values)}
         if self._newer is None:
             self._starts = {item: [] for item, _ in enumerate(todos_in(older.values))}
             self._indices = {item: item for item in self._starts}
@@ -139,7 +139,7 @@ def _changes(
     first, last = todos_in(older.values), todos_in(newer.values)
     changes: list[_Change] = []
     before, answer = first, None
-    for message in _messages(newer):
+    for message in messages_in(newer.values):
         if isinstance(message, AIMessage):
             answer = message.id
         elif message.id not in known and (after := list_after(message)) is not None:
@@ -149,7 +149,3 @@ def _changes(
         return changes
     # The application changed the list in the same step, or another call of the answer was refused.
     return [_Change(first, last, None, changes[-1].answer if changes else None)]
-
-
-def _messages(snapshot: StateSnapshot) -> list[AnyMessage]:
-    return [*messages_in(snapshot.values)]
