@@ -17,7 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from graphs.until_done import build_graph
 from tests.support import items
 from todo_tools import AutoContinue, TodoItem
-from todo_tools._thread.transcript import without_notice
+from todo_tools._thread.transcript import as_read
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call
 
@@ -104,7 +104,7 @@ def model_calls(build: Callable[[ScriptedChatModel], Agent], of: Conversation) -
         given = {"messages": [run.message]}
         with suppress(CutOffError):
             graph.invoke(given if run.todos is None else {**given, "todos": run.todos}, config)
-    stored = [without_notice(message) for message in graph.get_state(config).values["messages"]]
+    stored = [as_read(message) for message in graph.get_state(config).values["messages"]]
     answers = [at for at, message in enumerate(stored) if isinstance(message, AIMessage)]
     return [
         ModelCall([m for m in prompt if not isinstance(m, SystemMessage)], stored[:at])

@@ -42,7 +42,7 @@ from todo_tools.testing import ScriptedChatModel, call
 POLICY = AutoContinue(max_in_a_row=2, max_idle=None)
 """The loop sends an agent back that stops, so the counters change."""
 
-CHANNELS = ("messages", "todos", "todo_loop", "todo_blocks")
+CHANNELS = ("messages", "todos", "todo_loop")
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,6 @@ def assert_are_starts(
 def assert_same(values: Any, state: dict[str, Any]) -> None:
     assert todos_in(values) == todos_in(state)
     assert loop_in(values) == loop_in(state)
-    assert values.get("todo_blocks", {}) == state.get("todo_blocks", {})
     assert values["messages"] == state["messages"]
 
 

@@ -40,9 +40,7 @@ from todo_tools import (
 )
 from todo_tools._thread.channels import (
     LoopState,
-    TodoBlocks,
     fold_todos,
-    merge_blocks,
     merge_loop,
 )
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -72,7 +70,6 @@ class ModelState(BaseModel):
     messages: Annotated[list[AnyMessage], add_messages] = []
     todos: Annotated[list[TodoItem], fold_todos] = []
     todo_loop: Annotated[LoopState, merge_loop] = {}
-    todo_blocks: Annotated[TodoBlocks, merge_blocks] = {}
 
 
 class CountedState(TodoState):

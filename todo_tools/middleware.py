@@ -1,14 +1,23 @@
 """Use the whole library as one middleware for LangChain's `create_agent` or deepagents."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NotRequired
+from uuid import uuid4
 
-from langchain_core.messages import AIMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.managed.is_last_step import RemainingStepsManager
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.stream.transformers import CustomTransformer
 from langgraph.types import Command
-from typing_extensions import TypedDict, override
+from typing_extensions import override
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formats import ClientTodo, TodosFormat, require_format
@@ -19,6 +28,7 @@ from todo_tools._list.todos import (
     TodoItem,
     TodoLimits,
     is_mapping,
+    mark_of,
     require_flag,
 )
 from todo_tools._loop.decision import Ended, heard
@@ -27,40 +37,24 @@ from todo_tools._loop.policy import AutoContinue, Policy, require_policy
 from todo_tools._thread.channels import (
     LANGCHAIN_FORMAT,
     LoopState,
-    TodoBlocks,
     TodosChannel,
     fold_client_todos,
     fold_todos,
-    last_id,
-    merge_blocks,
     merge_loop,
 )
-from todo_tools._thread.reading import Reading, read
-from todo_tools._thread.state import (
-    blocks_in,
-    loop_in,
-    mark_of,
-    messages_in,
-    todos_in,
-    value_in,
-)
-from todo_tools._thread.transcript import is_from_user
-from todo_tools._tools.build import build_tools
+from todo_tools._thread.reading import read, read_messages
+from todo_tools._thread.state import loop_in, messages_in, todos_in
+from todo_tools._thread.transcript import is_from_user, note_of, noted
+from todo_tools._tools.build import create_todo_tools
 from todo_tools._tools.checks import Check
 from todo_tools._tools.gate import TodoGate
-from todo_tools._view.view import (
-    ModelView,
-    block_update,
-    model_view,
-    needs_block,
-    newest_place,
-    view_of,
-)
+from todo_tools._view.view import ModelView, model_view, needs_block, newest_place, view_of
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
     from langchain.agents.middleware.types import (
         ExtendedModelResponse,
+        ModelCallResult,
         ModelRequest,
         ModelResponse,
         PrivateStateAttr,
@@ -83,24 +77,6 @@ __all__ = [
 _FORKED = "_deepagents_forked_context"
 
 
-class _LastAnswer(TypedDict):
-    """The middleware's own note about the model's last answer."""
-
-    id: str
-    """Its id; empty at the start of a run and after each decision of the loop."""
-    has_tools: NotRequired[bool]
-    """Whether the model had the todo tools."""
-    ends: NotRequired[bool]
-    """Whether the answer may end the run; after others, the model is called again."""
-    shown: NotRequired[str]
-    """The mark of the list of its prompt."""
-    after: NotRequired[str | None]
-    """The id of the last message before it; other middleware may replace the answer."""
-
-
-_NO_ANSWER: _LastAnswer = {"id": ""}
-
-
 class TodoAgentState(AgentState[Any]):
     """LangChain's agent state with the channels of `TodoState`.
 
@@ -114,10 +90,6 @@ class TodoAgentState(AgentState[Any]):
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     """The counters and the outcome of the loop."""
-    todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
-    """What the model's prompts have beside the history."""
-    todo_answer: NotRequired[Annotated[_LastAnswer, PrivateStateAttr]]
-    """The middleware's own note about the model's last answer."""
     remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
     """The number of steps until the run reaches LangGraph's `recursion_limit`."""
 
@@ -128,8 +100,6 @@ class _ClientAgentState(AgentState[Any]):
     todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
     todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
-    todo_blocks: NotRequired[Annotated[TodoBlocks, PrivateStateAttr, merge_blocks]]
-    todo_answer: NotRequired[Annotated[_LastAnswer, PrivateStateAttr]]
     remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
 
 
@@ -216,9 +186,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             )
         require_format(todos_format)
         self._tool_settings = (limits, descriptions, check)
-        # Without a view nothing records where the application gave a list, which `has_worked` asks.
-        self._records_blocks = view is None
-        self.tools = build_tools(*self._tool_settings, records_blocks=self._records_blocks)
+        self.tools = create_todo_tools(limits, descriptions=descriptions, check=check)
         self.state_schema = _ClientAgentState if todos_format == "langchain" else TodoAgentState
         self.policy = policy
         added = [system_prompt, TODO_FOLD_PROMPT if fold_finished else None]
@@ -234,7 +202,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Create the todo tools again; a subclass may have added others."""
         vars(self).update(state)
-        made = build_tools(*self._tool_settings, records_blocks=self._records_blocks)
+        limits, descriptions, check = self._tool_settings
+        made = create_todo_tools(limits, descriptions=descriptions, check=check)
         self.tools = [*made, *self.tools]
 
     @property
@@ -247,16 +216,16 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Reset the counters after a new user message, and empty the list of a forked subagent.
 
-        Also forget the item that a check refused: the input may hold another list. This hook runs
-        once per run, and only in runs that begin with an input. So only this hook can detect these
-        cases.
+        This hook runs once per run, and only in runs that begin with an input.
         """
         update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
-        return {
-            **update,
-            "todo_loop": {**heard(loop_in(state), read(state)), "refused": None},
-            "todo_answer": _NO_ANSWER,
-        }
+        messages = messages_in(state)
+        if not all(message.id for message in messages):
+            # deepagents stores `("user", "hi")` without an id, and nobody could note anything there.
+            messages = [m if m.id else m.model_copy(update={"id": str(uuid4())}) for m in messages]
+            update["messages"] = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages]
+        reading = read_messages(messages)
+        return {**update, "todo_loop": heard(loop_in(state), reading)}
 
     @override
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
@@ -268,20 +237,20 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
-    ) -> ExtendedModelResponse[Any]:
+    ) -> ModelCallResult[Any]:
         """Send the view and the system prompt to the model, and record that it answered."""
-        prepared, update = self._prepared(request)
-        return _noted(request, update, handler(prepared))
+        prepared, again = self._prepared(request)
+        return _noted(request, again, handler(prepared))
 
     @override
     async def awrap_model_call(
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-    ) -> ExtendedModelResponse[Any]:
+    ) -> ModelCallResult[Any]:
         """Do the same as `wrap_model_call`."""
-        prepared, update = self._prepared(request)
-        return _noted(request, update, await handler(prepared))
+        prepared, again = self._prepared(request)
+        return _noted(request, again, await handler(prepared))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -301,30 +270,33 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         answered = _answered(state, runtime)
         return _hook_update(answered, await aend_answer(answered, self.policy))
 
-    def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], dict[str, Any]]:
-        """Return the request for the model, and the update that records what it adds."""
+    def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], list[AnyMessage]]:
+        """Return the request for the model, and the messages to store again with a note."""
         changes: dict[str, Any] = {}
-        update: dict[str, Any] = {}
+        again: list[AnyMessage] = []
         if self.view:
             # The messages of the request, since other middleware may have changed them.
             state: dict[str, Any] = {**request.state, "messages": request.messages}
             reading = read(state)
-            if needs_block(reading):
-                history = read(request.state)
-                at = newest_place(reading, history)
-                update = block_update(reading, at, history)
-                reading = reading if at is None else reading.with_block(at)
-            changes["messages"] = self._viewed(reading, state, update)
+            stored = {each.id: each for each in messages_in(request.state)}
+            at = newest_place(reading, stored) if needs_block(reading) else None
+            if at is not None:
+                shown, todos = reading.entries[at], reading.todos or []
+                if known := stored.get(shown.stored.id):
+                    again = [shown._replace(stored=known).with_note(todos)]
+                noted_here = shown.with_note(todos)
+                messages = [noted_here if m is shown.stored else m for m in request.messages]
+                state, reading = {**state, "messages": messages}, reading.with_block(at)
+            # The reading exists already; `model_view` would read the history again.
+            is_ours = self.view is model_view
+            changes["messages"] = (
+                view_of(reading, fold_finished=self.fold_finished)
+                if is_ours
+                else list(self.view(state))
+            )
         if self.system_prompt:
             changes["system_message"] = _extended(request.system_message, self.system_prompt)
-        return request.override(**changes), update
-
-    def _viewed(self, reading: Reading, state: dict[str, Any], update: dict[str, Any]) -> list[Any]:
-        if self.view is model_view or not self.view:
-            # The reading exists already; `model_view` would read the history again.
-            return view_of(reading, fold_finished=self.fold_finished)
-        blocks = {**blocks_in(state), **update.get("todo_blocks", {})}
-        return list(self.view({**state, "todo_blocks": blocks}))
+        return request.override(**changes), again
 
 
 class TodoGateMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -372,24 +344,25 @@ def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
 
 
 def _noted(
-    request: ModelRequest[Any], update: dict[str, Any], response: ModelResponse[Any]
-) -> ExtendedModelResponse[Any]:
-    """Record the block of the prompt and the model's answer.
+    request: ModelRequest[Any], again: list[AnyMessage], response: ModelResponse[Any]
+) -> ModelCallResult[Any]:
+    """Note with the model's answer what it was asked with.
 
     Every chat model gives its answers ids. An answer without one comes from middleware, for example
     after failed retries.
     """
-    answer = next((m for m in response.result if isinstance(m, AIMessage)), None)
-    note: _LastAnswer = {
-        "id": (answer and answer.id) or "",
-        "has_tools": any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools),
-        "ends": answer is None or _may_end(answer, response, request.tools),
-        "shown": mark_of(todos_in(request.state)),
-        "after": last_id(messages_in(request.state)),
-    }
-    return ExtendedModelResponse(
-        model_response=response, command=Command(update={**update, "todo_answer": note})
-    )
+    answer = next((each for each in response.result if isinstance(each, AIMessage)), None)
+    if answer is not None and answer.id:
+        made = noted(
+            answer,
+            has_tools=any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools),
+            ends=_may_end(answer, response, request.tools),
+            shown=mark_of(todos_in(request.state)),
+        )
+        result = [made if each is answer else each for each in response.result]
+        response = replace(response, result=result)
+    command = Command(update={"messages": again}) if again else None
+    return ExtendedModelResponse(model_response=response, command=command)
 
 
 def _may_end(answer: AIMessage, response: ModelResponse[Any], tools: Sequence[Any]) -> bool:
@@ -407,12 +380,12 @@ def _answered(state: Any, runtime: Any) -> Answered:
     """Return the end of an answer; only `before_agent` asks whether the user has spoken."""
     reading = read(state)
     newest = reading.last_answer()
-    older = {"id": value_in(value_in(state, "todo_loop"), "answer")}  # of version 0.2.0
-    note = state.get("todo_answer", older)
-    place = None if newest is None else reading.entries[newest].place
-    by_model = place is not None and place == note["id"] and note.get("ends", True)
+    after = [] if newest is None else reading.entries[newest:]
+    note = note_of(after[0].stored) if after else {}
+    is_newest = all(isinstance(entry.message, ToolMessage) for entry in after[1:])
     ended = Ended(
-        by_model=by_model and state.get("jump_to") != "end",  # the hook of another middleware
+        # The hook of another middleware may have ended the run.
+        by_model=bool(note.get("ends")) and is_newest and state.get("jump_to") != "end",
         steps_left=state.get("remaining_steps"),
         has_tools=note.get("has_tools", True),
     )
@@ -420,11 +393,12 @@ def _answered(state: Any, runtime: Any) -> Answered:
 
 
 def _hook_update(answered: Answered, ending: Ending) -> dict[str, Any]:
-    update = {**ending.update, "todo_answer": _NO_ANSWER}
+    update = {**ending.update}
     if ending.continues:
         return {**update, "jump_to": "model"}
     newest, loop = answered.reading.last(is_from_user), ending.update["todo_loop"]
-    if newest is not None and loop.get("user_message") == answered.loop.get("user_message"):
+    spoken = None if newest is None else answered.reading.entries[newest].message.id
+    if spoken and loop.get("user_message") == answered.loop.get("user_message"):
         # Tools and middleware may have added human messages in this run, which are not new later.
-        update["todo_loop"] = {**loop, "user_message": answered.reading.entries[newest].place}
+        update["todo_loop"] = {**loop, "user_message": spoken}
     return update

@@ -4,11 +4,9 @@ A state may be a dict or an object with attributes.
 """
 
 from todo_tools._list.todos import validate_todos
-from todo_tools._thread.channels import add_messages_batch
 from todo_tools._thread.state import loop_in, messages_in, todos_in
 
 __all__ = [
-    "add_messages_batch",
     "loop_in",
     "messages_in",
     "todos_in",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, Shown
@@ -13,11 +13,12 @@ from todo_tools._list.todos import TodoDetails, TodoItem, TodoLimits, Token
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a tool: its text, its details, the operation, and the list after it."""
+    """The answer of a tool: its text and details, the list after it and before, the operation."""
 
     content: str
     details: TodoDetails
     todos: list[TodoItem]
+    before: list[TodoItem]
     operation: Operation | None = None
 
 
@@ -41,36 +42,52 @@ def answer_call(
     except CallError as error:
         return refuse_call(name, error, todos)
     if operation is None:
-        return Answer(summary, {"action": tool.action, "todos": []}, todos)
+        return Answer(summary, {"action": tool.action, "todos": []}, todos, todos)
     after = apply(todos, operation)
     details: TodoDetails = {"action": tool.action, "todos": after}
-    return Answer(f"{summary}\n\n{format_todos(after)}", details, after, operation)
+    return Answer(f"{summary}\n\n{format_todos(after)}", details, after, todos, operation)
 
 
 def refuse_call(name: str, error: CallError, todos: list[TodoItem]) -> Answer:
     """Return the error answer to a call; the list stays unchanged."""
     details: TodoDetails = {"action": TOOLS[name].action, "todos": [], "error": error.short}
-    return Answer(f"Error: {error.message}", details, todos)
+    return Answer(f"Error: {error.message}", details, todos, todos)
 
 
-def after_calls(
+class Before(NamedTuple):
+    """What the earlier calls of a message did before a call of it."""
+
+    todos: list[TodoItem]
+    """The list before the call."""
+    operations: list[Operation | None]
+    """The operations of these calls; `None` for a call of another tool."""
+    is_written: bool
+    """Whether every earlier call that writes a list is accepted."""
+
+
+def before_call(
     calls: Iterable[tuple[str, Mapping[str, Any]]], todos: list[TodoItem], limits: TodoLimits
-) -> tuple[list[TodoItem], bool]:
-    """Return the list after these calls of one message, and whether all of its lists were written.
+) -> Before:
+    """Return what earlier calls of the same message did. Refused calls change nothing.
 
-    Refused calls and other tools change nothing. `edit_todos` after a refused `write_todos`
-    changes nothing either: its indices are those of that list.
+    `edit_todos` after a refused `write_todos` changes nothing either: its indices are those of that
+    list.
     """
+    operations: list[Operation | None] = []
     is_written = True
     for name, args in calls:
-        if name in TOOLS and (is_written or name != "edit_todos"):
+        if name not in TOOLS:
+            operations.append(None)
+        elif is_written or name != "edit_todos":
             try:
                 operation, _ = TOOLS[name].check(args, todos, limits)
             except CallError:
                 is_written = is_written and name != "write_todos"
             else:
-                todos = todos if operation is None else apply(todos, operation)
-    return todos, is_written
+                if operation is not None:
+                    operations.append(operation)
+                    todos = apply(todos, operation)
+    return Before(todos, operations, is_written)
 
 
 def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:

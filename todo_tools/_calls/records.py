@@ -218,13 +218,9 @@ def _check_edit(args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimi
     if invalid:
         raise CallError(f"indices {_brief_list(invalid)} out of range (0 to {len(todos) - 1})")
     # The texts bind the change to the items that this call saw, whatever else happens in the step.
-    texts = [todos[index]["text"] for index in indices]
-    operation: SetStatus = {
-        "op": "set_status",
-        "status": status,
-        "indices": indices,
-        "texts": texts,
-    }
+    changed = [at for at in dict.fromkeys(indices) if todos[at]["status"] != status]
+    texts = [todos[index]["text"] for index in changed]
+    operation = SetStatus(op="set_status", status=status, indices=changed, texts=texts)
     return operation, f"{STATUSES[status].done_label} {indices}"
 
 

@@ -6,6 +6,7 @@ This module does not import LangChain. To add a status, add its name to `TodoSta
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from operator import itemgetter
 from typing import Annotated, Any, Literal, NotRequired, TypeGuard, TypeVar, get_args
 
@@ -269,6 +270,13 @@ _text_of, _status_of = itemgetter("text"), itemgetter("status")
 def texts_of(todos: Sequence[TodoItem]) -> list[str]:
     """Return the texts of a list."""
     return [*map(_text_of, todos)]
+
+
+def mark_of(todos: Sequence[TodoItem]) -> str:
+    """Return a short mark of a list; two lists with the same mark are equal."""
+    items = "\0".join(f"{todo['status']} {todo['text']}" for todo in todos)
+    # Checkpointers store half an emoji as a question mark.
+    return sha256(items.encode(errors="replace")).hexdigest()[:16]
 
 
 def validate_todos(value: object) -> list[TodoItem]:

@@ -14,7 +14,7 @@ from langgraph.prebuilt import ToolNode
 
 def require_channels(builder: StateGraph[Any, Any, Any, Any]) -> None:
     """Refuse a state that cannot hold what the loop and the todo tools write."""
-    needed = ("messages", "todos", "todo_loop", "todo_blocks")
+    needed = ("messages", "todos", "todo_loop")
     # A node may bring other channels with its input, but the loop reads those of the graph.
     missing = sorted(set(needed) - builder.schemas[builder.state_schema].keys())
     if missing:

@@ -18,7 +18,7 @@ from todo_tools._list.formatting import format_items
 from todo_tools._list.todos import STATUSES, TodoItem, incomplete
 from todo_tools._loop.finish_reasons import broken_off
 from todo_tools._loop.policy import AutoContinue
-from todo_tools._thread.channels import LoopState, computed_id
+from todo_tools._thread.channels import LoopState
 from todo_tools._thread.events import LoopEvent, Outcome
 from todo_tools._thread.reading import Entry, Reading
 from todo_tools._thread.transcript import (
@@ -93,7 +93,7 @@ class Ended:
 def heard(loop: LoopState, reading: Reading) -> LoopState:
     """Return the counters with all of them zero if the user has spoken since they were stored."""
     at = reading.last(is_from_user)
-    message_id = None if at is None else reading.entries[at].place
+    message_id = None if at is None else reading.entries[at].message.id
     if message_id is None or message_id == loop.get("user_message"):
         return loop
     return reset(loop, message_id)
@@ -188,9 +188,8 @@ class _Told:
     @classmethod
     def find(cls, reading: Reading, loop: LoopState) -> "_Told":
         message_id = loop.get("user_message")
-        by_user = next((at for at, e in enumerate(reading.entries) if e.place == message_id), None)
-        if by_user is None:
-            by_user = _renamed(reading.entries, message_id)
+        entries = enumerate(reading.entries)
+        by_user = next((at for at, each in entries if each.message.id == message_id), -1)
         continued, rejected = reading.last(is_injected), reading.last(is_rejection)
         by_loop = -1 if continued is None else continued
         lines = "" if continued is None else continuation_lines(reading.entries[by_loop].message)
@@ -198,14 +197,6 @@ class _Told:
         by_rejection = -1 if rejected is None else _end_of_results(reading.entries, rejected)
         by_person = max(by_user, by_rejection)
         return cls(by_user, max(by_person, by_loop), by_person >= by_loop, lines)
-
-
-def _renamed(entries: Sequence[Entry], message_id: str | None) -> int:
-    """Return the index of a message that had no id and then got one from middleware; or -1."""
-    places = ["", *(entry.place for entry in entries)]
-    before = zip(entries, places, strict=False)
-    ids = (computed_id(entry.message, place) for entry, place in before)
-    return next((at for at, each in enumerate(ids) if each == message_id), -1)
 
 
 def _end_of_results(entries: Sequence[Entry], at: int) -> int:
@@ -291,9 +282,7 @@ def _notice(outcome: Outcome, todos: list[TodoItem], loop: LoopState) -> str:
     }.get(outcome)
     if reached is None:
         return ""
-    failed = loop.get("refused")
-    rest = f"; {len(incomplete(todos))} todo(s) remain{f' ({failed})' if failed else ''}"
-    return f"⚠ Stopped {reached}{rest}. Send a message to go on."
+    return f"⚠ Stopped {reached}; {len(incomplete(todos))} todo(s) remain. Send a message to go on."
 
 
 def _continuations(number: int) -> str:

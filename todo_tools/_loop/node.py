@@ -29,7 +29,7 @@ from todo_tools._thread.channels import LoopState
 from todo_tools._thread.events import continue_question, countdown_event
 from todo_tools._thread.reading import Reading, read
 from todo_tools._thread.state import format_in, loop_in, messages_in, value_in
-from todo_tools._thread.transcript import continuation_message, with_notice
+from todo_tools._thread.transcript import continuation_message, noted, with_notice
 from todo_tools._view.view import record_block
 
 # How often the grace period looks for a drain request.
@@ -159,9 +159,8 @@ def _carry_out(decision: Decision, answered: Answered, policy: AutoContinue) -> 
     elif policy.store or not answered.reading.entries:
         update["messages"] = [continuation_message(decision.prompt, decision.lines)]
     else:
-        place = answered.reading.entries[-1].place
-        note = {"text": decision.prompt, "lines": decision.lines}
-        update["todo_blocks"] = {**dict.fromkeys(answered.reading.stale), place: note}
+        then = {"text": decision.prompt, "lines": decision.lines}
+        update["messages"] = [noted(answered.reading.entries[-1].stored, then=then)]
     return Ending(continues=not decision.outcome, update=update)
 
 
@@ -183,7 +182,7 @@ def _explained(decision: Decision, answered: Answered) -> AIMessage | None:
     # Without an id, the changed answer would be added to the history and not replace the old one.
     if not decision.notice or answer is None or answer.id is None:
         return None
-    return with_notice(answer, decision.event)
+    return with_notice(answer, decision.notice)
 
 
 _Builder = TypeVar("_Builder", bound=StateGraph[Any, Any, Any, Any])
@@ -327,10 +326,9 @@ def _answered(state: Any, steps: str | None) -> Answered:
 
 
 def _update(answered: Answered, ending: Ending) -> dict[str, Any]:
-    """Return the update of the node; it also records the block of the last prompt."""
-    recorded = record_block(answered.reading).get("todo_blocks", {})
-    blocks = {**recorded, **ending.update.get("todo_blocks", {})}
-    return {**ending.update, **({"todo_blocks": blocks} if blocks else {})}
+    """Return the update of the node; it also notes the block of the last prompt."""
+    messages = [*record_block(answered.reading), *ending.update.get("messages", [])]
+    return {**ending.update, **({"messages": messages} if messages else {})}
 
 
 # The labels of the edges in a picture of the graph.

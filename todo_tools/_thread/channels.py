@@ -5,22 +5,20 @@ Updates are applied one at a time, so the result does not depend on how checkpoi
 """
 
 import reprlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Annotated, Any, Self, cast
-from uuid import NAMESPACE_OID, uuid5
 
-from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages, messages_from_dict
+from langchain_core.messages import AnyMessage, convert_to_messages
 from langgraph.channels import BinaryOperatorAggregate
 from langgraph.channels.delta import DeltaChannel
 from langgraph.errors import InvalidUpdateError
-from langgraph.graph.message import add_messages
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict, override
 
 from todo_tools._list.formats import ClientTodo, from_client_todos, own_format, to_client_todos
 from todo_tools._list.operations import Operation, apply
-from todo_tools._list.todos import TodoItem, are_todos, is_list, is_mapping
+from todo_tools._list.todos import TodoItem, is_list, is_mapping
 from todo_tools._thread.events import Outcome
 
 TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
@@ -126,82 +124,9 @@ LANGCHAIN_FORMAT = BinaryOperatorAggregate(_LangChain, _constant)
 """A channel that marks a state as being in LangChain's format; its value never changes."""
 
 
-def stable_ids(
-    messages: Sequence[BaseMessage], before: str = "", *, taken: Collection[str | None] = ()
-) -> Iterator[str]:
-    """Yield the id of each message; a message without an id gets a computed one.
-
-    LangGraph adds ids to message objects and dicts before it stores them. But a `DeltaChannel`
-    stores a tuple such as `("user", "hi")` or a bare string without an id. So the id is computed
-    from the text and from the id of the message before it, and is the same at each reading.
-
-    Args:
-        messages: Messages of a history.
-        before: The id of the message before the first of them.
-        taken: The ids of messages that no other message may replace.
-    """
-    for message in messages:
-        before = message.id or computed_id(message, before)
-        while not message.id and before in taken:
-            before = computed_id(message, before)
-        yield before
-
-
-def last_id(messages: Sequence[BaseMessage]) -> str | None:
-    """Return the id of the last message, or a computed one; `None` without messages."""
-    if not messages:
-        return None
-    return messages[-1].id or [*stable_ids(messages)][-1]
-
-
-def computed_id(message: BaseMessage, before: str) -> str:
-    """Return the id of a message that has none, after a message with an id."""
-    name = f"{before}/{message.type}/{message.text}"
-    # Checkpointers store half an emoji as a question mark, and `uuid5` refuses it.
-    return str(uuid5(NAMESPACE_OID, name.encode(errors="replace").decode()))
-
-
-def add_messages_batch(messages: list[AnyMessage], updates: Sequence[Any]) -> list[AnyMessage]:
-    """Apply several updates with LangGraph's `add_messages`, as `DeltaChannel` requires."""
-    known = as_messages(messages) if any(map(is_mapping, messages)) else messages
-    return reduce(_add_messages, updates, known)
-
-
-def _add_messages(messages: list[AnyMessage], update: Any) -> list[AnyMessage]:
-    added = as_messages(update if is_list(update) and not _is_pair(update) else [update])
-    ids = [message.id for message in messages]
-    last = (ids[-1] if ids else "") or ""
-    # Ids are set on copies. A task may read the state with only its own result added. If the result
-    # kept the id that is computed then, an equal result of another task would get the same id.
-    named = [
-        message if message.id == stable_id else message.model_copy(update={"id": stable_id})
-        for message, stable_id in zip(added, stable_ids(added, last, taken=ids), strict=True)
-    ]
-    return cast("list[AnyMessage]", add_messages(cast("Any", messages), cast("Any", named)))
-
-
-def _is_pair(update: Sequence[Any]) -> bool:
-    """Whether it is a tuple such as `("user", "hi")`; serializers return it as a list."""
-    match update:
-        case ["human" | "user" | "ai" | "assistant" | "system" | "developer", str() | list()]:
-            return True
-        case _:
-            return False
-
-
 def as_messages(given: Sequence[Any]) -> list[AnyMessage]:
-    """Convert messages from any form; LangGraph's development server replays them as dicts."""
-    return cast("list[AnyMessage]", [_as_message(message) for message in given])
-
-
-def _as_message(message: Any) -> BaseMessage:
-    if isinstance(message, BaseMessage):  # each model call converts the whole history
-        return message
-    dumped: Mapping[str, Any] = message if is_mapping(message) else {}
-    if dumped.get("type") in ("ai", "AIMessageChunk") and "response_metadata" in dumped:
-        # `convert_to_messages` would drop the token counts and invalid tool calls of such dicts.
-        return messages_from_dict([{"type": dumped["type"], "data": dumped}])[0]
-    return convert_to_messages([cast("Any", message)])[0]
+    """Convert messages from any form that LangChain accepts."""
+    return cast("list[AnyMessage]", convert_to_messages(list(given)))
 
 
 _Count = Annotated[int, Field(ge=0)]
@@ -221,15 +146,9 @@ class LoopState(TypedDict, total=False):
     """The id of the user's last message; a message with another id resets the counters."""
     outcome: Outcome | None
     """Why the loop last stopped; `None` after a continuation or a change of the list by a call."""
-    refused: str | None
-    """The item that the application's check last refused to complete, and the reason; `None` after
-    a change of the list and, with `TodoMiddleware`, when a run begins with an input."""
 
 
-# What version 0.2.0 also stored; threads that wait in the middle of a step write it again.
-_OLD_KEYS = ("answer", "answers", "continuations", "heard", "round_steps", "steps_left")
-
-PROGRESS: LoopState = {"in_a_row": 0, "outcome": None, "refused": None}
+PROGRESS: LoopState = {"in_a_row": 0, "outcome": None}
 """The update of a tool that changed the list; it resets the count in a row."""
 
 _LOOP_STATE = TypeAdapter(LoopState)
@@ -243,8 +162,6 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
     """
     if update is None:
         return loop
-    if isinstance(update, dict):
-        update = cast("LoopState", {k: v for k, v in update.items() if k not in _OLD_KEYS})
     _validate("todo_loop", _LOOP_STATE, update)
     # Stored values are not checked here: only an `Overwrite`, which bypasses reducers, can store
     # invalid ones, and `valid_loop` ignores them.
@@ -270,55 +187,6 @@ def valid_loop(stored: object) -> LoopState:
         invalid = {fault["loc"][:1] for fault in error.errors()}
         items = stored.items() if is_mapping(stored) else ()
         return cast("LoopState", {key: value for key, value in items if (key,) not in invalid})
-
-
-@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
-class Note(TypedDict):
-    """A continuation that is not stored in the history."""
-
-    text: str
-    """The whole continuation message."""
-    lines: str
-    """The part of it that lists the incomplete items."""
-
-
-TodoBlocks = dict[str, list[TodoItem] | Note]
-"""What the model's prompts have beside the history, by the id of a message: a list that is appended
-to the message, or a continuation that follows it."""
-
-_BLOCKS = TypeAdapter(dict[str, list[TodoItem] | Note | None])
-
-
-def merge_blocks(blocks: TodoBlocks, update: Mapping[str, Any] | None) -> TodoBlocks:
-    """Merge new blocks into the `todo_blocks` channel; a recorded block is never replaced.
-
-    `None` removes a block.
-
-    Raises:
-        ValueError: `update` is not a dict from message ids to blocks.
-    """
-    if update is None:
-        return blocks
-    _validate("todo_blocks", _BLOCKS, update)
-    merged = {**update, **(blocks if is_mapping(blocks) else {})}
-    return {key: block for key, block in merged.items() if update.get(key, block) is not None}
-
-
-def merge_blocks_batch(blocks: TodoBlocks, updates: Sequence[Any]) -> TodoBlocks:
-    """Apply several updates with `merge_blocks`, as `DeltaChannel` requires."""
-    return reduce(merge_blocks, updates, blocks)
-
-
-def valid_block(block: object) -> list[TodoItem] | Note | None:
-    """Return a stored block if it is valid, otherwise `None`; see `merge_loop`."""
-    if is_list(block):
-        return block if are_todos(block) else None
-    if not is_mapping(block):
-        return None
-    text, lines = block.get("text"), block.get("lines")
-    return (
-        Note(text=text, lines=lines) if isinstance(text, str) and isinstance(lines, str) else None
-    )
 
 
 def _validate(channel: str, adapter: TypeAdapter[Any], update: object) -> None:

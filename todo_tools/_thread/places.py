@@ -12,7 +12,7 @@ from langgraph.types import StateSnapshot
 from todo_tools._list.operations import origins
 from todo_tools._list.todos import TodoItem, require_whole_number
 from todo_tools._thread.state import messages_in, todos_in
-from todo_tools._thread.transcript import list_after, result_note
+from todo_tools._thread.transcript import list_after, note_of
 
 _Graph = PregelProtocol[Any, Any, Any, Any]
 _Starts = dict[int, list[StateSnapshot]]
@@ -143,7 +143,7 @@ def _changes(
         if isinstance(message, AIMessage):
             answer = message.id
         elif message.id not in known and (after := list_after(message)) is not None:
-            changes.append(_Change(before, after, result_note(message).get("operation"), answer))
+            changes.append(_Change(before, after, note_of(message).get("operation"), answer))
             before = after
     if before == last:
         return changes

@@ -1,32 +1,26 @@
 """Define the checkpointed state of a thread, and read it."""
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Annotated, Literal, NotRequired, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels.delta import DeltaChannel
-from langgraph.graph.message import add_messages
+from langgraph.graph.message import _messages_delta_reducer, add_messages
 from typing_extensions import TypedDict
 
 from todo_tools._list.formats import ClientTodo, TodosFormat, own_format
-from todo_tools._list.todos import LIST, TodoItem, is_mapping
+from todo_tools._list.todos import LIST, TodoItem
 from todo_tools._thread.channels import (
     LANGCHAIN_FORMAT,
     DeltaTodosChannel,
     LoopChannel,
     LoopState,
-    TodoBlocks,
     TodosChannel,
-    add_messages_batch,
     as_messages,
     fold_client_todos,
     fold_todos,
     fold_todos_batch,
-    merge_blocks,
-    merge_blocks_batch,
     merge_loop,
-    valid_block,
     valid_loop,
 )
 
@@ -58,8 +52,6 @@ class TodoState(TypedDict):
     todo_loop: NotRequired[Annotated[LoopState, LoopChannel(dict, merge_loop)]]
     """The counters and the outcome of the loop. You can read them; the loop and the tools write
     them."""
-    todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
-    """What the model's prompts have beside the history. The loop and the tools write it."""
 
 
 class DeltaTodoState(TypedDict):
@@ -69,13 +61,9 @@ class DeltaTodoState(TypedDict):
     beta and has limits; see "Long runs" in the recipes of the documentation.
     """
 
-    messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
+    messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
     todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaTodosChannel(fold_todos_batch)]]
     todo_loop: NotRequired[Annotated[LoopState, LoopChannel(dict, merge_loop)]]
-    # A snapshot repeats all blocks, so it is rare.
-    todo_blocks: NotRequired[
-        Annotated[TodoBlocks, DeltaChannel(merge_blocks_batch, snapshot_frequency=1000)]
-    ]
 
 
 class ClientTodoState(TypedDict):
@@ -90,7 +78,6 @@ class ClientTodoState(TypedDict):
     todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
     """Marks the format of the lists; no code needs to write this channel."""
     todo_loop: NotRequired[Annotated[LoopState, LoopChannel(dict, merge_loop)]]
-    todo_blocks: NotRequired[Annotated[TodoBlocks, merge_blocks]]
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:
@@ -115,29 +102,6 @@ def todos_in(state: object) -> list[TodoItem]:
     return own_format(value_in(state, "todos") or [])
 
 
-def mark_of(todos: Sequence[TodoItem]) -> str:
-    """Return a hash of a list; the middleware stores it with each answer of the model."""
-    items = "\0".join(f"{todo['status']} {todo['text']}" for todo in todos)
-    # Checkpointers store half an emoji as a question mark.
-    return sha256(items.encode(errors="replace")).hexdigest()[:16]
-
-
-def was_changed(state: object, answer: str | None, after: str | None) -> bool:
-    """Whether the list was changed after the prompt of an answer, for example at an interrupt.
-
-    Always false without the middleware.
-
-    Args:
-        state: The graph state.
-        answer: The id of the answer; other middleware may have replaced it.
-        after: The id of the message before it.
-    """
-    note = value_in(state, "todo_answer")
-    is_noted = value_in(note, "id") == answer or (after and value_in(note, "after") == after)
-    shown = value_in(note, "shown") if is_noted else None
-    return shown is not None and shown != mark_of(todos_in(state))
-
-
 def loop_in(state: object) -> LoopState:
     """Return the counters of the loop; empty before the loop's first decision.
 
@@ -154,15 +118,6 @@ def format_in(state: object) -> TodosFormat:
 def has_channel(state: object, name: str) -> bool:
     """Whether a state has a channel."""
     return name in state if isinstance(state, dict) else hasattr(state, name)
-
-
-def blocks_in(state: object) -> TodoBlocks:
-    """Return the recorded blocks of a state; invalid blocks are left out."""
-    older = value_in(value_in(state, "todo_loop"), "continuations")  # of version 0.2.0
-    newer = value_in(state, "todo_blocks")
-    stored = [each for each in (older, newer) if each and is_mapping(each)]
-    found = ((key, valid_block(block)) for blocks in stored for key, block in blocks.items())
-    return {key: block for key, block in found if block is not None}
 
 
 def value_in(state: object, key: str) -> object:

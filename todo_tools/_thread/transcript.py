@@ -1,7 +1,6 @@
 """Read single messages of a history: who wrote them, and what a todo result holds."""
 
-from collections.abc import Container, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 from uuid import uuid4
 
@@ -16,12 +15,13 @@ from todo_tools._list.todos import (
     TodoDetails,
     TodoItem,
     are_todos,
+    is_list,
     is_mapping,
     is_valid_text,
+    mark_of,
 )
-from todo_tools._thread.channels import as_messages, last_id
-from todo_tools._thread.events import LoopEvent
-from todo_tools._thread.state import messages_in, value_in, was_changed
+from todo_tools._thread.channels import as_messages
+from todo_tools._thread.state import messages_in, todos_in, value_in
 
 Message = TypeVar("Message", bound=BaseMessage)
 
@@ -33,9 +33,8 @@ _SOURCE = "todo_tools"
 _HIDDEN = "do-not-render-"
 _ID_PREFIX = f"{_HIDDEN}todo-tools-"
 
-_RESULT_KEY = "todo_tools"
-_NOTICE_KEY = "todo_loop"
-_GAP = "\n\n"
+_KEY = "todo_tools"
+"""The key of this library's notes in the `response_metadata` of a message."""
 
 
 def continuation_message(text: str, lines: str = "", *, key: str = "") -> HumanMessage:
@@ -120,35 +119,45 @@ def list_after(message: BaseMessage) -> list[TodoItem] | None:
     return read_todos(details["todos"])
 
 
-def result_metadata(answer: Answer) -> dict[str, Any]:
-    """Return the `response_metadata` of a result: what the view needs to know of it.
+def note_of(message: BaseMessage) -> Mapping[str, Any]:
+    """Return what this library noted with a message; empty for most messages.
 
-    That is the length of the text, since middleware may replace it; what the call changed,
-    with the number of added items but without their texts, which the details have; and the list of
-    a listing, which the details do not have.
+    What is known when a message is written is noted then, so nothing has to be inferred later:
+
+    - of a result: the `length` of its text, since middleware may replace it; the mark of the list
+      `before` its call; its `operation` without added texts, which the details have; the list of a
+      listing (`todos`), which the details do not have.
+    - of any message: a `list` that every prompt shows after it; a continuation that follows it in
+      prompts (`then`).
+    - of an answer: what the model `said` before the loop added its notice, and, with
+      `TodoMiddleware`, what it was asked with (`shown`, `has_tools`, `ends`).
     """
+    note = message.response_metadata.get(_KEY)
+    return note if is_mapping(note) else {}
+
+
+def noted(message: Message, **note: Any) -> Message:
+    """Return a copy of a message with more notes."""
+    metadata = {**message.response_metadata, _KEY: {**note_of(message), **note}}
+    return message.model_copy(update={"response_metadata": metadata})
+
+
+def result_metadata(answer: Answer) -> dict[str, Any]:
+    """Return the `response_metadata` of a result; see `note_of`."""
     if "error" in answer.details:
         return {}
     note: dict[str, Any] = {"length": len(answer.content)}
     if answer.operation is None:
-        note["todos"] = answer.todos
-    else:
-        change: dict[str, Any] = {**answer.operation}
-        texts = change.pop("texts", ())
-        added = {"added": len(texts)} if change["op"] in ("append", "insert") else {}
-        note["operation"] = {**change, **added}
-    return {_RESULT_KEY: note}
-
-
-def result_note(message: BaseMessage) -> Mapping[str, Any]:
-    """Return what the tool noted with its result; empty for other messages."""
-    note = message.response_metadata.get(_RESULT_KEY)
-    return cast("dict[str, Any]", note) if isinstance(note, dict) else {}
+        return {_KEY: {**note, "todos": answer.todos}}
+    change: dict[str, Any] = {**answer.operation}
+    if change["op"] != "set_status":
+        change["added"] = len(change.pop("texts"))
+    return {_KEY: {**note, "before": mark_of(answer.before), "operation": change}}
 
 
 def listed_in(message: BaseMessage) -> list[TodoItem] | None:
     """Return the list in a `list_todos` result; `None` for other messages."""
-    todos = result_note(message).get("todos")
+    todos = note_of(message).get("todos")
     return todos if are_todos(todos) else None
 
 
@@ -163,78 +172,29 @@ class CallPlace(NamedTuple):
     """The position of the call in its message, from 0."""
     pending: list[ToolCall]
     """The earlier calls of the message without a result, with the changes that a person made."""
-    begin: int
-    """The position of the first call of the message without a result."""
-    earlier: list[ToolCall]
-    """The calls from there to this one: those without a result, and other tools that succeeded."""
-    repeated: set[str | None]
-    """The ids that several calls of the message have."""
-    displaced: set[str | None]
-    """The ids of the calls after a list that was not written as the model made it."""
 
 
 def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
     """Find a call by its id; `None` if no AI message has it."""
     messages = messages_in(state)
-    for at in reversed(range(len(messages))):
-        message = messages[at]
-        if isinstance(message, AIMessage) and call_id in _ids(message):
-            return _place(state, call_id, message, messages[:at], messages[at + 1 :])
+    results = set[str]()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            results.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            ids = [call["id"] for call in message.tool_calls]
+            if call_id in ids:
+                position, edits = ids.index(call_id), _edited_calls(state)
+                is_read = note_of(message).get("shown") in (None, mark_of(todos_in(state)))
+                made = message.tool_calls[:position]
+                pending = [
+                    cast("ToolCall", {**call, **edits.get(call["id"], {})})
+                    for call in made
+                    if call["id"] not in results
+                ]
+                return CallPlace(message.id, is_read, position, pending)
+            results = set()  # some servers use the same ids in every turn
     return None
-
-
-def _ids(message: AIMessage) -> list[str | None]:
-    return [call["id"] for call in message.tool_calls]
-
-
-def _place(
-    state: object,
-    call_id: str | None,
-    message: AIMessage,
-    before: Sequence[AnyMessage],
-    following: Sequence[AnyMessage],
-) -> CallPlace:
-    is_read = not was_changed(state, message.id, last_id(before))
-    # Some servers use the same ids in every turn: a result belongs to its own turn.
-    after = takewhile(lambda each: not isinstance(each, AIMessage), following)
-    results = {each.tool_call_id: each for each in after if isinstance(each, ToolMessage)}
-    edits, ids = _edited_calls(state), _ids(message)
-    position = ids.index(call_id)
-    made = [
-        cast("ToolCall", {**call, **edits.get(call["id"], {})})
-        for call in message.tool_calls[:position]
-    ]
-    todo_ids = {call["id"] for call in made if call["name"] in TOOLS}
-    pending = [call for call in made if call["id"] not in results]
-    begin = made.index(pending[0]) if pending else position
-    # A call of a todo tool that has a result did not run, or the list has its change.
-    worked = {each for each, result in results.items() if result.status != "error"} - todo_ids
-    earlier = [call for call in made[begin:] if call["id"] not in results or call["id"] in worked]
-    repeated = {each for each in ids if ids.count(each) > 1}
-    unmade = {each for each, result in results.items() if list_after(result) is None}
-    displaced = _displaced(message, edits, unmade | repeated)
-    return CallPlace(message.id, is_read, position, pending, begin, earlier, repeated, displaced)
-
-
-def _displaced(
-    message: AIMessage,
-    edits: Mapping[str | None, Mapping[str, Any]],
-    unmade: Container[str | None],
-) -> set[str | None]:
-    """Return the ids of the calls after a `write_todos` that does not run as made.
-
-    Such calls fit only the model's own list. Those that a person edited are not among them.
-    """
-    found = set[str | None]()
-    # A call with broken JSON may have come first.
-    is_other = any(call["name"] == "write_todos" for call in message.invalid_tool_calls)
-    for call in message.tool_calls:
-        if is_other:
-            found.add(call["id"])
-        edit = edits.get(call["id"], {})
-        if "write_todos" in (call["name"], edit.get("name")):
-            is_other |= bool(edit) or not call["id"] or call["id"] in unmade
-    return found - edits.keys()
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
@@ -291,25 +251,20 @@ def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
     return []
 
 
-def with_notice(answer: AIMessage, event: LoopEvent) -> AIMessage:
+def with_notice(answer: AIMessage, text: str) -> AIMessage:
     """Append the notice about the end of the loop to an answer of the model.
 
     A separate message would look like the agent's answer, and some providers reject two answers in
     a row.
     """
-    said = without_notice(answer)
-    text = f"{_GAP if said.content else ''}{event['text']}"
-    content: Any = (
-        f"{said.content}{text}"
-        if isinstance(said.content, str)
-        else [*said.content, {"type": "text", "text": text}]
-    )
-    metadata = {**said.response_metadata, _NOTICE_KEY: event}
-    return said.model_copy(update={"content": content, "response_metadata": metadata})
+    said: Any = note_of(answer).get("said", answer.content)
+    gap = "\n\n" if said else ""
+    added: Any = [{"type": "text", "text": gap + text}] if is_list(said) else gap + text
+    return noted(answer, said=said).model_copy(update={"content": said + added})
 
 
-def as_read(message: AnyMessage) -> AnyMessage:
-    """Return a message as the model reads it.
+def as_read(message: Message) -> Message:
+    """Return a message as the model reads it: what the model said, without later notes.
 
     If a person writes a message while a call waits, or after a run was cancelled, agent-chat-ui
     gives each call without a result a hidden result that reports success. But the call did not run.
@@ -317,24 +272,15 @@ def as_read(message: AnyMessage) -> AnyMessage:
     is_hidden = isinstance(message, ToolMessage) and (message.id or "").startswith(_HIDDEN)
     if is_hidden and message.content == "Successfully handled tool call.":
         return message.model_copy(update={"content": prompts.CUT_OFF, "status": "error"})
-    return without_notice(message)
+    note = note_of(message)
+    if note.keys().isdisjoint(_LATER):
+        return message
+    metadata = {key: value for key, value in message.response_metadata.items() if key != _KEY}
+    if kept := {key: value for key, value in note.items() if key not in _LATER}:
+        metadata[_KEY] = kept
+    content = note.get("said", message.content)
+    return message.model_copy(update={"content": content, "response_metadata": metadata})
 
 
-def without_notice(message: Message) -> Message:
-    """Remove the notice, so that the model reads its exact answer; keep other messages."""
-    event = message.response_metadata.get(_NOTICE_KEY)
-    if event is None:
-        return message
-    text = event.get("text") if is_mapping(event) else None
-    if not isinstance(text, str) or not text:
-        return message
-    content = message.content
-    metadata = {
-        key: value for key, value in message.response_metadata.items() if key != _NOTICE_KEY
-    }
-    if isinstance(content, str):
-        said: Any = content.removesuffix(text).removesuffix(_GAP)
-    else:
-        notices = ({"type": "text", "text": text}, {"type": "text", "text": f"{_GAP}{text}"})
-        said = [block for block in content if block not in notices]
-    return message.model_copy(update={"content": said, "response_metadata": metadata})
+_LATER = {"list", "then", "said"}
+"""The notes that are made after the message was sent or read."""

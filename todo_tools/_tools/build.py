@@ -5,14 +5,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
-from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 from pydantic import BaseModel, Field, WithJsonSchema, create_model, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from todo_tools._calls.answers import Answer, after_calls, answer_call, refuse_call
+from todo_tools._calls.answers import Answer, Before, answer_call, before_call, refuse_call
 from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, TodoTool
 from todo_tools._list import prompts
@@ -23,7 +22,7 @@ from todo_tools._thread.events import todos_event
 from todo_tools._thread.reading import read
 from todo_tools._thread.state import format_in, has_channel, todos_in
 from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
-from todo_tools._tools.checks import Check, Completion, achecked, checked, require_check
+from todo_tools._tools.checks import Check, achecked, checked, require_check
 from todo_tools._view.view import record_block
 
 
@@ -69,7 +68,6 @@ class _Settings:
 
     limits: TodoLimits
     check: Check | None
-    records_blocks: bool
 
 
 def create_todo_tools(
@@ -112,22 +110,11 @@ def create_todo_tools(
         assert [tool.name for tool in tools] == ["write_todos", "list_todos", "edit_todos"]
         ```
     """
-    return build_tools(limits, descriptions, check, records_blocks=True)
-
-
-def build_tools(
-    limits: TodoLimits,
-    descriptions: Mapping[str, str] | None,
-    check: Check | None,
-    *,
-    records_blocks: bool,
-) -> list[StructuredTool]:
-    """Create the tools; set `records_blocks` if no middleware records the list blocks."""
     if not isinstance(limits, TodoLimits):
         raise TypeError(f"limits must be a TodoLimits, got {limits!r}")
     require_check(check)
     described = _checked({} if descriptions is None else descriptions)
-    settings = _Settings(limits, check, records_blocks)
+    settings = _Settings(limits, check)
     return [
         _tool(name, replace(tool, description=described.get(name, tool.description)), settings)
         for name, tool in TOOLS.items()
@@ -153,14 +140,14 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
         made = _Call.receive(name, args, runtime, settings)
         answer = made.answer
         if settings.check:
-            answer = checked(made.completion, settings.check, made.runtime.state)
+            answer = checked(name, answer, made.before, settings.check, made.runtime.state)
         return made.respond(answer)
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
         made = _Call.receive(name, args, runtime, settings)
         answer = made.answer
         if settings.check:
-            answer = await achecked(made.completion, settings.check, made.runtime.state)
+            answer = await achecked(name, answer, made.before, settings.check, made.runtime.state)
         return made.respond(answer)
 
     return StructuredTool(
@@ -194,13 +181,9 @@ class _Call:
     name: str
     runtime: ToolRuntime[Any, Any]
     place: CallPlace | None
-    listed: list[TodoItem]
-    """The list before the AI message."""
-    before: list[TodoItem]
-    """The list before the call."""
+    before: Before
     answer: Answer
     """The answer, unless the application's check refuses the call."""
-    settings: _Settings
 
     @classmethod
     def receive(
@@ -215,110 +198,55 @@ class _Call:
             # Raise instead of returning a ToolMessage: outside a graph there may be no call id.
             raise ToolException(prompts.OUTSIDE_GRAPH)
         place = place_of_call(runtime.state, runtime.tool_call_id)
-        listed = todos_in(runtime.state)
-        before, is_written = list_before(listed, place, settings.limits)
-        answer = answer_call(name, args, before, settings.limits)
-        if error := _fault(runtime.tool_call_id, place, answer, is_written=is_written):
-            answer = refuse_call(name, error, before)
-        return cls(name, runtime, place, listed, before, answer, settings)
-
-    @property
-    def completion(self) -> Completion:
-        """What a check needs to know of the call."""
-        return Completion(
-            name=self.name,
-            answer=self.answer,
-            todos=self.before,
-            listed=self.listed,
-            earlier=_earlier(self.place),
-            begin=self.place.begin if self.place else None,
-            limits=self.settings.limits,
-        )
+        before = list_before(todos_in(runtime.state), place, settings.limits)
+        answer = answer_call(name, args, before.todos, settings.limits)
+        if error := _fault(runtime.tool_call_id, place, answer, before):
+            answer = refuse_call(name, error, before.todos)
+        return cls(name, runtime, place, before, answer)
 
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
         """Return the result and the update, and send the event of a change."""
         todos_format = format_in(self.runtime.state)
-        todos = in_format(answer.details["todos"], todos_format)
         message = ToolMessage(
             answer.content,
             name=self.name,
             tool_call_id=self.runtime.tool_call_id or "",
             status="error" if "error" in answer.details else "success",
-            artifact={**answer.details, "todos": todos},
+            artifact={**answer.details, "todos": in_format(answer.details["todos"], todos_format)},
             response_metadata=result_metadata(answer),
         )
-        update = self._update(answer)
+        # Without the middleware, the tools note where the last prompt showed the list.
+        recorded = record_block(read(self.runtime.state)) if self.place else []
+        update: dict[str, Any] = {"messages": [*recorded, message]}
         if answer.operation is not None:
             turn, position = (self.place.turn, self.place.position) if self.place else (None, 0)
             event = todos_event(answer.todos, position, todos_format, turn=turn)
             self.runtime.stream_writer(event)
-        if not update or self.runtime.tool_call_id is None:  # a Command needs a result with an id
-            return message
-        return Command(update={**update, "messages": [message]})
-
-    def _update(self, answer: Answer) -> dict[str, Any]:
-        update: dict[str, Any] = {}
-        if (
-            self.place
-            and self.settings.records_blocks
-            and has_channel(self.runtime.state, "todo_blocks")
-        ):
-            # The block of the prompt before this call.
-            update |= record_block(read(self.runtime.state))
-        if answer.operation is not None:
             update["todos"] = answer.operation
-            # A list that is written again is no progress, also after a call that is refused.
-            if answer.todos not in (self.before, self.listed):
+            if answer.todos != answer.before:  # a list that is written again is no progress
                 update["todo_loop"] = PROGRESS
-        if answer.operation is None is not self.answer.operation:  # the check refused it
-            update["todo_loop"] = {"refused": answer.details.get("error")}
-        return update
+        if not self.runtime.tool_call_id or update.keys() == {"messages"} and not recorded:
+            return message  # a Command needs a result with an id
+        return Command(update=update)
 
 
-def list_before(
-    todos: list[TodoItem], place: CallPlace | None, limits: TodoLimits
-) -> tuple[list[TodoItem], bool]:
+def list_before(todos: list[TodoItem], place: CallPlace | None, limits: TodoLimits) -> Before:
     """Return the list before a call, after the earlier calls of its AI message.
 
     Every call receives the state from before the message; the channel applies the operations of all
     calls in the same order. Whether a check or another middleware refuses an earlier call is not
     known here. The operation of this call then changes nothing, or the same items as here.
-
-    Args:
-        todos: The list before the message.
-        place: The place of the call.
-        limits: The limits of the tools.
-
-    Returns:
-        The list, and whether each earlier call that writes a list is accepted.
     """
-    calls = ((call["name"], call["args"]) for call in _earlier(place))
-    return after_calls(calls, todos, limits)
-
-
-def _earlier(place: CallPlace | None) -> list[ToolCall]:
-    """Return the earlier calls of an AI message that `_fault` does not refuse by their place."""
-    if place is None or not place.is_read:
-        return []
-    refused = {"edit_todos": place.repeated | place.displaced}
-    return [
-        call
-        for call in place.earlier
-        if call["id"] and call["id"] not in refused.get(call["name"], place.repeated)
-    ]
+    calls = place.pending if place and place.is_read else []
+    return before_call(((call["name"], call["args"]) for call in calls), todos, limits)
 
 
 def _fault(
-    call_id: str | None, place: CallPlace | None, answer: Answer, *, is_written: bool
+    call_id: str | None, place: CallPlace | None, answer: Answer, before: Before
 ) -> CallError | None:
     """Return the error for a call that no result can name, or that would change an unread list."""
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")
-    if place and call_id in place.repeated:
-        return CallError(
-            "another call of this turn has the same id, so this one was not run; call again",
-            "repeated call id",
-        )
     if place is None or answer.operation is None:
         return None
     if not place.is_read:
@@ -327,8 +255,7 @@ def _fault(
             "list and call again if it still fits",
             "the list was changed",
         )
-    has_indices = answer.operation["op"] == "set_status"
-    if has_indices and (not is_written or call_id in place.displaced):
+    if answer.operation["op"] == "set_status" and not before.is_written:
         return CallError(
             "an earlier write_todos call of this turn was not carried out as you made it, so this "
             "call changed nothing; read the list and call again if it still fits",

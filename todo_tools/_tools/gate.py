@@ -8,6 +8,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
+from todo_tools._calls.answers import Before
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits
@@ -78,26 +79,20 @@ class TodoGate:
 
     def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
         call = request.tool_call
-        todos = _list_before(request)
-        reason = self.refusal(call["name"], todos or [])
+        before = _before(request)
+        reason = self.refusal(call["name"], before.todos if before.is_written else [])
         if reason is None:
             return None
-        if todos is None:
+        if not before.is_written:
             reason = prompts.gate_refusal(has_todos=True, is_displaced=True)
         return ToolMessage(reason, name=call["name"], tool_call_id=call["id"] or "", status="error")
 
 
-def _list_before(request: ToolCallRequest) -> list[TodoItem] | None:
-    """Return the list before a call, with the limits of the todo tools beside it.
-
-    `None` if an earlier call of the message would have written it, but not as the model made it.
-    """
+def _before(request: ToolCallRequest) -> Before:
+    """Return the list before a call, with the limits of the todo tools beside it."""
     limits = DEFAULT_LIMITS
     for tool in request.runtime.tools:
         if tool.name in TOOLS and tool.metadata and "limits" in tool.metadata:
             limits = TodoLimits(**tool.metadata["limits"])
-    call_id = request.tool_call["id"]
-    place = place_of_call(request.state, call_id)
-    todos, is_written = list_before(todos_in(request.state), place, limits)
-    is_displaced = place is not None and call_id in place.displaced
-    return todos if is_written and not is_displaced else None
+    place = place_of_call(request.state, request.tool_call["id"])
+    return list_before(todos_in(request.state), place, limits)

@@ -19,7 +19,7 @@ from todo_tools._list.operations import origins
 from todo_tools._list.prompts import EMPTY_ANSWER, FOLDED
 from todo_tools._list.todos import STATUSES, TodoItem, incomplete, is_mapping
 from todo_tools._thread.reading import Entry, Turn
-from todo_tools._thread.transcript import is_rejection, result_note
+from todo_tools._thread.transcript import is_rejection, note_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class _Items:
     def _keys_after(self, entry: Entry) -> list[int]:
         """Return a key for each item; items keep their keys until the list is replaced."""
         # A block shows the list of the state, whatever the result before it did.
-        operation = None if entry.block else result_note(entry.message).get("operation")
+        operation = None if entry.block else note_of(entry.message).get("operation")
         places = origins(self._todos, entry.shows or [], operation)
         keys = [next(self._new_keys) if at is None else self._keys[at] for at in places]
         if not set(self._keys) <= {*keys, *self._finished}:

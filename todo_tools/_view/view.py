@@ -5,8 +5,7 @@ provider's prompt cache stays valid, wherever its breakpoints are. Models that b
 to the exact text before it keep working. The view is built for each call and never stored.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import (
@@ -31,8 +30,8 @@ from todo_tools._list.todos import (
     is_mapping,
     require_whole_number,
 )
-from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages, same_list
-from todo_tools._thread.transcript import continuation_lines, is_from_user
+from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages
+from todo_tools._thread.transcript import continuation_lines, is_from_user, note_of
 from todo_tools._view.folding import folded, folds_of
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
@@ -110,24 +109,19 @@ def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) ->
     closings = {at for turn in turns for at in _closing(turn, reading.entries)}
     reminders = set(_reminders(turns, reading.entries, remind_every) if remind_every else ())
     shown: list[AnyMessage] = []
-    known: list[TodoItem] = []
-    since: list[Entry] = []  # the entries after the one that shows it
+    known: list[TodoItem] | None = []
     for at, entry in enumerate(reading.entries):
         message = entry.message
         if entry.changed:
-            told = entry.told and not any(_has_other_list(each, known) for each in since)
-            result = entry._replace(told=told)
-            message = _shortened(result, known, closes_turn=at in closings)
+            message = _shortened(entry, known, closes_turn=at in closings)
         elif isinstance(message, HumanMessage):
             message = _without_list(message, known)
         elif isinstance(message, AIMessage) and _is_empty(message):
             message = message.model_copy(update={"content": prompts.EMPTY_ANSWER})
-        since.append(entry)
-        if entry.shows is not None:
-            known, since = entry.shows, []
+        known = entry.shows if entry.shows is not None or entry.lost else known
         if entry.block is not None:
             message = _extended(message, prompts.list_block(entry.block))
-        elif at in reminders and incomplete(known):
+        elif at in reminders and known and incomplete(known):
             message = _extended(message, prompts.reminder(known))
         shown.append(message)
     return shown
@@ -170,7 +164,7 @@ def count_left_out(messages: Sequence[AnyMessage]) -> int:
 _CHARACTERS_OF_A_TOKEN = 4  # as in LangChain's `count_tokens_approximately`
 
 
-def _shortened(entry: Entry, known: list[TodoItem], *, closes_turn: bool) -> AnyMessage:
+def _shortened(entry: Entry, known: list[TodoItem] | None, *, closes_turn: bool) -> AnyMessage:
     """Shorten the result of a list change to what the model does not know yet."""
     text, todos = entry.message.text, entry.shows or []
     lines = [text.partition("\n")[0] if entry.told else text]
@@ -194,10 +188,10 @@ def _is_blank_part(part: Any) -> bool:
     return isinstance(text, str) and is_blank(text)
 
 
-def _without_list(message: AnyMessage, known: list[TodoItem]) -> AnyMessage:
+def _without_list(message: AnyMessage, known: list[TodoItem] | None) -> AnyMessage:
     """Remove the list from a continuation message if the model already knows these items."""
     lines = continuation_lines(message)
-    if not lines or lines != format_items(incomplete(known)):
+    if not lines or known is None or lines != format_items(incomplete(known)):
         return message
     return message.model_copy(update={"content": message.text.replace(f"\n\n{lines}", "", 1)})
 
@@ -296,55 +290,37 @@ def _failed(
 
 
 def needs_block(reading: Reading) -> bool:
-    """Whether the messages of a prompt do not show the list of the state.
-
-    A result whose text was replaced, for example redacted, may look like another list.
-    """
-    known, todos = reading.known, reading.todos
-    if todos is None:
-        return False
-    is_shown = known == todos or same_list(known, todos)
-    return not is_shown or _looks_changed(reading)
-
-
-def _looks_changed(reading: Reading) -> bool:
-    """Whether a message with another list comes after the last list that the model can read."""
-    since = takewhile(lambda entry: entry.shows is None, reversed(reading.entries))
-    return any(_has_other_list(entry, reading.known) for entry in since)
-
-
-def _has_other_list(entry: Entry, todos: list[TodoItem]) -> bool:
-    """Whether a continuation, or what other code left of a result, may show another list."""
-    if not isinstance(entry.message, HumanMessage):
-        return entry.replaced not in (None, todos)
-    lines = continuation_lines(entry.message)
-    return bool(lines) and lines != format_items(incomplete(todos))
+    """Whether the messages of a prompt do not show the list of the state."""
+    return reading.todos not in (None, reading.known)
 
 
 def due_block(reading: Reading) -> int | None:
     """Return the index of the message that needs a block; `None` if no block is needed or possible.
 
-    Every model call must compute the same place, because the block may not be recorded yet: the
+    Every model call must compute the same place, because the block may not be noted yet: the
     newest message of the user, the loop or the application, or the last tool result of the newest
     turn that showed the list. The later of the two is used.
     """
-    return _stable_place(reading) if needs_block(reading) else None
+    if not needs_block(reading):
+        return None
+    entries = reading.entries
+    shows = {at for at, entry in enumerate(entries) if entry.shows is not None or entry.lost}
+    places = [turn.results[-1] for turn in reading.turns if not shows.isdisjoint(turn.results)]
+    places += reading.told[-1:]
+    return max(places) if places else reading.last(_takes_block)
 
 
-def newest_place(prompt: Reading, history: Reading) -> int | None:
-    """Return the index of the newest message for a block that is recorded at once.
+def newest_place(prompt: Reading, stored: Collection[str | None]) -> int | None:
+    """Return the index of the newest message for a block that is noted at once.
 
     Args:
         prompt: The messages that the model is sent; other middleware may have changed them.
-        history: The stored messages. A message that is stored and new to the model comes first,
-            because nobody else can find a block of another message. No other list may follow.
+        stored: The ids of the stored messages. Nobody can find the block of another message later.
     """
-    entries, answer = prompt.entries, prompt.last_answer()
-    stored = {entry.place for entry in history.entries}
-    shown = max((at for at, entry in enumerate(entries) if entry.shows is not None), default=0)
-    new = range(max(shown, 0 if answer is None else answer + 1), len(entries))
-    places = [at for at in reversed(new) if _takes_block(entries[at].message)]
-    found = (at for at in places if entries[at].place in stored)
+    answer = prompt.last_answer()
+    new = range(0 if answer is None else answer + 1, len(prompt.entries))
+    places = [at for at in reversed(new) if _takes_block(prompt.entries[at].message)]
+    found = (at for at in places if prompt.entries[at].stored.id in stored)
     return next(found, places[0] if places else prompt.last(_takes_block))
 
 
@@ -352,38 +328,17 @@ def _takes_block(message: AnyMessage) -> bool:
     return isinstance(message, HumanMessage | ToolMessage)
 
 
-def _stable_place(reading: Reading) -> int | None:
-    def shows(at: int) -> bool:
-        entry = reading.entries[at]
-        return entry.shows is not None or _has_other_list(entry, reading.todos or [])
-
-    places = [turn.results[-1] for turn in reading.turns if any(map(shows, turn.results))]
-    places += reading.told[-1:]
-    return max(places) if places else reading.last(_takes_block)
-
-
-def block_update(prompt: Reading, at: int | None, history: Reading) -> dict[str, Any]:
-    """Build the state update that records the list at a place; empty for no place.
-
-    It also removes the blocks of messages that are gone. Otherwise a run whose history is
-    summarized again and again would store more and more blocks. Those of stored messages stay: the
-    loop and `has_worked` read them, also if other middleware leaves the messages out of a request.
-    """
-    if at is None or prompt.todos is None:
-        return {}
-    removed: dict[str, Any] = {each: None for each in prompt.stale if each in history.stale}
-    return {"todo_blocks": {**removed, prompt.entries[at].place: prompt.todos}}
-
-
-def record_block(reading: Reading) -> dict[str, Any]:
-    """Build the state update that records the block of the last prompt for later ones.
+def record_block(reading: Reading) -> list[AnyMessage]:
+    """Return the message of the last prompt with its block, to store it again with this note.
 
     `model_view` cannot write to the state. In a graph without `TodoMiddleware`, the tools and the
-    loop record the block when they run next.
-
-    Args:
-        reading: The whole history; the prompt of its last answer is meant.
+    loop note the block when they run next.
     """
     answer = reading.last_answer()
+    if answer is not None and "shown" in note_of(reading.entries[answer].stored):
+        return []  # the middleware has noted it
     prompt = reading.until(len(reading.entries) if answer is None else answer)
-    return block_update(prompt, due_block(prompt), reading)
+    at = due_block(prompt)
+    if at is None or prompt.entries[at].stored.id is None or prompt.todos is None:
+        return []
+    return [prompt.entries[at].with_note(prompt.todos)]
