@@ -31,7 +31,7 @@ from todo_tools import (
     has_worked,
     model_view,
 )
-from todo_tools._thread.transcript import continuation_message, list_after
+from todo_tools._thread.transcript import noted, continuation_message, list_after
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -94,10 +94,11 @@ class History:
 
     def asks(self, *calls: ToolCall, about: str = "a", check: Any = has_worked) -> str | None:
         """The reason why an item may not be completed by the last of these calls that does so."""
-        messages = [*self.messages, turn("", *calls)]
-        return asks(
-            {"messages": messages, "todos": self.todos, "todo_blocks": self.blocks}, about, check
-        )
+        messages = [
+            noted(each, list=self.blocks[each.id]) if each.id in self.blocks else each
+            for each in [*self.messages, turn("", *calls)]
+        ]
+        return asks({"messages": messages, "todos": self.todos}, about, check)
 
 
 def asks(state: dict[str, Any], about: str, decide: Any = has_worked) -> str | None:

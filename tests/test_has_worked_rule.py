@@ -147,7 +147,7 @@ class Thread:
 
     def __init__(self) -> None:
         self.tools = {tool.name: tool for tool in create_todo_tools(check=has_worked)}
-        self.messages: list[AnyMessage] = [HumanMessage("Begin.")]
+        self.messages: list[AnyMessage] = [HumanMessage("Begin.", id="begin")]
         self.todos = items(*TEXTS)
         self.blocks: dict[str, Any] = {}
         self.rule = Rule()
@@ -160,8 +160,8 @@ class Thread:
                 statuses, no list is given.
         """
         self.messages.append(AIMessage("Done."))
-        self.blocks |= record_block(read(self._state())).get("todo_blocks", {})
-        self.messages.append(HumanMessage("Go on."))
+        self._store(record_block(read(self._state())))
+        self.messages.append(HumanMessage("Go on.", id=f"said-{len(self.messages)}"))
         if not statuses:
             return
         before, pairs = self.todos, zip(self.todos, cycle(statuses), strict=False)
@@ -199,16 +199,22 @@ class Thread:
                 expected.rule.work()
 
     def _state(self) -> dict[str, Any]:
-        messages, blocks = [*self.messages], {**self.blocks}
-        return {"messages": messages, "todos": self.todos, "todo_blocks": blocks}
+        return {"messages": [*self.messages], "todos": self.todos}
+
+    def _store(self, messages: list[AnyMessage]) -> None:
+        for each in messages:
+            ids = [known.id for known in self.messages]
+            if each.id and each.id in ids:
+                self.messages[ids.index(each.id)] = each
+            else:
+                self.messages.append(each)
 
     def _run_todo_call(self, made: ToolCall, state: dict[str, Any]) -> None:
         runtime: Any = ToolRuntime(state, {}, {}, lambda _: None, made["id"], None)
         args = {**made["args"], "runtime": runtime}
         reply = self.tools[made["name"]].invoke({**made, "args": args})
         update: Any = reply.update if isinstance(reply, Command) else {"messages": [reply]}
-        self.messages += update["messages"]
-        self.blocks |= update.get("todo_blocks", {})
+        self._store(update["messages"])
         if "todos" not in update:
             return
         before, self.todos = self.todos, apply(self.todos, update["todos"])

@@ -188,7 +188,7 @@ class _Told:
     @classmethod
     def find(cls, reading: Reading, loop: LoopState) -> "_Told":
         message_id = loop.get("user_message")
-        entries = enumerate(reading.entries)
+        entries = enumerate(reading.entries) if message_id else ()
         by_user = next((at for at, each in entries if each.message.id == message_id), -1)
         continued, rejected = reading.last(is_injected), reading.last(is_rejection)
         by_loop = -1 if continued is None else continued

@@ -172,29 +172,38 @@ class CallPlace(NamedTuple):
     """The position of the call in its message, from 0."""
     pending: list[ToolCall]
     """The earlier calls of the message without a result, with the changes that a person made."""
+    is_refused: bool
+    """Whether an earlier call that writes a list has already been refused."""
 
 
 def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
     """Find a call by its id; `None` if no AI message has it."""
-    messages = messages_in(state)
-    results = set[str]()
-    for message in reversed(messages):
+    results: dict[str | None, ToolMessage] = {}
+    for message in reversed(messages_in(state)):
         if isinstance(message, ToolMessage):
-            results.add(message.tool_call_id)
+            results[message.tool_call_id] = message
         elif isinstance(message, AIMessage):
             ids = [call["id"] for call in message.tool_calls]
             if call_id in ids:
-                position, edits = ids.index(call_id), _edited_calls(state)
-                is_read = note_of(message).get("shown") in (None, mark_of(todos_in(state)))
-                made = message.tool_calls[:position]
-                pending = [
-                    cast("ToolCall", {**call, **edits.get(call["id"], {})})
-                    for call in made
-                    if call["id"] not in results
-                ]
-                return CallPlace(message.id, is_read, position, pending)
-            results = set()  # some servers use the same ids in every turn
+                return _place(state, message, ids.index(call_id), results)
+            results = {}  # some servers use the same ids in every turn
     return None
+
+
+def _place(
+    state: object, message: AIMessage, position: int, results: Mapping[str | None, ToolMessage]
+) -> CallPlace:
+    edits = _edited_calls(state)
+    earlier = [
+        cast("ToolCall", {**call, **edits.get(call["id"], {})})
+        for call in message.tool_calls[:position]
+    ]
+    pending = [call for call in earlier if call["id"] not in results]
+    failed = {call_id for call_id, result in results.items() if result.status == "error"}
+    refused = [*message.invalid_tool_calls, *(call for call in earlier if call["id"] in failed)]
+    is_refused = any(call["name"] == "write_todos" for call in refused)
+    is_read = note_of(message).get("shown") in (None, mark_of(todos_in(state)))
+    return CallPlace(message.id, is_read, position, pending, is_refused)
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:

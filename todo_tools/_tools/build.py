@@ -238,7 +238,8 @@ def list_before(todos: list[TodoItem], place: CallPlace | None, limits: TodoLimi
     known here. The operation of this call then changes nothing, or the same items as here.
     """
     calls = place.pending if place and place.is_read else []
-    return before_call(((call["name"], call["args"]) for call in calls), todos, limits)
+    before = before_call(((call["name"], call["args"]) for call in calls), todos, limits)
+    return before._replace(is_written=before.is_written and not (place and place.is_refused))
 
 
 def _fault(

@@ -9,7 +9,7 @@ from todo_tools._calls.records import TOOLS
 from todo_tools._list.todos import TodoItem
 from todo_tools._thread.reading import read
 from todo_tools._thread.transcript import note_of
-from todo_tools._view.view import record_block
+from todo_tools._view.view import unnoted_block
 
 _NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
 _NEW_LIST = {"op": "replace"}
@@ -64,10 +64,10 @@ def _newest_first(item: object, state: Any) -> Iterator[Any]:
     yield from reversed(getattr(item, "operations", []))
     reading = read(state)
     # Without `TodoMiddleware`, the list that the application gave is noted only by this call.
-    given = {message.id for message in record_block(reading)}
-    for entry in reversed(reading.entries):
+    given = unnoted_block(reading)
+    for at, entry in reversed([*enumerate(reading.entries)]):
         message = entry.message
         if isinstance(message, ToolMessage) and message.status != "error":
             yield note_of(message).get("operation", {}) if message.name in TOOLS else None
-        elif isinstance(message, HumanMessage) and (entry.block or entry.stored.id in given):
+        elif isinstance(message, HumanMessage) and (entry.block or at == given):
             yield _NEW_LIST

@@ -328,17 +328,21 @@ def _takes_block(message: AnyMessage) -> bool:
     return isinstance(message, HumanMessage | ToolMessage)
 
 
+def unnoted_block(reading: Reading) -> int | None:
+    """Return the index of the message at which the last prompt showed a block that nobody noted."""
+    answer = reading.last_answer()
+    if answer is not None and "shown" in note_of(reading.entries[answer].stored):
+        return None  # the middleware has noted it
+    return due_block(reading.until(len(reading.entries) if answer is None else answer))
+
+
 def record_block(reading: Reading) -> list[AnyMessage]:
     """Return the message of the last prompt with its block, to store it again with this note.
 
     `model_view` cannot write to the state. In a graph without `TodoMiddleware`, the tools and the
     loop note the block when they run next.
     """
-    answer = reading.last_answer()
-    if answer is not None and "shown" in note_of(reading.entries[answer].stored):
-        return []  # the middleware has noted it
-    prompt = reading.until(len(reading.entries) if answer is None else answer)
-    at = due_block(prompt)
-    if at is None or prompt.entries[at].stored.id is None or prompt.todos is None:
+    at = unnoted_block(reading)
+    if at is None or reading.entries[at].stored.id is None:
         return []
-    return [prompt.entries[at].with_note(prompt.todos)]
+    return [reading.entries[at].with_note(reading.todos or [])]
