@@ -221,7 +221,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         messages = messages_in(state)
         if not all(message.id for message in messages):
-            # deepagents stores `("user", "hi")` without an id, and nobody could note anything there.
+            # deepagents stores `("user", "hi")` without an id, so nothing could be noted there.
             messages = [m if m.id else m.model_copy(update={"id": str(uuid4())}) for m in messages]
             update["messages"] = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages]
         reading = read_messages(messages)

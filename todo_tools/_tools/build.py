@@ -225,7 +225,7 @@ class _Call:
             update["todos"] = answer.operation
             if answer.todos != answer.before:  # a list that is written again is no progress
                 update["todo_loop"] = PROGRESS
-        if not self.runtime.tool_call_id or update.keys() == {"messages"} and not recorded:
+        if not self.runtime.tool_call_id or (update.keys() == {"messages"} and not recorded):
             return message  # a Command needs a result with an id
         return Command(update=update)
 
