@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, NotRequired
 from uuid import uuid4
 
 from langchain_core.messages import (
@@ -35,7 +35,6 @@ from todo_tools._loop.decision import Ended, heard
 from todo_tools._loop.node import Answered, Ending, aend_answer, end_answer
 from todo_tools._loop.policy import AutoContinue, Policy, require_policy
 from todo_tools._thread.channels import (
-    LANGCHAIN_FORMAT,
     LoopState,
     TodosChannel,
     fold_client_todos,
@@ -98,7 +97,6 @@ class _ClientAgentState(AgentState[Any]):
     """LangChain's agent state with the channels of `ClientTodoState`."""
 
     todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
-    todos_format: NotRequired[Annotated[Literal["langchain"], PrivateStateAttr, LANGCHAIN_FORMAT]]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
     remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
 
@@ -129,7 +127,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             unchanged.
         fold_finished: Whether the prompt leaves out the calls and results of finished items; see
             `model_view`. The system prompt then says so.
-        todos_format: The format of the lists in the state, events, artifacts and questions. Use
+        todos_format: The format of the list in the state. Use
             `"langchain"` for clients made for LangChain's own todos, such as deep-agents-ui
             (`todo_tools.clients`).
         descriptions: Other descriptions of the tools for the model, by tool name.

@@ -52,18 +52,6 @@ def require_format(value: object) -> None:
         raise ValueError(f"todos_format must be {allowed}, got {value!r}")
 
 
-def in_format(todos: list[TodoItem], todos_format: TodosFormat) -> list[TodoItem]:
-    """Convert a list to the format that the application reads; its items are always copies.
-
-    An interface may change what it receives, which must not change the state of a running graph.
-    The return type names the library's own format, because most applications use that one and then
-    need no cast.
-    """
-    if todos_format == "todo_tools":
-        return [todo.copy() for todo in todos]
-    return cast("list[TodoItem]", [to_client(todo) for todo in todos])
-
-
 def to_client(todo: TodoItem) -> ClientTodo:
     """Convert one item to the format of LangChain's clients."""
     row = STATUSES[todo["status"]]

@@ -140,7 +140,7 @@ class TodoDetails(TypedDict):
     action: Literal["write", "list", "edit"]
     """The tool that answered."""
     todos: list[TodoItem]
-    """The whole list after a change, in the agent's `todos_format`; empty for `list` and for
+    """The whole list after a change; empty for `list` and for
     errors, which change nothing."""
     error: NotRequired[str]
     """A short form of the error; present only if the call was refused."""

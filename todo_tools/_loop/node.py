@@ -28,7 +28,7 @@ from todo_tools._loop.replies import read_reply
 from todo_tools._thread.channels import LoopState
 from todo_tools._thread.events import continue_question, countdown_event
 from todo_tools._thread.reading import Reading, read
-from todo_tools._thread.state import format_in, loop_in, messages_in, value_in
+from todo_tools._thread.state import loop_in, messages_in, value_in
 from todo_tools._thread.transcript import continuation_message, noted, with_notice
 from todo_tools._view.view import record_block
 
@@ -125,12 +125,11 @@ def _grace_period(seconds: int, runtime: Runtime[Any]) -> Generator[float, None,
 
 
 def _ask(decision: Decision, answered: Answered, policy: AutoContinue) -> Ending:
-    todos_format = format_in(answered.state)
     reply, problem = None, ""
     # Repeat the question instead of raising: after an error, the thread would keep the bad reply.
     while reply is None:
         try:
-            question = continue_question(answered.todos, problem=problem, todos_format=todos_format)
+            question = continue_question(answered.todos, problem=problem)
             reply = read_reply(interrupt(question))
         except ValueError as error:
             problem = str(error)

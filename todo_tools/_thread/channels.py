@@ -7,11 +7,10 @@ Updates are applied one at a time, so the result does not depend on how checkpoi
 import reprlib
 from collections.abc import Sequence
 from functools import reduce
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, cast
 
 from langchain_core.messages import AnyMessage, convert_to_messages
 from langgraph.channels import BinaryOperatorAggregate
-from langgraph.channels.delta import DeltaChannel
 from langgraph.errors import InvalidUpdateError
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict, override
@@ -59,69 +58,22 @@ def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> l
 
 
 class TodosChannel(BinaryOperatorAggregate[Any]):
-    """LangGraph's reducer channel, except for whole lists of parallel nodes (`_one_list`)."""
+    """LangGraph's reducer channel, for values that subgraphs return unchanged.
 
-    @override
-    def update(self, values: Sequence[Any]) -> bool:
-        return super().update(_one_list(self.value, values))
-
-
-class DeltaTodosChannel(DeltaChannel[Any]):
-    """LangGraph's `DeltaChannel`, except for whole lists of parallel nodes (`_one_list`)."""
-
-    @override
-    def update(self, values: Sequence[Any]) -> bool:
-        kept = _one_list(self.value, values)
-        if kept is not values:
-            # The checkpointer stores all writes as they came, and a replay applies all of them. So
-            # store a snapshot that replays start from.
-            self.snapshot_frequency = 1
-        return super().update(kept)
-
-
-def _one_list(stored: Any, updates: Sequence[Any]) -> Sequence[Any]:
-    """Return the updates of a step without the whole lists that change nothing, the lists first.
-
-    A subgraph returns the whole list of its state. If others run in the same step, it would
-    silently undo their changes.
-
-    Raises:
-        InvalidUpdateError: Two nodes of the step return different lists.
+    A subgraph returns its whole state. If others run in the same step, it would undo their changes.
     """
-    if len(updates) == 1 or not any(map(is_list, updates)):
-        return updates
-    base = own_format(stored) if is_list(stored) else []
-    kept: list[Any] = []
-    changed: list[TodoItem] | None = None
-    for update in updates:
-        todos = from_client_todos(update) if is_list(update) else None
-        if todos is not None and changed not in (None, todos) and todos != base:
+
+    @override
+    def update(self, values: Sequence[Any]) -> bool:
+        kept = [value for value in values if value != self.value]
+        lists = [value for value in kept if is_list(value)]
+        if any(each != lists[0] for each in lists):
             raise InvalidUpdateError(
                 "two nodes of one step returned different lists for 'todos', and one would undo "
                 "the other; return operations from parallel nodes (todo_tools.operations), which "
                 "are all applied"
             )
-        if todos != base:
-            kept.append(update)
-            changed = changed if todos is None else todos
-    return sorted(kept, key=lambda update: not is_list(update))
-
-
-class _LangChain(str):
-    """A string that defaults to `langchain`, because channels call the type without arguments."""
-
-    __slots__ = ()
-
-    def __new__(cls, value: str = "langchain") -> Self:
-        return super().__new__(cls, value)
-
-
-def _constant(value: _LangChain, _: _LangChain) -> _LangChain:
-    return value
-
-
-LANGCHAIN_FORMAT = BinaryOperatorAggregate(_LangChain, _constant)
-"""A channel that marks a state as being in LangChain's format; its value never changes."""
+        return super().update(sorted(kept, key=lambda value: not is_list(value)))
 
 
 def as_messages(given: Sequence[Any]) -> list[AnyMessage]:
@@ -166,17 +118,6 @@ def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
     # Stored values are not checked here: only an `Overwrite`, which bypasses reducers, can store
     # invalid ones, and `valid_loop` ignores them.
     return cast("LoopState", {**(loop if isinstance(loop, dict) else {}), **update})
-
-
-class LoopChannel(BinaryOperatorAggregate[Any]):
-    """LangGraph's reducer channel, except for copies of the stored value.
-
-    A subgraph returns its whole state. If it runs beside the loop, it would undo the new counters.
-    """
-
-    @override
-    def update(self, values: Sequence[Any]) -> bool:
-        return super().update([value for value in values if value != self.value])
 
 
 def valid_loop(stored: object) -> LoopState:

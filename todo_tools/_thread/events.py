@@ -4,7 +4,6 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from todo_tools._list.formats import TodosFormat, in_format
 from todo_tools._list.formatting import format_in_progress, format_items, format_status
 from todo_tools._list.todos import TodoItem, incomplete
 
@@ -46,7 +45,7 @@ class TodosEvent(TypedDict):
 
     type: Literal["todos"]
     todos: list[TodoItem]
-    """The whole list after the change, in the agent's `todos_format`."""
+    """The whole list after the change."""
     status: str
     """The status line, such as `📋 2/5`; empty if there are no todos."""
     in_progress: list[str]
@@ -91,7 +90,7 @@ class ContinueQuestion(TypedDict):
     question: str
     """The question to the person, and the possible answers."""
     todos: list[TodoItem]
-    """The whole list, in the agent's `todos_format`."""
+    """The whole list."""
     status: str
     """The status line."""
     action_requests: list[dict[str, Any]]
@@ -102,17 +101,11 @@ class ContinueQuestion(TypedDict):
     """The decisions that the person can choose from, in the same format."""
 
 
-def todos_event(
-    todos: list[TodoItem],
-    position: int = 0,
-    todos_format: TodosFormat = "todo_tools",
-    *,
-    turn: str | None = None,
-) -> TodosEvent:
+def todos_event(todos: list[TodoItem], position: int = 0, *, turn: str | None = None) -> TodosEvent:
     """Create the event for a changed list."""
     return {
         "type": "todos",
-        "todos": in_format(todos, todos_format),
+        "todos": [todo.copy() for todo in todos],
         "status": format_status(todos),
         "in_progress": format_in_progress(todos),
         "position": position,
@@ -126,15 +119,12 @@ def countdown_event(seconds: int) -> CountdownEvent:
     return {"type": "todo_countdown", "seconds": seconds, "text": text}
 
 
-def continue_question(
-    todos: list[TodoItem], *, problem: str = "", todos_format: TodosFormat = "todo_tools"
-) -> ContinueQuestion:
+def continue_question(todos: list[TodoItem], *, problem: str = "") -> ContinueQuestion:
     """Create the question whether to continue.
 
     Args:
         todos: The whole list.
         problem: The reason why the last answer was invalid, if the question is repeated.
-        todos_format: The format of the list in the question.
     """
     question = "Items remain. Continue? Answer yes, no, or with a message of your own."
     if problem:
@@ -145,7 +135,7 @@ def continue_question(
     return {
         "type": "todo_continue",
         "question": question,
-        "todos": in_format(todos, todos_format),
+        "todos": [todo.copy() for todo in todos],
         "status": status,
         "action_requests": [action],
         "review_configs": [{"action_name": _ACTION, "allowed_decisions": list(_DECISIONS)}],

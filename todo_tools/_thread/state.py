@@ -1,19 +1,16 @@
 """Define the checkpointed state of a thread, and read it."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, NotRequired, cast
+from typing import Annotated, NotRequired, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import _messages_delta_reducer, add_messages
 from typing_extensions import TypedDict
 
-from todo_tools._list.formats import ClientTodo, TodosFormat, own_format
+from todo_tools._list.formats import ClientTodo, own_format
 from todo_tools._list.todos import LIST, TodoItem
 from todo_tools._thread.channels import (
-    LANGCHAIN_FORMAT,
-    DeltaTodosChannel,
-    LoopChannel,
     LoopState,
     TodosChannel,
     as_messages,
@@ -49,7 +46,7 @@ class TodoState(TypedDict):
     """The history."""
     todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
     """The list. Update it with a whole list or with an operation."""
-    todo_loop: NotRequired[Annotated[LoopState, LoopChannel(dict, merge_loop)]]
+    todo_loop: NotRequired[Annotated[LoopState, TodosChannel(dict, merge_loop)]]
     """The counters and the outcome of the loop. You can read them; the loop and the tools write
     them."""
 
@@ -62,22 +59,20 @@ class DeltaTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
-    todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaTodosChannel(fold_todos_batch)]]
-    todo_loop: NotRequired[Annotated[LoopState, LoopChannel(dict, merge_loop)]]
+    todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaChannel(fold_todos_batch)]]
+    todo_loop: NotRequired[Annotated[LoopState, TodosChannel(dict, merge_loop)]]
 
 
 class ClientTodoState(TypedDict):
     """`TodoState` for graphs whose threads are shown in LangChain's clients.
 
-    `todos` and the lists in events, artifacts and questions are in the format of these clients.
-    Convert them with `todos_in` or `todo_tools.clients.from_client_todos`.
+    `todos` is in the format of these clients; read it with `todos_in`. Events, artifacts and
+    questions have this library's format.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
     todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
-    todos_format: NotRequired[Annotated[Literal["langchain"], LANGCHAIN_FORMAT]]
-    """Marks the format of the lists; no code needs to write this channel."""
-    todo_loop: NotRequired[Annotated[LoopState, LoopChannel(dict, merge_loop)]]
+    todo_loop: NotRequired[Annotated[LoopState, TodosChannel(dict, merge_loop)]]
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:
@@ -108,11 +103,6 @@ def loop_in(state: object) -> LoopState:
     Invalid values are left out, as if the loop had never written them.
     """
     return valid_loop(value_in(state, "todo_loop") or {})
-
-
-def format_in(state: object) -> TodosFormat:
-    """Return the format of the lists in a state; the state class determines it."""
-    return "langchain" if value_in(state, "todos_format") == "langchain" else "todo_tools"
 
 
 def has_channel(state: object, name: str) -> bool:

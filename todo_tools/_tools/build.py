@@ -15,12 +15,11 @@ from todo_tools._calls.answers import Answer, Before, answer_call, before_call, 
 from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, TodoTool
 from todo_tools._list import prompts
-from todo_tools._list.formats import in_format
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapping
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
 from todo_tools._thread.reading import read
-from todo_tools._thread.state import format_in, has_channel, todos_in
+from todo_tools._thread.state import has_channel, todos_in
 from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
 from todo_tools._tools.checks import Check, achecked, checked, require_check
 from todo_tools._view.view import record_block
@@ -206,13 +205,12 @@ class _Call:
 
     def respond(self, answer: Answer) -> Command[Any] | ToolMessage:
         """Return the result and the update, and send the event of a change."""
-        todos_format = format_in(self.runtime.state)
         message = ToolMessage(
             answer.content,
             name=self.name,
             tool_call_id=self.runtime.tool_call_id or "",
             status="error" if "error" in answer.details else "success",
-            artifact={**answer.details, "todos": in_format(answer.details["todos"], todos_format)},
+            artifact=answer.details,
             response_metadata=result_metadata(answer),
         )
         # Without the middleware, the tools note where the last prompt showed the list.
@@ -220,7 +218,7 @@ class _Call:
         update: dict[str, Any] = {"messages": [*recorded, message]}
         if answer.operation is not None:
             turn, position = (self.place.turn, self.place.position) if self.place else (None, 0)
-            event = todos_event(answer.todos, position, todos_format, turn=turn)
+            event = todos_event(answer.todos, position, turn=turn)
             self.runtime.stream_writer(event)
             update["todos"] = answer.operation
             if answer.todos != answer.before:  # a list that is written again is no progress
