@@ -2,36 +2,29 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from unicodedata import category
 
 from todo_tools._list.formats import ClientTodo, own_format
 from todo_tools._list.todos import STATUSES, TodoItem, incomplete
 
-# What a model reads and a person does not see: Unicode's format characters, characters that a font
-# may leave out, and all blanks but the space. Wide blanks push text out of sight or imitate a
-# column; a blank that looks like a space makes two different texts look equal.
-_HIDDEN = (
-    *(0xA0, 0xAD, 0x34F, *range(0x600, 0x606), 0x61C, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2),
-    *(0x115F, 0x1160, 0x1680, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x2000, 0x200C)),
-    *(0x200E, 0x200F, *range(0x2028, 0x2030), *range(0x205F, 0x2070), 0x2800, 0x3000, 0x3164),
-    *(*range(0xFE00, 0xFE0E), 0xFEFF, 0xFFA0, *range(0xFFF0, 0xFFFC), 0x110BD, 0x110CD),
-    *(*range(0x13430, 0x13443), 0x16FE4, *range(0x1BCA0, 0x1BCA4), 0x1D159),
-    *(*range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)),
-)
+# Characters that break a line, hide text or imitate a column: control and format characters, half
+# an emoji, separators, and blanks other than the space.
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
+# They look empty, though they are letters or marks.
+_EMPTY = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180f\U00016fe4\U0001d159")
 
 
-def _mark(code: int) -> str:
-    return f"<U+{code:04X}>"
+def _mark(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"
 
 
-def _visible_marks() -> dict[int, str]:
-    """Map each character that could break a line or hide text to a visible mark."""
-    marks = {code: chr(0x2400 + code) for code in range(0x20)}
-    marks[0x7F] = "␡"
-    others = [*range(0x80, 0xA0), *range(0xD800, 0xE000), *_HIDDEN]
-    return marks | {code: _mark(code) for code in others}
+def _is_hidden(character: str) -> bool:
+    is_selector = 0xFE00 <= ord(character) <= 0xFE0D or 0xE0000 <= ord(character) < 0xE1000
+    return character in _EMPTY or is_selector or category(character) in _HIDDEN
 
-
-_MARKS = _visible_marks()
 
 # Joiners and variation selectors are invisible too. They belong to ordinary text in three places:
 # after a picture, in a keycap, and within words of Arabic and Indic scripts. No character of the
@@ -47,7 +40,7 @@ _KEPT = re.compile(
 
 
 def _shown_joiner(found: re.Match[str]) -> str:
-    return found[0] if _KEPT.match(found.string, found.start()) else _mark(ord(found[0]))
+    return found[0] if _KEPT.match(found.string, found.start()) else _mark(found[0])
 
 
 def one_line(text: str) -> str:
@@ -60,7 +53,9 @@ def one_line(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return _JOINERS.sub(_shown_joiner, text).translate(_MARKS)
+    joined = _JOINERS.sub(_shown_joiner, text)
+    hidden = {c for c in set(joined) if c != " " and not _JOINERS.match(c) and _is_hidden(c)}
+    return joined.translate({ord(character): _mark(character) for character in hidden})
 
 
 def format_line(index: int, todo: TodoItem) -> str:

@@ -4,7 +4,7 @@ A step writes an operation, not the whole new list. Operations are plain dicts, 
 checkpointer can store them. The key `op` distinguishes them from LangGraph's own dicts.
 """
 
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired
 
@@ -21,7 +21,6 @@ from todo_tools._list.todos import (
     is_valid_text,
     require_few,
     require_whole_number,
-    texts_of,
     validate_todos,
 )
 
@@ -113,40 +112,6 @@ def dropped_open(todos: Sequence[TodoItem], texts: Sequence[str]) -> list[int]:
     kept = Counter(texts)
     kept.subtract(todo["text"] for _, todo in incomplete(todos))
     return [index for index, todo in incomplete(todos) if kept[todo["text"]] < 0]
-
-
-def origins(
-    before: Sequence[TodoItem], after: Sequence[TodoItem], operation: Mapping[str, Any] | None
-) -> list[int | None]:
-    """Return the index that each item of a list had before a change.
-
-    Items that were there before are the same items, whatever their index and status are now. A list
-    that replaced another one has new items only, unless its texts are the same.
-
-    Args:
-        before: The list before the change.
-        after: The list after it.
-        operation: The operation, with or without its texts; `None` if it is not known or another
-            program changed the list. Items are then matched by their texts.
-
-    Returns:
-        For each item of `after`, its index in `before`; `None` for a new item.
-    """
-    old, new = texts_of(before), texts_of(after)
-    at, added = len(old), len(new) - len(old)
-    match operation:
-        case {"op": "replace"} if old != new:
-            return [None] * len(new)
-        case {"op": "insert", "index": int(index)}:
-            at = min(index, at)
-        case _:
-            pass
-    if added >= 0 and [*new[:at], *new[at + added :]] == old:
-        return [*range(at), *[None] * added, *range(at, len(old))]
-    places = defaultdict[str, deque[int]](deque)
-    for index, text in enumerate(old):
-        places[text].append(index)
-    return [places[text].popleft() if places[text] else None for text in new]
 
 
 def _with_status(

@@ -1,19 +1,22 @@
 """The settings of the loop: when and how an agent with incomplete todos is sent back to work."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import iscoroutinefunction
-from typing import Any
+from typing import Annotated, Any
 
 from langgraph.runtime import Runtime
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as settings
 
 from todo_tools._list import prompts
-from todo_tools._list.todos import require_flag, require_whole_number
 
 _DAY = 24 * 60 * 60
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+_Count = Annotated[int, Field(ge=0)]
+
+
+@settings(frozen=True, kw_only=True, slots=True, config=ConfigDict(strict=True, extra="forbid"))
 class AutoContinue:
     """When and how an agent with incomplete todos is sent back to work.
 
@@ -69,9 +72,8 @@ class AutoContinue:
             and the suggested call follow it.
 
     Raises:
-        TypeError: A count is not a whole number, `ask`, `store` or `explain` is neither `True` nor
-            `False`, `stop_when` is not a plain function, or `prompt` is not a string.
-        ValueError: A count is negative, `grace_seconds` is more than a day, both `ask` and
+        TypeError: `stop_when` is not a plain function.
+        ValueError: Another setting has a wrong type or is out of its range, both `ask` and
             `grace_seconds` are given, or `prompt` is blank.
 
     Example:
@@ -80,37 +82,21 @@ class AutoContinue:
         ```
     """
 
-    max_in_a_row: int = 20
-    max_in_turn: int = 100
-    max_idle: int | None = 0
-    grace_seconds: int = 0
+    max_in_a_row: _Count = 20
+    max_in_turn: _Count = 100
+    max_idle: _Count | None = 0
+    grace_seconds: Annotated[int, Field(ge=0, le=_DAY)] = 0
     ask: bool = False
     store: bool = True
     explain: bool = True
     stop_when: Callable[[Any], bool] | None = None
-    prompt: str = prompts.CONTINUE
+    prompt: Annotated[str, Field(pattern=r"\S")] = prompts.CONTINUE
 
     def __post_init__(self) -> None:
-        for name in ("max_in_a_row", "max_in_turn"):
-            require_whole_number(name, getattr(self, name), minimum=0)
-        require_whole_number("grace_seconds", self.grace_seconds, minimum=0, maximum=_DAY)
-        if self.max_idle is not None:
-            require_whole_number("max_idle", self.max_idle, minimum=0)
-        for name in ("ask", "store", "explain"):
-            require_flag(name, getattr(self, name))
         if self.ask and self.grace_seconds:
-            raise ValueError(
-                f"ask=True already waits for a person, got grace_seconds={self.grace_seconds}; "
-                "give one of the two"
-            )
+            raise ValueError("ask=True already waits for a person; leave grace_seconds out")
         if self.stop_when is not None and not _is_plain_function(self.stop_when):
-            raise TypeError(
-                f"stop_when must be a plain function of the state, got {self.stop_when!r}"
-            )
-        if not isinstance(self.prompt, str):
-            raise TypeError(f"prompt must be a string, got {self.prompt!r}")
-        if not self.prompt.strip():
-            raise ValueError("prompt must not be blank; it tells the model to keep working")
+            raise TypeError(f"stop_when must be a plain function, got {self.stop_when!r}")
 
 
 Policy = AutoContinue | Callable[[Runtime[Any]], AutoContinue]
