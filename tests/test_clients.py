@@ -24,10 +24,9 @@ from todo_tools import (
     format_todos,
     todos_from_messages,
 )
-from todo_tools._list.formats import ClientTodo, TodosFormat, in_format, read_todos
+from todo_tools._list.formats import ClientTodo, TodosFormat, read_todos
 from todo_tools._list.operations import Operation, apply
 from todo_tools._thread.channels import fold_client_todos
-from todo_tools._thread.state import format_in
 from todo_tools.clients import ClientTodoState, from_client_todos, to_client_todos
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn

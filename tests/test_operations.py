@@ -13,7 +13,7 @@ from langgraph.graph import START, StateGraph
 from tests.strategies import operations, todo_lists
 from tests.support import items
 from todo_tools import DeltaTodoState, TodoItem, TodoState, TodoStatus
-from todo_tools._list.operations import Operation, apply, origins
+from todo_tools._list.operations import Operation, apply
 from todo_tools._list.todos import validate_todos
 from todo_tools.operations import (
     abandon_items,

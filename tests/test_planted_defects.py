@@ -39,7 +39,6 @@ from todo_tools._list import operations
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import texts_of
 from todo_tools._thread.transcript import result_metadata
-from todo_tools._tools.checks import Completion
 from todo_tools._view import view
 from todo_tools._view.folding import Folds
 

@@ -29,15 +29,11 @@ from todo_tools import DeltaTodoState, TodoItem, TodoState
 from todo_tools._thread.channels import (
     fold_todos,
     fold_todos_batch,
-    last_id,
-    merge_blocks,
-    merge_blocks_batch,
     merge_loop,
-    stable_ids,
 )
-from todo_tools._thread.state import blocks_in
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import add_messages_batch, loop_in, todos_in
+from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
+from todo_tools.state import loop_in, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 updates = st.lists(operations | todo_lists | st.none(), max_size=6)

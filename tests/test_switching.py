@@ -21,7 +21,8 @@ from tests.support import BEGIN, items
 from todo_tools import DeltaTodoState, TodoItem, TodoState
 from todo_tools.clients import ClientTodoState, to_client_todos
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import add_messages_batch, todos_in
+from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
+from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 Build = Callable[[ScriptedChatModel, Any], Any]

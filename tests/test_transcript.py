@@ -15,7 +15,6 @@ from tests.conversations import hand_built, with_middleware
 from tests.strategies import todo_lists
 from tests.support import BEGIN, Graph, items, result_of
 from todo_tools import AutoContinue, TodoItem, todos_from_messages
-from todo_tools._list.formats import in_format
 from todo_tools._list.prompts import CUT_OFF
 from todo_tools._list.todos import TodoDetails
 from todo_tools._thread.channels import fold_todos
@@ -25,9 +24,8 @@ from todo_tools._thread.transcript import (
     continuation_message,
     listed_in,
     place_of_call,
-    result_note,
+    note_of as result_note,
     with_notice,
-    without_notice,
 )
 from todo_tools.clients import to_client_todos
 from todo_tools.events import LoopEvent

@@ -80,7 +80,7 @@ def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[An
         before, todos = todos, _last_list([entries[at] for at in results], todos)
         is_open = {item["text"] for _, item in incomplete(todos)}
         completed = {item["text"] for item in todos if item["status"] == "completed"}
-        newly = bool(completed & {item["text"] for _, item in incomplete(before)})
+        newly = bool((completed - is_open) & {item["text"] for _, item in incomplete(before)})
         here = set(texts_of(todos)) - is_open
         done = [at for at, own in items.items() if (own <= here if own else newly)]
         possible = [_fold_of(at, spans[at], entries, sizes, first) for at in reversed(done)]
