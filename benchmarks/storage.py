@@ -21,7 +21,7 @@ from benchmarks.lists import LANGCHAIN, NO_LIST, PACK, ListKind
 from benchmarks.scripts import REQUEST, SYSTEM_PROMPT, script
 from benchmarks.work import Case, working_tool
 from todo_tools import DeltaTodoState
-from todo_tools.state import add_messages_batch
+from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
 from todo_tools.testing import ScriptedChatModel
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}

@@ -11,7 +11,9 @@ from todo_tools._list.todos import STATUSES, TodoItem, incomplete
 # an emoji, separators, and blanks other than the space.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 # They look empty, though they are letters or marks.
-_EMPTY = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180f\U00016fe4\U0001d159")
+_EMPTY = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180f\U00016fe4\U0001d159"
+)
 
 
 def _mark(character: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from todo_tools._calls.records import TOOLS
 from todo_tools._list.todos import TodoItem, are_todos, mark_of, texts_of
 from todo_tools._thread.state import has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import (
@@ -140,8 +141,8 @@ def read_messages(messages: Sequence[AnyMessage], todos: Todos | None = None) ->
     for message, stored, note in _with_continuations(messages):
         entry = Entry(message, stored)
         if isinstance(message, ToolMessage):
-            entry = _result(entry, message, known)
-        if are_todos(block := note.get("list")):
+            entry = _result(entry, message, known) if message.name in TOOLS else entry
+        if "list" in note and are_todos(block := note["list"]):
             entry = entry._replace(block=block, shows=block, lost=False)
         entries.append(entry)
         known = entry.shows if entry.shows is not None or entry.lost else known
@@ -156,12 +157,12 @@ def _with_continuations(
     LangChain adds results to a request for calls with broken JSON; nothing may precede them.
     """
     later: list[tuple[AnyMessage, AnyMessage, Any]] = []
-    for message in messages:
+    notes = [*map(note_of, messages)]
+    for message, shown, note in zip(messages, map(as_read, messages), notes, strict=True):
         if not isinstance(message, ToolMessage):
             yield from later
             later = []
-        note = note_of(message)
-        yield as_read(message), message, note
+        yield shown, message, note
         if "then" in note:
             then = note["then"]
             said = continuation_message(then["text"], then["lines"], key=message.id or "")
@@ -171,10 +172,11 @@ def _with_continuations(
 
 def _result(entry: Entry, message: ToolMessage, known: Todos | None) -> Entry:
     """Read a result; only those of todo tools show a list."""
-    note, after = note_of(message), list_after(message)
+    after = list_after(message)
     todos = listed_in(message) if after is None else after
     if todos is None:
         return entry
+    note = note_of(message)
     if note.get("length") != len(message.text):
         return entry._replace(lost=True)
     if after is None:

@@ -16,7 +16,6 @@ from todo_tools._list.todos import (
     TodoItem,
     are_todos,
     is_list,
-    is_mapping,
     is_valid_text,
     mark_of,
 )
@@ -133,7 +132,7 @@ def note_of(message: BaseMessage) -> Mapping[str, Any]:
       `TodoMiddleware`, what it was asked with (`shown`, `has_tools`, `ends`).
     """
     note = message.response_metadata.get(_KEY)
-    return note if is_mapping(note) else {}
+    return cast("dict[str, Any]", note) if isinstance(note, dict) else {}
 
 
 def noted(message: Message, **note: Any) -> Message:
