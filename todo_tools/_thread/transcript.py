@@ -173,6 +173,8 @@ class CallPlace(NamedTuple):
     """The earlier calls of the message without a result, with the changes that a person made."""
     is_refused: bool
     """Whether an earlier call that writes a list has already been refused."""
+    is_repeated: bool
+    """Whether another call of the message has the same id, so that no result can name this one."""
 
 
 def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
@@ -192,17 +194,19 @@ def place_of_call(state: object, call_id: str | None) -> CallPlace | None:
 def _place(
     state: object, message: AIMessage, position: int, results: Mapping[str | None, ToolMessage]
 ) -> CallPlace:
-    edits = _edited_calls(state)
+    edits, ids = _edited_calls(state), [call["id"] for call in message.tool_calls]
     earlier = [
         cast("ToolCall", {**call, **edits.get(call["id"], {})})
         for call in message.tool_calls[:position]
+        if ids.count(call["id"]) == 1
     ]
     pending = [call for call in earlier if call["id"] not in results]
     failed = {call_id for call_id, result in results.items() if result.status == "error"}
     refused = [*message.invalid_tool_calls, *(call for call in earlier if call["id"] in failed)]
     is_refused = any(call["name"] == "write_todos" for call in refused)
     is_read = note_of(message).get("shown") in (None, mark_of(todos_in(state)))
-    return CallPlace(message.id, is_read, position, pending, is_refused)
+    is_repeated = ids.count(ids[position]) > 1
+    return CallPlace(message.id, is_read, position, pending, is_refused, is_repeated)
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:

@@ -246,6 +246,11 @@ def _fault(
     """Return the error for a call that no result can name, or that would change an unread list."""
     if not call_id:
         return CallError("this call has no id, so it was not run; call again", "no call id")
+    if place and place.is_repeated:
+        return CallError(
+            "another call of this turn has the same id, so this one was not run; call again",
+            "repeated call id",
+        )
     if place is None or answer.operation is None:
         return None
     if not place.is_read:
