@@ -7,7 +7,7 @@ from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_LIGHT_PROMPT, TODO_S
 from todo_tools._list.todos import TodoItem, TodoLimits, TodoStatus
 from todo_tools._loop.node import add_auto_continue
 from todo_tools._loop.policy import AutoContinue
-from todo_tools._loop.questions import asks_user
+from todo_tools._loop.said import asks_user
 from todo_tools._thread.places import aitem_starts, item_starts
 from todo_tools._thread.state import DeltaTodoState, TodoState
 from todo_tools._thread.transcript import todos_from_messages

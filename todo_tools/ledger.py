@@ -15,7 +15,6 @@ from todo_tools._calls.records import TOOLS
 from todo_tools._list.formats import from_client_todos
 from todo_tools._list.todos import TodoItem, is_mapping
 from todo_tools._thread.transcript import is_from_user, list_after
-from todo_tools._view.view import count_left_out
 
 __all__ = ["Cost", "ItemCost", "Ledger", "ledger"]
 
@@ -130,7 +129,7 @@ def ledger(messages: Sequence[AnyMessage], *, fold_finished: bool = False) -> Le
                 removed += [entry for entry in spent if id(entry) not in kept]
     items = [ItemCost(index, entry.todo, entry.cost) for index, entry in enumerate(entries)]
     items += [ItemCost(None, entry.todo, entry.cost) for entry in removed]
-    left_out = count_left_out(messages) if fold_finished else 0
+    left_out = 0
     return Ledger(tuple(items), other.cost, bookkeeping, left_out)
 
 

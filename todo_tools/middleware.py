@@ -20,34 +20,35 @@ from langgraph.types import Command
 from typing_extensions import override
 
 from todo_tools._calls.records import TOOLS
-from todo_tools._list.formats import ClientTodo, TodosFormat, require_format
+from todo_tools._list.formats import TodosFormat, require_format
 from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_SYSTEM_PROMPT
 from todo_tools._list.todos import (
     DEFAULT_LIMITS,
-    LIST,
-    TodoItem,
     TodoLimits,
     is_mapping,
     mark_of,
     require_flag,
 )
 from todo_tools._loop.decision import Ended, heard
-from todo_tools._loop.node import Answered, Ending, aend_answer, end_answer
+from todo_tools._loop.ending import Answered, Ending, aend_answer, end_answer
 from todo_tools._loop.policy import AutoContinue, Policy, require_policy
-from todo_tools._thread.channels import (
-    LoopState,
-    TodosChannel,
-    fold_client_todos,
-    fold_todos,
-    merge_loop,
-)
+from todo_tools._thread.channels import LoopState, merge_loop
+from todo_tools._thread.notes import note_of, noted
 from todo_tools._thread.reading import read, read_messages
-from todo_tools._thread.state import loop_in, messages_in, todos_in
-from todo_tools._thread.transcript import is_from_user, note_of, noted
+from todo_tools._thread.state import (
+    ClientTodoList,
+    TodoList,
+    TodoOutcome,
+    loop_in,
+    messages_in,
+    todos_in,
+)
+from todo_tools._thread.transcript import is_from_user
 from todo_tools._tools.build import create_todo_tools
 from todo_tools._tools.checks import Check
 from todo_tools._tools.gate import TodoGate
-from todo_tools._view.view import ModelView, model_view, needs_block, newest_place, view_of
+from todo_tools._view.blocks import needs_block, newest_place
+from todo_tools._view.view import ModelView, model_view, view_of
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
@@ -85,10 +86,12 @@ class TodoAgentState(AgentState[Any]):
     share them. Read them with `graph.get_state(config).values["todo_loop"]`.
     """
 
-    todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
+    todos: NotRequired[TodoList]
     """The list; seed and edit it as in `TodoState`."""
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
-    """The counters and the outcome of the loop."""
+    """The counters of the loop."""
+    todo_outcome: NotRequired[TodoOutcome]
+    """Why the loop of the last run stopped."""
     remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
     """The number of steps until the run reaches LangGraph's `recursion_limit`."""
 
@@ -96,8 +99,9 @@ class TodoAgentState(AgentState[Any]):
 class _ClientAgentState(AgentState[Any]):
     """LangChain's agent state with the channels of `ClientTodoState`."""
 
-    todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
+    todos: NotRequired[ClientTodoList]
     todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
+    todo_outcome: NotRequired[TodoOutcome]
     remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
 
 
@@ -359,7 +363,7 @@ def _noted(
         )
         result = [made if each is answer else each for each in response.result]
         response = replace(response, result=result)
-    command = Command(update={"messages": again}) if again else None
+    command: Command[Any] | None = Command(update={"messages": again}) if again else None
     return ExtendedModelResponse(model_response=response, command=command)
 
 
@@ -379,7 +383,7 @@ def _answered(state: Any, runtime: Any) -> Answered:
     reading = read(state)
     newest = reading.last_answer()
     after = [] if newest is None else reading.entries[newest:]
-    note = note_of(after[0].stored) if after else {}
+    note: Mapping[str, Any] = note_of(after[0].stored) if after else {}
     is_newest = all(isinstance(entry.message, ToolMessage) for entry in after[1:])
     ended = Ended(
         # The hook of another middleware may have ended the run.

@@ -4,10 +4,12 @@ A state may be a dict or an object with attributes.
 """
 
 from todo_tools._list.todos import validate_todos
-from todo_tools._thread.state import loop_in, messages_in, todos_in
+from todo_tools._thread.state import TodoList, TodoLoop, TodoOutcome, messages_in, todos_in
 
 __all__ = [
-    "loop_in",
+    "TodoList",
+    "TodoLoop",
+    "TodoOutcome",
     "messages_in",
     "todos_in",
     "validate_todos",

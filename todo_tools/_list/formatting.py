@@ -16,16 +16,18 @@ _EMPTY = frozenset(
 )
 
 
+_SELECTORS = re.compile("[\ufe00-\ufe0d\U000e0000-\U000e0fff]")
+
+
 def _mark(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+    if character < " ":
+        return chr(0x2400 + ord(character))
+    return "␡" if character == "\x7f" else f"<U+{ord(character):04X}>"
 
 
 def _is_hidden(character: str) -> bool:
-    is_selector = 0xFE00 <= ord(character) <= 0xFE0D or 0xE0000 <= ord(character) < 0xE1000
-    return character in _EMPTY or is_selector or category(character) in _HIDDEN
+    is_selector = bool(_SELECTORS.match(character))
+    return is_selector or character in _EMPTY or category(character) in _HIDDEN
 
 
 # Joiners and variation selectors are invisible too. They belong to ordinary text in three places:

@@ -156,11 +156,6 @@ CONTINUE = (
 )
 
 
-def continuation(instruction: str, lines: str, following: str) -> str:
-    """Build the continuation message: instruction, incomplete items, what to do next."""
-    return "\n\n".join(part for part in (instruction, lines, following) if part)
-
-
 def next_step(action: str | None, index: int, *, has_tools: bool = True) -> str:
     """Name the work of an item, and then the call that marks it.
 

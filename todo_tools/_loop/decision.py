@@ -14,19 +14,14 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
-from todo_tools._list.formatting import format_items
-from todo_tools._list.todos import STATUSES, TodoItem, incomplete
-from todo_tools._loop.finish_reasons import broken_off
+from todo_tools._list.todos import STATUSES, TodoItem, incomplete, mark_of
 from todo_tools._loop.policy import AutoContinue
+from todo_tools._loop.said import broken_off
 from todo_tools._thread.channels import LoopState
 from todo_tools._thread.events import LoopEvent, Outcome
+from todo_tools._thread.notes import note_of
 from todo_tools._thread.reading import Entry, Reading
-from todo_tools._thread.transcript import (
-    continuation_lines,
-    is_from_user,
-    is_injected,
-    is_rejection,
-)
+from todo_tools._thread.transcript import is_from_user, is_injected, is_rejection
 
 # The loop needs a few rounds of a model call, its tools and the hooks of other middleware.
 _STEPS_NEEDED = 25
@@ -44,22 +39,21 @@ class Decision:
     """Whether the agent has worked since it was last told something."""
     prompt: str = ""
     """The continuation message; empty if the loop stops."""
-    lines: str = ""
-    """The part of `prompt` that lists the incomplete items."""
+    mark: str = ""
+    """The mark of the list, to note with the continuation."""
     notice: str = ""
     """A notice for the user about the end of the loop; empty if none is needed."""
 
     @property
     def next_loop(self) -> LoopState:
-        """The counters and the outcome to store."""
+        """The counters to store."""
         if self.outcome:
-            return {**self.loop, "outcome": self.outcome}
+            return self.loop
         return {
             **self.loop,
             "in_a_row": self.loop.get("in_a_row", 0) + 1,
             "in_turn": self.loop.get("in_turn", 0) + 1,
             "idle": 0 if self.worked else self.loop.get("idle", 0) + 1,
-            "outcome": None,
         }
 
     @property
@@ -128,15 +122,15 @@ def decide(
         return Decision(loop, outcome, notice=_notice(outcome, todos, loop))
     if _has_spoken(reading):
         return Decision(loop, "answered")
-    told, lines = _Told.find(reading, loop), format_items(open_items)
-    if told.lines not in ("", lines):
+    told, mark = _Told.find(reading, loop), mark_of(todos)
+    if told.mark not in ("", mark):
         # The application changed the list. Only the todo tools reset the count themselves.
         loop = {**loop, "in_a_row": 0}
     worked = _has_worked(reading, told)
     if limit := _limit(loop, policy, told, ended.steps_left, worked=worked):
         return Decision(loop, limit, notice=_notice(limit, todos, loop))
-    prompt = _prompt(open_items, lines, policy.prompt, has_tools=ended.has_tools)
-    return Decision(loop, worked=worked, prompt=prompt, lines=lines)
+    prompt = _prompt(open_items, policy.prompt, has_tools=ended.has_tools)
+    return Decision(loop, worked=worked, prompt=prompt, mark=mark)
 
 
 def _stopped(
@@ -182,8 +176,8 @@ class _Told:
     at: int
     by_person: bool
     """Whether a person was the last to tell it something, and not the loop."""
-    lines: str
-    """The incomplete items in the loop's last continuation; empty without one."""
+    mark: str
+    """The mark of the list at the loop's last continuation; empty without one."""
 
     @classmethod
     def find(cls, reading: Reading, loop: LoopState) -> "_Told":
@@ -192,11 +186,11 @@ class _Told:
         by_user = next((at for at, each in entries if each.message.id == message_id), -1)
         continued, rejected = reading.last(is_injected), reading.last(is_rejection)
         by_loop = -1 if continued is None else continued
-        lines = "" if continued is None else continuation_lines(reading.entries[by_loop].message)
+        note = {} if continued is None else note_of(reading.entries[by_loop].message)
         # A person who rejects a call speaks to the agent.
         by_rejection = -1 if rejected is None else _end_of_results(reading.entries, rejected)
         by_person = max(by_user, by_rejection)
-        return cls(by_user, max(by_person, by_loop), by_person >= by_loop, lines)
+        return cls(by_user, max(by_person, by_loop), by_person >= by_loop, note.get("mark", ""))
 
 
 def _end_of_results(entries: Sequence[Entry], at: int) -> int:
@@ -289,11 +283,9 @@ def _continuations(number: int) -> str:
     return "1 continuation" if number == 1 else f"{number} continuations"
 
 
-def _prompt(
-    open_items: list[tuple[int, TodoItem]], lines: str, instruction: str, *, has_tools: bool
-) -> str:
+def _prompt(open_items: list[tuple[int, TodoItem]], instruction: str, *, has_tools: bool) -> str:
     """Build the continuation message; it asks for the work of the most urgent item."""
     index, item = min(open_items, key=lambda entry: STATUSES[entry[1]["status"]].precedence)
     action = STATUSES[item["status"]].next_action
     following = prompts.next_step(action, index, has_tools=has_tools)
-    return prompts.continuation(instruction, lines, following)
+    return f"{instruction}\n\n{following}" if following else instruction

@@ -1,194 +1,30 @@
-"""Run the loop: wait or ask, send events, build the state update, and add the node to a graph.
+"""Add the loop to a graph that is built by hand: a node, and the edges to it and from it."""
 
-`todo_tools._loop.decision` makes the decision. The node of a hand-built graph and the hook of the
-middleware both call `end_answer`.
-"""
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from typing import Any, TypeVar, cast
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable, Generator, Hashable
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar, cast
-from uuid import uuid4
-
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.errors import GraphDrained
+from langgraph.channels import LastValue
 from langgraph.graph import END, StateGraph
-from langgraph.runtime import Runtime, get_runtime
-from langgraph.types import interrupt
-from langsmith import get_current_run_tree
+from langgraph.managed.is_last_step import RemainingStepsManager
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import get_runtime
 from typing_extensions import override
 
-from todo_tools._list.todos import TodoItem, incomplete
-from todo_tools._loop.building import require_channels, require_no_other_way, steps_key
-from todo_tools._loop.decision import Decision, Ended, decide, heard, reset
+from todo_tools._loop.decision import Ended, heard
+from todo_tools._loop.ending import Answered, Ending, aend_answer, end_answer
 from todo_tools._loop.policy import AutoContinue, Policy, require_policy
-from todo_tools._loop.replies import read_reply
-from todo_tools._thread.channels import LoopState
-from todo_tools._thread.events import continue_question, countdown_event
-from todo_tools._thread.reading import Reading, read
+from todo_tools._thread.reading import read
 from todo_tools._thread.state import loop_in, messages_in, value_in
-from todo_tools._thread.transcript import continuation_message, noted, with_notice
-from todo_tools._view.view import record_block
+from todo_tools._view.blocks import record_block
 
-# How often the grace period looks for a drain request.
-_TICKS_PER_SECOND = 10
-
-
-class Answered(NamedTuple):
-    """An answer without a tool call, and all that the loop needs to go on from it."""
-
-    state: Any
-    reading: Reading
-    loop: LoopState
-    """The counters, after `heard`."""
-    runtime: Runtime[Any]
-    ended: Ended = Ended()
-
-    @property
-    def todos(self) -> list[TodoItem]:
-        """The list of the state."""
-        return self.reading.todos or []
-
-
-class Ending(NamedTuple):
-    """The result of `end_answer`: the next step and the state update."""
-
-    continues: bool
-    """Whether to call the model again."""
-    update: dict[str, Any]
-    """The state update."""
-
-
-def end_answer(answered: Answered, policy: Policy) -> Ending:
-    """Continue or stop the loop after an answer without a tool call. Call it inside a node.
-
-    Raises:
-        GraphDrained: The run was asked to drain during the grace period.
-    """
-    steps = _steps(answered, policy)
-    while True:
-        try:
-            pause = next(steps)
-        except StopIteration as done:
-            return cast("Ending", done.value)
-        time.sleep(pause)
-
-
-async def aend_answer(answered: Answered, policy: Policy) -> Ending:
-    """Do the same as `end_answer` without blocking the event loop."""
-    steps = _steps(answered, policy)
-    while True:
-        try:
-            pause = next(steps)
-        except StopIteration as done:
-            return cast("Ending", done.value)
-        await asyncio.sleep(pause)
-
-
-def _steps(answered: Answered, policy: Policy) -> Generator[float, None, Ending]:
-    """Run the steps shared by the sync and async form; yield the seconds to sleep."""
-    settings = _chosen(policy, answered.runtime)
-    state, reading, loop, runtime, ended = answered
-    decision = decide(reading, loop, settings, state, ended)
-    if decision.outcome:
-        return _carry_out(decision, answered, settings)
-    if settings.ask:
-        return _ask(decision, answered, settings)
-    yield from _grace_period(settings.grace_seconds, runtime)
-    return _carry_out(decision, answered, settings)
-
-
-def _chosen(policy: Policy, runtime: Runtime[Any]) -> AutoContinue:
-    """Return the policy of the current run."""
-    if isinstance(policy, AutoContinue):
-        return policy
-    chosen = policy(runtime)
-    if not isinstance(chosen, AutoContinue):
-        raise TypeError(f"the policy function must return an AutoContinue, got {chosen!r}")
-    return chosen
-
-
-def _grace_period(seconds: int, runtime: Runtime[Any]) -> Generator[float, None, None]:
-    """Count down and send an event each second.
-
-    If the server asks the run to shut down, the run stops here and not at the end of the step. So
-    no continuation is sent, and the thread stays as the agent's answer left it.
-    """
-    for second in range(seconds, 0, -1):
-        runtime.stream_writer(countdown_event(second))
-        for _ in range(_TICKS_PER_SECOND):
-            if runtime.control and runtime.control.drain_requested:
-                raise GraphDrained(runtime.control.drain_reason or "shutdown")
-            yield 1 / _TICKS_PER_SECOND
-
-
-def _ask(decision: Decision, answered: Answered, policy: AutoContinue) -> Ending:
-    reply, problem = None, ""
-    # Repeat the question instead of raising: after an error, the thread would keep the bad reply.
-    while reply is None:
-        try:
-            question = continue_question(answered.todos, problem=problem)
-            reply = read_reply(interrupt(question))
-        except ValueError as error:
-            problem = str(error)
-    decision = decision if reply.continues else replace(decision, outcome="declined")
-    if reply.words:
-        return _told(decision, reply.words, answered)
-    return _carry_out(decision, answered, policy)
-
-
-def _told(decision: Decision, words: str, answered: Answered) -> Ending:
-    """Add the person's message to the history; after a no, the next run reads it."""
-    if decision.outcome:
-        _report(decision, answered)
-    message_id = str(uuid4())
-    loop = {**reset(decision.loop, message_id), "outcome": decision.outcome}
-    messages = [HumanMessage(words, id=message_id)]
-    return Ending(not decision.outcome, {"messages": messages, "todo_loop": loop})
-
-
-def _carry_out(decision: Decision, answered: Answered, policy: AutoContinue) -> Ending:
-    _report(decision, answered)
-    update: dict[str, Any] = {"todo_loop": decision.next_loop}
-    if decision.outcome:
-        if policy.explain and (explained := _explained(decision, answered)):
-            update["messages"] = [explained]
-    elif policy.store or not answered.reading.entries:
-        update["messages"] = [continuation_message(decision.prompt, decision.lines)]
-    else:
-        then = {"text": decision.prompt, "lines": decision.lines}
-        update["messages"] = [noted(answered.reading.entries[-1].stored, then=then)]
-    return Ending(continues=not decision.outcome, update=update)
-
-
-def _report(decision: Decision, answered: Answered) -> None:
-    """Send the decision to the stream, and to LangSmith so that runs can be filtered by it."""
-    answered.runtime.stream_writer(decision.event)
-    if run := get_current_run_tree():
-        todos = answered.todos
-        finished = len(todos) - len(incomplete(todos))
-        outcome = decision.outcome or "sent_back"
-        figures = {"todo_items": len(todos), "todo_finished": finished, "todo_outcome": outcome}
-        run.add_metadata(figures)
-
-
-def _explained(decision: Decision, answered: Answered) -> AIMessage | None:
-    """Return the last answer with the notice appended; `None` if there is no notice."""
-    messages = reversed(messages_in(answered.state))
-    answer = next((each for each in messages if isinstance(each, AIMessage)), None)
-    # Without an id, the changed answer would be added to the history and not replace the old one.
-    if not decision.notice or answer is None or answer.id is None:
-        return None
-    return with_notice(answer, decision.notice)
-
-
-_Builder = TypeVar("_Builder", bound=StateGraph[Any, Any, Any, Any])
+_Builder = StateGraph[Any, Any, Any, Any]
+_Given = TypeVar("_Given", bound=_Builder)
 
 
 def add_auto_continue(
-    builder: _Builder,
+    builder: _Given,
     *,
     agent: str = "agent",
     tools: str = "tools",
@@ -196,13 +32,13 @@ def add_auto_continue(
     node: str = "auto_continue",
     end: str = END,
     entry: str | None = None,
-) -> _Builder:
+) -> _Given:
     """Add the loop to a graph: the agent works until every todo is finished.
 
     Adds a node and a conditional edge from the agent. While the model calls tools, the edge leads
     to the tools. Otherwise it leads to the node. The node sends the agent back to work while items
-    are incomplete, and then ends the run. The reason is in `state["todo_loop"]["outcome"]` and is
-    sent as a `LoopEvent`.
+    are incomplete, and then ends the run. The reason is in `state["todo_outcome"]` and is sent as a
+    `LoopEvent`.
 
     You must add the edge from the tools back to the agent yourself. The agent must have no
     conditional edge of its own and no `Command(goto=...)`: LangGraph would follow both. A node on a
@@ -228,8 +64,8 @@ def add_auto_continue(
     Raises:
         TypeError: `builder` is not a `StateGraph`, `policy` is neither an `AutoContinue` nor a
             plain function, or a node is not given by its name.
-        ValueError: The state of the graph lacks a channel or a reducer that the loop needs, or the
-            agent already chooses its next node.
+        ValueError: The state of the graph lacks a channel or a reducer that the loop needs, a node
+            does not exist, the agent already chooses its next node, or the tools lead nowhere.
 
     Example:
         ```python
@@ -250,9 +86,10 @@ def add_auto_continue(
     for parameter, name in names.items():
         if not isinstance(name, str):
             raise TypeError(f"{parameter} must be the name of a node, got {type(name).__name__}")
-    require_channels(builder)
-    require_no_other_way(builder, agent, tools)
-    builder.add_node(node, _node(node, policy, steps_key(builder)))
+    _require_channels(builder)
+    _require_nodes(builder, {"agent": agent, "tools": tools, "entry": entry, "end": end})
+    _require_edges(builder, agent, tools)
+    builder.add_node(node, _node(node, policy, _steps_key(builder)))
     if tools == agent:  # its calls are carried out when it ends
         builder.add_edge(agent, node)
     else:
@@ -297,7 +134,7 @@ def _node(name: str, policy: Policy, steps: str | None) -> _Untraced:
 
 
 def _add_edges(
-    builder: StateGraph[Any, Any, Any, Any],
+    builder: _Builder,
     start: str,
     route: Callable[[Any], str],
     ends: dict[Hashable, str],
@@ -341,4 +178,60 @@ def _route(state: Any) -> str:
 
 
 def _route_on(state: Any) -> str:
-    return _ENDS if loop_in(state).get("outcome") else _CONTINUES
+    return _ENDS if value_in(state, "todo_outcome") else _CONTINUES
+
+
+def _require_channels(builder: _Builder) -> None:
+    """Refuse a state that cannot hold what the loop and the todo tools write."""
+    # A node may bring other channels with its input, but the loop reads those of the graph.
+    given = cast("dict[str, object]", builder.schemas[builder.state_schema])
+    missing = [name for name in _CHANNELS if isinstance(given.get(name), LastValue | None)]
+    if missing:
+        lines = "".join(f"\n    {name}: {_CHANNELS[name]}" for name in missing)
+        raise ValueError(
+            f"the state of this graph lacks {', '.join(missing)}, or has no reducer for it; derive "
+            f"it from todo_tools.TodoState, or add to your class:{lines}\nThese types are in "
+            "todo_tools.state; a dataclass needs defaults, such as field(default_factory=list)"
+        )
+
+
+_CHANNELS = {
+    "messages": "Annotated[list[AnyMessage], add_messages]",
+    "todos": "TodoList",
+    "todo_loop": "TodoLoop",
+    "todo_outcome": "TodoOutcome",
+}
+
+
+def _require_nodes(builder: _Builder, names: Mapping[str, str]) -> None:
+    """Refuse the name of a node that does not exist."""
+    for parameter, name in names.items():
+        if name not in builder.nodes and (parameter, name) != ("end", END):
+            present = " or ".join(f"{parameter}={each!r}" for each in builder.nodes)
+            raise ValueError(
+                f"there is no node {name!r}; give {present or 'it to the graph first'}"
+            )
+
+
+def _require_edges(builder: _Builder, agent: str, tools: str) -> None:
+    """Refuse an agent that chooses its next node, and tools that lead nowhere."""
+    node = builder.nodes[agent]
+    if (agent, tools) in builder.edges or builder.branches.get(agent) or node.ends:
+        raise ValueError(
+            f"the node {agent!r} already has an edge or a command to another node, and LangGraph "
+            "would follow it beside the loop; remove it, and name the node that takes its calls as "
+            "tools, or the one after the loop as end"
+        )
+    starts = {start for start, _ in builder.edges}
+    is_tool_node = isinstance(builder.nodes[tools].runnable, ToolNode)
+    if is_tool_node and tools not in starts and not builder.branches.get(tools):
+        raise ValueError(
+            f"no edge leads from {tools!r} back to the agent, so the run would end after the first "
+            f"tool call; add builder.add_edge({tools!r}, {agent!r}) first"
+        )
+
+
+def _steps_key(builder: _Builder) -> str | None:
+    """Return the key of LangGraph's `RemainingSteps`. A key of the same name may be another one."""
+    managed = cast("dict[str, object]", builder.managed)
+    return next((key for key, kind in managed.items() if kind is RemainingStepsManager), None)

@@ -1,4 +1,4 @@
-"""Define how the channels of a thread take updates: the list, the messages, the loop, the blocks.
+"""Define how the channels of a thread take updates: the list, the counters, the outcome.
 
 Updates are applied one at a time, so the result does not depend on how checkpoints batch them, as
 `DeltaChannel` requires.
@@ -7,17 +7,18 @@ Updates are applied one at a time, so the result does not depend on how checkpoi
 import reprlib
 from collections.abc import Sequence
 from functools import reduce
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast
 
 from langchain_core.messages import AnyMessage, convert_to_messages
 from langgraph.channels import BinaryOperatorAggregate
+from langgraph.channels.base import BaseChannel
 from langgraph.errors import InvalidUpdateError
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict, override
 
 from todo_tools._list.formats import ClientTodo, from_client_todos, own_format, to_client_todos
 from todo_tools._list.operations import Operation, apply
-from todo_tools._list.todos import TodoItem, is_mapping
+from todo_tools._list.todos import TodoItem, is_list, is_mapping
 from todo_tools._thread.events import Outcome
 
 TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
@@ -66,14 +67,79 @@ class TodosChannel(BinaryOperatorAggregate[Any]):
     @override
     def update(self, values: Sequence[Any]) -> bool:
         kept = [value for value in values if value != self.value]
-        lists = [value for value in kept if isinstance(value, list)]
+        lists = [value for value in kept if is_list(value)]
         if any(each != lists[0] for each in lists):
             raise InvalidUpdateError(
                 "two nodes of one step returned different lists for 'todos', and one would undo "
                 "the other; return operations from parallel nodes (todo_tools.operations), which "
                 "are all applied"
             )
-        return super().update(sorted(kept, key=lambda value: not isinstance(value, list)))
+        return bool(super().update(sorted(kept, key=lambda value: not isinstance(value, list))))
+
+
+class OutcomeChannel(BaseChannel[Any, Any, Any]):
+    """LangGraph's last value, which a new run forgets: it is `None` until a loop of the run ends.
+
+    A run begins with the checkpoint that its predecessor finished. LangGraph finishes a channel
+    also before tasks that were made with `Send`; then the channel is not loaded again.
+    """
+
+    __slots__ = ("_is_finished", "_is_of_earlier_run", "value")
+
+    def __init__(self, typ: Any = str, key: str = "") -> None:
+        super().__init__(typ, key)
+        self.value: Outcome | None = None
+        self._is_finished = self._is_of_earlier_run = False
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OutcomeChannel)
+
+    __hash__ = None  # type: ignore[assignment]  # as LangGraph's own channels
+
+    @property
+    @override
+    def ValueType(self) -> Any:
+        return Outcome | None
+
+    @property
+    @override
+    def UpdateType(self) -> Any:
+        return Outcome | None
+
+    @override
+    def checkpoint(self) -> Any:
+        return [self.value, self._is_finished]
+
+    @override
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        made = self.__class__(self.typ, self.key)
+        if isinstance(checkpoint, list | tuple):
+            made.value, made._is_of_earlier_run = checkpoint
+        return made
+
+    @override
+    def copy(self) -> Self:
+        made = self.from_checkpoint([self.value, self._is_of_earlier_run])
+        made._is_finished = self._is_finished
+        return made
+
+    @override
+    def get(self) -> Outcome | None:
+        return self.value
+
+    @override
+    def update(self, values: Sequence[Any]) -> bool:
+        before = self.checkpoint()
+        kept = None if self._is_of_earlier_run else self.value
+        self.value = values[-1] if values else kept
+        self._is_finished = self._is_of_earlier_run = False
+        return bool(before != self.checkpoint())
+
+    @override
+    def finish(self) -> bool:
+        self._is_finished, before = True, self._is_finished
+        return not before
 
 
 def as_messages(given: Sequence[Any]) -> list[AnyMessage]:
@@ -96,11 +162,9 @@ class LoopState(TypedDict, total=False):
     """Continuations since the agent last worked: got a new tool result."""
     user_message: str
     """The id of the user's last message; a message with another id resets the counters."""
-    outcome: Outcome | None
-    """Why the loop last stopped; `None` after a continuation or a change of the list by a call."""
 
 
-PROGRESS: LoopState = {"in_a_row": 0, "outcome": None}
+PROGRESS: LoopState = {"in_a_row": 0}
 """The update of a tool that changed the list; it resets the count in a row."""
 
 _LOOP_STATE = TypeAdapter(LoopState)

@@ -10,8 +10,8 @@ from langgraph.pregel.protocol import PregelProtocol
 from langgraph.types import StateSnapshot
 
 from todo_tools._list.todos import require_whole_number, texts_of
+from todo_tools._thread.notes import note_of
 from todo_tools._thread.state import messages_in, todos_in
-from todo_tools._thread.transcript import note_of
 
 _Graph = PregelProtocol[Any, Any, Any, Any]
 _Starts = dict[int, list[StateSnapshot]]

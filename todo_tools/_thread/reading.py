@@ -11,18 +11,11 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
+from todo_tools._list.operations import apply
 from todo_tools._list.todos import TodoItem, are_todos, mark_of, texts_of
+from todo_tools._thread.notes import as_read, continuation_after, listed_in, note_of, with_list
 from todo_tools._thread.state import has_channel, messages_in, todos_in
-from todo_tools._thread.transcript import (
-    as_read,
-    continuation_message,
-    is_from_user,
-    is_injected,
-    list_after,
-    listed_in,
-    note_of,
-    noted,
-)
+from todo_tools._thread.transcript import is_from_user, is_injected, list_after
 
 Todos = list[TodoItem]
 
@@ -36,22 +29,22 @@ class Entry(NamedTuple):
     """The message of the history; a continuation outside the history is noted with this one."""
     shows: Todos | None = None
     """The list that a prompt shows with this message; `None` for most messages."""
+    summary: str | None = None
+    """What a prompt shows of a result from which the model can infer the list: its first line."""
     changed: bool = False
     """Whether the message is the result of a call that changed the list."""
-    own: bool = False
-    """Whether the call found the list that the prompt showed before it."""
-    told: bool = False
-    """Whether the first line is then enough to infer the new list."""
     block: Todos | None = None
     """The list that is appended to the message in every prompt."""
     lost: bool = False
     """Whether other code replaced the text of a list, so nobody knows what a prompt shows."""
 
+    def after(self, known: Todos | None) -> Todos | None:
+        """Return the list that a prompt shows last, if it showed `known` before this message."""
+        return self.shows if self.shows is not None or self.lost else known
+
     def with_note(self, todos: Todos) -> AnyMessage:
         """Return the message to store so that later prompts repeat the block."""
-        if self.message.id == self.stored.id:
-            return noted(self.stored, list=todos)
-        return noted(self.stored, then={**note_of(self.stored)["then"], "list": todos})
+        return with_list(self.message, self.stored, todos)
 
 
 class Turn(NamedTuple):
@@ -116,9 +109,10 @@ class Reading:
     def until(self, at: int) -> "Reading":
         """Return the reading of the entries before an index."""
         entries = self.entries[:at]
-        shown = (entry for entry in reversed(entries) if entry.shows is not None or entry.lost)
-        last = next(shown, None)
-        return replace(self, entries=entries, known=last.shows if last else [])
+        known: Todos | None = []
+        for entry in entries:
+            known = entry.after(known)
+        return replace(self, entries=entries, known=known)
 
     def with_block(self, at: int) -> "Reading":
         """Append the list of the state to a message of every prompt from now on."""
@@ -140,12 +134,12 @@ def read_messages(messages: Sequence[AnyMessage], todos: Todos | None = None) ->
     known: Todos | None = []
     for message, stored, note in _with_continuations(messages):
         entry = Entry(message, stored)
-        if isinstance(message, ToolMessage):
-            entry = _result(entry, message, known) if message.name in TOOLS else entry
+        if isinstance(message, ToolMessage) and message.name in TOOLS:
+            entry = _result(entry, message, known)
         if "list" in note and are_todos(block := note["list"]):
             entry = entry._replace(block=block, shows=block, lost=False)
         entries.append(entry)
-        known = entry.shows if entry.shows is not None or entry.lost else known
+        known = entry.after(known)
     return Reading(entries, todos, known)
 
 
@@ -157,30 +151,32 @@ def _with_continuations(
     LangChain adds results to a request for calls with broken JSON; nothing may precede them.
     """
     later: list[tuple[AnyMessage, AnyMessage, Any]] = []
-    notes = [*map(note_of, messages)]
-    for message, shown, note in zip(messages, map(as_read, messages), notes, strict=True):
-        if not isinstance(message, ToolMessage):
+    for message in messages:
+        if later and not isinstance(message, ToolMessage):
             yield from later
             later = []
-        yield shown, message, note
-        if "then" in note:
-            then = note["then"]
-            said = continuation_message(then["text"], then["lines"], key=message.id or "")
-            later.append((said, message, then))
+        yield as_read(message), message, note_of(message)
+        if continuation := continuation_after(message):
+            said, note = continuation
+            later.append((said, message, note))
     yield from later
 
 
 def _result(entry: Entry, message: ToolMessage, known: Todos | None) -> Entry:
-    """Read a result; only those of todo tools show a list."""
-    after = list_after(message)
-    todos = listed_in(message) if after is None else after
-    if todos is None:
-        return entry
+    """Read a result of a todo tool."""
     note = note_of(message)
-    if note.get("length") != len(message.text):
+    is_whole = note.get("length") == len(message.text)
+    if (listed := listed_in(message)) is not None:
+        return entry._replace(shows=listed) if is_whole else entry
+    if message.status == "error" or (todos := list_after(message)) is None:
+        return entry
+    entry = entry._replace(changed=True)
+    is_own = known is not None and note.get("before") == mark_of(known)
+    if note.get("operation", {}).get("op") == "set_status":
+        # It gives no texts, so its first line is enough, whatever became of its text.
+        shows = apply(known or [], note["operation"]) if is_own else None
+        return entry._replace(shows=shows, summary=note["summary"])
+    if not is_whole:
         return entry._replace(lost=True)
-    if after is None:
-        return entry._replace(shows=todos)
-    own = known is not None and note.get("before") == mark_of(known)
-    told = own and known is not None and texts_of(known) == texts_of(todos)
-    return entry._replace(shows=todos, changed=True, own=own, told=told)
+    is_same = is_own and texts_of(known or []) == texts_of(todos)
+    return entry._replace(shows=todos, summary=note["summary"] if is_same else None)

@@ -1,17 +1,21 @@
 """Define the checkpointed state of a thread, and read it."""
 
 from collections.abc import Sequence
-from typing import Annotated, NotRequired, cast
+from typing import Annotated, Any, NotRequired, cast
 
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels.delta import DeltaChannel
-from langgraph.graph.message import _messages_delta_reducer, add_messages
+from langgraph.graph.message import (
+    _messages_delta_reducer,  # pyright: ignore[reportPrivateUsage]  # documented, but named so
+    add_messages,
+)
 from typing_extensions import TypedDict
 
 from todo_tools._list.formats import ClientTodo, own_format
 from todo_tools._list.todos import LIST, TodoItem
 from todo_tools._thread.channels import (
     LoopState,
+    OutcomeChannel,
     TodosChannel,
     as_messages,
     fold_client_todos,
@@ -20,6 +24,16 @@ from todo_tools._thread.channels import (
     merge_loop,
     valid_loop,
 )
+from todo_tools._thread.events import Outcome
+
+TodoList = Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]
+"""The channel of the list, to put into any state class. A whole list or an operation updates it."""
+ClientTodoList = Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]
+"""The same in the format of LangChain's clients."""
+TodoLoop = Annotated[LoopState, TodosChannel(dict, merge_loop)]
+"""The channel of the loop's counters. You can read them; the loop and the tools write them."""
+TodoOutcome = Annotated[Outcome | None, OutcomeChannel]
+"""The channel that says why the loop of the last run stopped; `None` if it did not."""
 
 
 class TodoState(TypedDict):
@@ -44,11 +58,12 @@ class TodoState(TypedDict):
 
     messages: Annotated[list[AnyMessage], add_messages]
     """The history."""
-    todos: NotRequired[Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]]
-    """The list. Update it with a whole list or with an operation."""
-    todo_loop: NotRequired[Annotated[LoopState, TodosChannel(dict, merge_loop)]]
-    """The counters and the outcome of the loop. You can read them; the loop and the tools write
-    them."""
+    todos: NotRequired[TodoList]
+    """The list."""
+    todo_loop: NotRequired[TodoLoop]
+    """The counters of the loop."""
+    todo_outcome: NotRequired[TodoOutcome]
+    """Why the loop of the last run stopped."""
 
 
 class DeltaTodoState(TypedDict):
@@ -58,9 +73,10 @@ class DeltaTodoState(TypedDict):
     beta and has limits; see "Long runs" in the recipes of the documentation.
     """
 
-    messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
+    messages: Annotated[list[AnyMessage], DeltaChannel(cast("Any", _messages_delta_reducer))]
     todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaChannel(fold_todos_batch)]]
-    todo_loop: NotRequired[Annotated[LoopState, TodosChannel(dict, merge_loop)]]
+    todo_loop: NotRequired[TodoLoop]
+    todo_outcome: NotRequired[TodoOutcome]
 
 
 class ClientTodoState(TypedDict):
@@ -71,8 +87,9 @@ class ClientTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    todos: NotRequired[Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]]
-    todo_loop: NotRequired[Annotated[LoopState, TodosChannel(dict, merge_loop)]]
+    todos: NotRequired[ClientTodoList]
+    todo_loop: NotRequired[TodoLoop]
+    todo_outcome: NotRequired[TodoOutcome]
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:

@@ -1,66 +1,23 @@
 """Read single messages of a history: who wrote them, and what a todo result holds."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
-from uuid import uuid4
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
-from todo_tools._calls.answers import Answer
 from todo_tools._calls.records import TOOLS
-from todo_tools._list import prompts
 from todo_tools._list.formats import read_todos
-from todo_tools._list.todos import (
-    TodoDetails,
-    TodoItem,
-    are_todos,
-    is_list,
-    is_valid_text,
-    mark_of,
-)
+from todo_tools._list.todos import TodoDetails, TodoItem, is_valid_text, mark_of
 from todo_tools._thread.channels import as_messages
+from todo_tools._thread.notes import ID_PREFIX, SOURCE, SOURCE_KEY, note_of
 from todo_tools._thread.state import messages_in, todos_in, value_in
-
-Message = TypeVar("Message", bound=BaseMessage)
-
-# LangChain's keys for a message that neither the user nor the model wrote: its source, and data for
-# programs. `langchain_core.messages.add_notification_metadata` (since 1.7.2) sets the same keys.
-_SOURCE_KEY, _DATA_KEY = "lc_source", "lc_data"
-_SOURCE = "todo_tools"
-# agent-chat-ui hides the messages whose ids begin with this.
-_HIDDEN = "do-not-render-"
-_ID_PREFIX = f"{_HIDDEN}todo-tools-"
-
-_KEY = "todo_tools"
-"""The key of this library's notes in the `response_metadata` of a message."""
-
-
-def continuation_message(text: str, lines: str = "", *, key: str = "") -> HumanMessage:
-    """Create a continuation message for the history.
-
-    The message is tagged. Its id also identifies it, in case middleware drops the tag.
-
-    Args:
-        text: The text for the model.
-        lines: The part of `text` that lists the incomplete items.
-        key: The end of the id; random by default.
-    """
-    kwargs = {_SOURCE_KEY: _SOURCE, _DATA_KEY: {"type": "continuation", "lines": lines}}
-    return HumanMessage(text, additional_kwargs=kwargs, id=f"{_ID_PREFIX}{key or uuid4()}")
-
-
-def continuation_lines(message: BaseMessage) -> str:
-    """Return the part of a continuation that lists the items; empty for other messages."""
-    data = message.additional_kwargs.get(_DATA_KEY) if is_injected(message) else None
-    lines = cast("dict[str, Any]", data).get("lines") if isinstance(data, dict) else None
-    return lines if isinstance(lines, str) else ""
 
 
 def is_injected(message: BaseMessage) -> bool:
     """Whether the loop put the message into the history."""
-    return message.additional_kwargs.get(_SOURCE_KEY) == _SOURCE or (
-        isinstance(message, HumanMessage) and (message.id or "").startswith(_ID_PREFIX)
+    return message.additional_kwargs.get(SOURCE_KEY) == SOURCE or (
+        isinstance(message, HumanMessage) and (message.id or "").startswith(ID_PREFIX)
     )
 
 
@@ -68,14 +25,14 @@ def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
     """Whether a person wrote the message, and not middleware or the loop."""
     return (
         isinstance(message, HumanMessage)
-        and _SOURCE_KEY not in message.additional_kwargs
-        and not (message.id or "").startswith(_ID_PREFIX)
+        and SOURCE_KEY not in message.additional_kwargs
+        and not (message.id or "").startswith(ID_PREFIX)
     )
 
 
 def is_summary(message: BaseMessage) -> bool:
     """Whether LangChain's `SummarizationMiddleware` wrote it in place of earlier messages."""
-    return message.additional_kwargs.get(_SOURCE_KEY) == "summarization"
+    return message.additional_kwargs.get(SOURCE_KEY) == "summarization"
 
 
 def is_rejection(message: BaseMessage) -> bool:
@@ -116,48 +73,6 @@ def list_after(message: BaseMessage) -> list[TodoItem] | None:
     if details is None or "error" in details or details["action"] == TOOLS["list_todos"].action:
         return None
     return read_todos(details["todos"])
-
-
-def note_of(message: BaseMessage) -> Mapping[str, Any]:
-    """Return what this library noted with a message; empty for most messages.
-
-    What is known when a message is written is noted then, so nothing has to be inferred later:
-
-    - of a result: the `length` of its text, since middleware may replace it; the mark of the list
-      `before` its call; its `operation` without added texts, which the details have; the list of a
-      listing (`todos`), which the details do not have.
-    - of any message: a `list` that every prompt shows after it; a continuation that follows it in
-      prompts (`then`).
-    - of an answer: what the model `said` before the loop added its notice, and, with
-      `TodoMiddleware`, what it was asked with (`shown`, `has_tools`, `ends`).
-    """
-    note = message.response_metadata.get(_KEY)
-    return cast("dict[str, Any]", note) if isinstance(note, dict) else {}
-
-
-def noted(message: Message, **note: Any) -> Message:
-    """Return a copy of a message with more notes."""
-    metadata = {**message.response_metadata, _KEY: {**note_of(message), **note}}
-    return message.model_copy(update={"response_metadata": metadata})
-
-
-def result_metadata(answer: Answer) -> dict[str, Any]:
-    """Return the `response_metadata` of a result; see `note_of`."""
-    if "error" in answer.details:
-        return {}
-    note: dict[str, Any] = {"length": len(answer.content)}
-    if answer.operation is None:
-        return {_KEY: {**note, "todos": answer.todos}}
-    change: dict[str, Any] = {**answer.operation}
-    if change["op"] != "set_status":
-        change["added"] = len(change.pop("texts"))
-    return {_KEY: {**note, "before": mark_of(answer.before), "operation": change}}
-
-
-def listed_in(message: BaseMessage) -> list[TodoItem] | None:
-    """Return the list in a `list_todos` result; `None` for other messages."""
-    todos = note_of(message).get("todos")
-    return todos if are_todos(todos) else None
 
 
 class CallPlace(NamedTuple):
@@ -261,38 +176,3 @@ def todos_from_messages(messages: Sequence[AnyMessage]) -> list[TodoItem]:
         if todos is not None:
             return [todo.copy() for todo in todos if is_valid_text(todo["text"])]
     return []
-
-
-def with_notice(answer: AIMessage, text: str) -> AIMessage:
-    """Append the notice about the end of the loop to an answer of the model.
-
-    A separate message would look like the agent's answer, and some providers reject two answers in
-    a row.
-    """
-    said: Any = note_of(answer).get("said", answer.content)
-    gap = "\n\n" if said else ""
-    added: Any = [{"type": "text", "text": gap + text}] if is_list(said) else gap + text
-    return noted(answer, said=said).model_copy(update={"content": said + added})
-
-
-def as_read(message: Message) -> Message:
-    """Return a message as the model reads it: what the model said, without later notes.
-
-    If a person writes a message while a call waits, or after a run was cancelled, agent-chat-ui
-    gives each call without a result a hidden result that reports success. But the call did not run.
-    """
-    is_hidden = isinstance(message, ToolMessage) and (message.id or "").startswith(_HIDDEN)
-    if is_hidden and message.content == "Successfully handled tool call.":
-        return message.model_copy(update={"content": prompts.CUT_OFF, "status": "error"})
-    note = note_of(message)
-    if note.keys().isdisjoint(_LATER):
-        return message
-    metadata = {key: value for key, value in message.response_metadata.items() if key != _KEY}
-    if kept := {key: value for key, value in note.items() if key not in _LATER}:
-        metadata[_KEY] = kept
-    content = note.get("said", message.content)
-    return message.model_copy(update={"content": content, "response_metadata": metadata})
-
-
-_LATER = {"list", "then", "said"}
-"""The notes that are made after the message was sent or read."""

@@ -18,11 +18,12 @@ from todo_tools._list import prompts
 from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapping
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
+from todo_tools._thread.notes import result_metadata
 from todo_tools._thread.reading import read
 from todo_tools._thread.state import has_channel, todos_in
-from todo_tools._thread.transcript import CallPlace, place_of_call, result_metadata
+from todo_tools._thread.transcript import CallPlace, place_of_call
 from todo_tools._tools.checks import Check, achecked, checked, require_check
-from todo_tools._view.view import record_block
+from todo_tools._view.blocks import record_block
 
 
 class LenientArgs(BaseModel):

@@ -9,7 +9,7 @@ from langchain_core.runnables import run_in_executor
 from todo_tools._calls.answers import Answer, Before, refuse_call
 from todo_tools._calls.arguments import CallError
 from todo_tools._list.formatting import one_line
-from todo_tools._list.operations import Operation
+from todo_tools._list.operations import Operation, SetStatus
 from todo_tools._list.todos import TodoItem, is_blank
 
 Check = Callable[[TodoItem, Any], str | Awaitable[str | None] | None]
@@ -69,11 +69,11 @@ def _to_check(answer: Answer, before: Before) -> Iterator[tuple[int, TodoItem]]:
     operation = answer.operation
     if operation is None or operation["op"] != "set_status" or operation["status"] != "completed":
         return
-    done: Operation = {**operation, "indices": [], "texts": []}
+    done = cast("SetStatus", {**operation, "indices": [], "texts": []})
     for index in operation["indices"]:
         item = answer.before[index]
         yield index, cast("TodoItem", AskedItem(item, [*before.operations, done]))
-        done = {**done, "texts": [*done["texts"], item["text"]]}
+        done = cast("SetStatus", {**done, "texts": [*done.get("texts", []), item["text"]]})
 
 
 def _reason(reply: object) -> str | None:

@@ -7,9 +7,9 @@ from langchain_core.messages import HumanMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.todos import TodoItem
+from todo_tools._thread.notes import note_of
 from todo_tools._thread.reading import read
-from todo_tools._thread.transcript import note_of
-from todo_tools._view.view import unnoted_block
+from todo_tools._view.blocks import unnoted_block
 
 _NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
 _NEW_LIST = {"op": "replace"}

@@ -29,8 +29,6 @@ class Folds:
     """Results that become one fixed line."""
     unbound: set[int] = field(default_factory=set[int])
     """Answers whose reasoning is bound to a text that is no longer before them."""
-    saved: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """For each fold, the turn after which it was made, and the characters that it leaves out."""
 
 
 def folded(shown: Sequence[AnyMessage], folds: Folds) -> list[AnyMessage | None]:
@@ -91,7 +89,6 @@ def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[An
         for each in chosen:
             folds.left_out.update(each.left_out)
             folds.cut.update(each.cut)
-            folds.saved.append((turn, each.size))
             left[each.turn] -= each.size
         if chosen:
             oldest = chosen[-1].turn

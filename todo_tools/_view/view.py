@@ -5,14 +5,13 @@ provider's prompt cache stays valid, wherever its breakpoints are. Models that b
 to the exact text before it keep working. The view is built for each call and never stored.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
     BaseMessage,
-    HumanMessage,
     InvalidToolCall,
     ToolCall,
     ToolMessage,
@@ -22,16 +21,9 @@ from langchain_core.messages.utils import count_tokens_approximately
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
-from todo_tools._list.formatting import format_items
-from todo_tools._list.todos import (
-    TodoItem,
-    incomplete,
-    is_blank,
-    is_mapping,
-    require_whole_number,
-)
+from todo_tools._list.todos import TodoItem, incomplete, is_blank, is_mapping, require_whole_number
 from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages
-from todo_tools._thread.transcript import continuation_lines, is_from_user, note_of
+from todo_tools._view.blocks import due_block
 from todo_tools._view.folding import folded, folds_of
 
 ModelView = Callable[[Any], Sequence[BaseMessage]]
@@ -101,7 +93,7 @@ def view_of(
     turns = reading.turns
     shown = _shown(reading, turns, remind_every)
     kept = folded(shown, folds_of(reading.entries, turns, shown)) if fold_finished else shown
-    return _without_empty_answers(_answered(kept, turns))
+    return [*_answered(kept, turns)]
 
 
 def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) -> list[AnyMessage]:
@@ -114,11 +106,9 @@ def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) ->
         message = entry.message
         if entry.changed:
             message = _shortened(entry, known, closes_turn=at in closings)
-        elif isinstance(message, HumanMessage):
-            message = _without_list(message, known)
         elif isinstance(message, AIMessage) and _is_empty(message):
             message = message.model_copy(update={"content": prompts.EMPTY_ANSWER})
-        known = entry.shows if entry.shows is not None or entry.lost else known
+        known = entry.after(known)
         if entry.block is not None:
             message = _extended(message, prompts.list_block(entry.block))
         elif at in reminders and known and incomplete(known):
@@ -151,28 +141,14 @@ def count_folded_tokens(messages: Iterable[Any], *, tools: Sequence[Any] | None 
     return count_tokens_approximately(prompt, tools=list(tools) if tools else None)
 
 
-def count_left_out(messages: Sequence[AnyMessage]) -> int:
-    """Count the tokens that `fold_finished=True` left out of the prompts of a history, roughly."""
-    reading = read_messages(messages)
-    turns = reading.turns
-    folds = folds_of(reading.entries, turns, _shown(reading, turns, REMIND_EVERY))
-    later_calls = [len(turns) - 1 - turn for turn, _ in folds.saved]
-    saved = sum(size * calls for (_, size), calls in zip(folds.saved, later_calls, strict=True))
-    return saved // _CHARACTERS_OF_A_TOKEN
-
-
-_CHARACTERS_OF_A_TOKEN = 4  # as in LangChain's `count_tokens_approximately`
-
-
 def _shortened(entry: Entry, known: list[TodoItem] | None, *, closes_turn: bool) -> AnyMessage:
     """Shorten the result of a list change to what the model does not know yet."""
-    text, todos = entry.message.text, entry.shows or []
-    lines = [text.partition("\n")[0] if entry.told else text]
-    if entry.told and todos == known and entry.block is None:
+    lines = [entry.message.text if entry.summary is None else entry.summary]
+    if entry.summary is not None and entry.shows == known and entry.block is None:
         lines.append(prompts.UNCHANGED)
-    if closes_turn and todos:
-        lines.append(prompts.progress(todos, texts=entry.told))
-    content = "\n".join(lines) if entry.told else "\n\n".join(lines)
+    if closes_turn and entry.shows:
+        lines.append(prompts.progress(entry.shows, texts=entry.summary is not None))
+    content = ("\n\n" if entry.summary is None else "\n").join(lines)
     return entry.message.model_copy(update={"content": content})
 
 
@@ -186,14 +162,6 @@ def _is_blank_part(part: Any) -> bool:
     """Whether a part of an answer is only blank text; Anthropic's empty answers have no parts."""
     text = part.get("text") if is_mapping(part) and part.get("type") == "text" else part
     return isinstance(text, str) and is_blank(text)
-
-
-def _without_list(message: AnyMessage, known: list[TodoItem] | None) -> AnyMessage:
-    """Remove the list from a continuation message if the model already knows these items."""
-    lines = continuation_lines(message)
-    if not lines or known is None or lines != format_items(incomplete(known)):
-        return message
-    return message.model_copy(update={"content": message.text.replace(f"\n\n{lines}", "", 1)})
 
 
 def _extended(message: AnyMessage, text: str) -> AnyMessage:
@@ -249,37 +217,6 @@ def _answered(messages: Sequence[AnyMessage | None], turns: Sequence[Turn]) -> I
     yield from missing
 
 
-def _without_empty_answers(messages: Iterable[AnyMessage]) -> list[AnyMessage]:
-    """Leave out each empty answer, and append the message after it to the message before.
-
-    A model that reads an empty answer gives the next one. Only continuations and texts of other
-    code are appended. Before a message of the user, or one with pictures, a placeholder takes the
-    place of the answer, because some chat templates refuse two messages of a user in a row.
-    """
-    kept: list[AnyMessage] = []
-    for message in messages:
-        if isinstance(message, HumanMessage) and _end_empty(kept) and _is_added_text(message):
-            kept[-2:] = [_extended(kept[-2], message.text)]
-        else:
-            kept.append(message)
-    return kept
-
-
-def _is_added_text(message: HumanMessage) -> bool:
-    """Whether the loop or other code wrote the message, and it is nothing but a text."""
-    return isinstance(message.content, str) and not is_from_user(message)
-
-
-def _end_empty(messages: Sequence[AnyMessage]) -> bool:
-    """Whether the last message is an empty answer."""
-    return (
-        len(messages) > 1
-        and isinstance(messages[-1], AIMessage)
-        and messages[-1].content == prompts.EMPTY_ANSWER
-        and isinstance(messages[-2], ToolMessage | HumanMessage)
-    )
-
-
 def _failed(
     calls: Sequence[ToolCall | InvalidToolCall], answered: set[str], reason: str
 ) -> Iterator[ToolMessage]:
@@ -287,62 +224,3 @@ def _failed(
         call_id = call["id"]
         if call_id and call_id not in answered:  # no result can name a call without an id
             yield ToolMessage(reason, name=call["name"] or "", tool_call_id=call_id, status="error")
-
-
-def needs_block(reading: Reading) -> bool:
-    """Whether the messages of a prompt do not show the list of the state."""
-    return reading.todos not in (None, reading.known)
-
-
-def due_block(reading: Reading) -> int | None:
-    """Return the index of the message that needs a block; `None` if no block is needed or possible.
-
-    Every model call must compute the same place, because the block may not be noted yet: the
-    newest message of the user, the loop or the application, or the last tool result of the newest
-    turn that showed the list. The later of the two is used.
-    """
-    if not needs_block(reading):
-        return None
-    entries = reading.entries
-    shows = {at for at, entry in enumerate(entries) if entry.shows is not None or entry.lost}
-    places = [turn.results[-1] for turn in reading.turns if not shows.isdisjoint(turn.results)]
-    places += reading.told[-1:]
-    return max(places) if places else reading.last(_takes_block)
-
-
-def newest_place(prompt: Reading, stored: Collection[str | None]) -> int | None:
-    """Return the index of the newest message for a block that is noted at once.
-
-    Args:
-        prompt: The messages that the model is sent; other middleware may have changed them.
-        stored: The ids of the stored messages. Nobody can find the block of another message later.
-    """
-    answer = prompt.last_answer()
-    new = range(0 if answer is None else answer + 1, len(prompt.entries))
-    places = [at for at in reversed(new) if _takes_block(prompt.entries[at].message)]
-    found = (at for at in places if prompt.entries[at].stored.id in stored)
-    return next(found, places[0] if places else prompt.last(_takes_block))
-
-
-def _takes_block(message: AnyMessage) -> bool:
-    return isinstance(message, HumanMessage | ToolMessage)
-
-
-def unnoted_block(reading: Reading) -> int | None:
-    """Return the index of the message at which the last prompt showed a block that nobody noted."""
-    answer = reading.last_answer()
-    if answer is not None and "shown" in note_of(reading.entries[answer].stored):
-        return None  # the middleware has noted it
-    return due_block(reading.until(len(reading.entries) if answer is None else answer))
-
-
-def record_block(reading: Reading) -> list[AnyMessage]:
-    """Return the message of the last prompt with its block, to store it again with this note.
-
-    `model_view` cannot write to the state. In a graph without `TodoMiddleware`, the tools and the
-    loop note the block when they run next.
-    """
-    at = unnoted_block(reading)
-    if at is None or reading.entries[at].stored.id is None:
-        return []
-    return [reading.entries[at].with_note(reading.todos or [])]

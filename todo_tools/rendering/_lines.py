@@ -17,7 +17,8 @@ from todo_tools._list.formatting import (
     one_line,
 )
 from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, Token
-from todo_tools._thread.transcript import details_of, list_after, listed_in
+from todo_tools._thread.notes import listed_in
+from todo_tools._thread.transcript import details_of, list_after
 
 _PLAIN_MARKS = {"📋 ": "Todos ", "✓ ": "", "⏳ ": "", "⚠ ": "! "}
 

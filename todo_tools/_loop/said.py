@@ -1,0 +1,105 @@
+"""Read what others said at the end of an answer: a provider, the model, a person."""
+
+import re
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.messages import AIMessage
+
+from todo_tools._calls.arguments import brief
+from todo_tools._list.todos import is_mapping
+from todo_tools._thread.state import messages_in
+
+# A server may repeat the reason in each chunk of a stream; LangChain joins it to one string.
+_ABORTED = re.compile("(abort(ed)?|cancell?ed|interrupted)+", re.IGNORECASE)
+_REFUSED = re.compile(
+    "(blocklist|content_filter(ed)?|guardrail_intervened|image_safety|jailbreak|model_armor"
+    "|prohibited_content|recitation|refusal|safety|spii)+",
+    re.IGNORECASE,
+)
+_KEYS = ("stop_reason", "finish_reason", "stopReason", "finishReason", "done_reason", "status")
+
+
+def broken_off(answer: AIMessage) -> Literal["aborted", "refused"] | None:
+    """Return `aborted` if the user cut the answer off, `refused` if the provider blocked it."""
+    data = answer.response_metadata
+    inner = {**_dict(data.get("incomplete_details")), **_dict(data.get("prompt_feedback"))}
+    given = [*map(data.get, _KEYS), inner.get("reason"), inner.get("block_reason")]
+    reasons = [str(getattr(reason, "name", reason)) for reason in given]
+    if any(map(_ABORTED.fullmatch, reasons)):
+        return "aborted"
+    blocks = () if isinstance(answer.content, str) else map(_dict, answer.content)
+    kinds = {
+        kind for each in blocks for kind in (each.get("type"), _dict(each.get("value")).get("type"))
+    }
+    is_refusal = bool(answer.additional_kwargs.get("refusal")) or "refusal" in kinds
+    return "refused" if is_refusal or any(map(_REFUSED.fullmatch, reasons)) else None
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return {**value} if is_mapping(value) else {}
+
+
+_MARKS = ("?", "\uff1f", "\u061f")
+# What may follow a mark: quotes, brackets, emphasis, an exclamation mark.
+_CLOSING = " \n\t\"'*_~`!\uff01)]}>\u00bb\u201d\u2019\u300d\u2026"
+
+
+def asks_user(state: Any) -> bool:
+    """Return whether the last answer of the model ends in a question mark.
+
+    Use it as `AutoContinue(stop_when=asks_user)`. Quotes, brackets or emphasis may follow the
+    question mark. A question before a list of choices is not recognised.
+
+    Args:
+        state: The graph state.
+
+    Example:
+        ```python
+        policy = AutoContinue(stop_when=asks_user)
+        assert asks_user({"messages": [AIMessage("**Which colour?**")]})
+        ```
+    """
+    answers = (each for each in reversed(messages_in(state)) if isinstance(each, AIMessage))
+    last = next(answers, None)
+    return last is not None and last.text.rstrip(_CLOSING).endswith(_MARKS)
+
+
+_WORDS = {"yes": True, "y": True, "no": False, "n": False}
+
+
+class Reply(NamedTuple):
+    """A valid reply."""
+
+    continues: bool
+    """Whether the agent should continue."""
+    words: str = ""
+    """The person's own message, if there is one; it replaces the continuation message."""
+
+
+def read_reply(reply: Any) -> Reply:
+    """Parse a reply.
+
+    Args:
+        reply: `True`, `False`, a text, or what LangChain's human-in-the-loop interfaces send: a
+            dict with one decision (`approve`, `reject`, `respond` or `edit`), with or without the
+            person's message.
+
+    Raises:
+        ValueError: `reply` has another form; the error names the allowed ones.
+    """
+    if isinstance(reply, bool):
+        return Reply(reply)
+    if isinstance(reply, str) and reply.strip():
+        word = _WORDS.get(reply.strip().lower())
+        return Reply(continues=True, words=reply) if word is None else Reply(word)
+    match reply:
+        case {"decisions": [{"type": "approve" | "reject" | "respond" | "edit" as kind, **rest}]}:
+            action = rest.get("edited_action")
+            args = action.get("args", {}) if is_mapping(action) else rest
+            words = args.get("message") if is_mapping(args) else None
+            return Reply(kind != "reject", words if isinstance(words, str) else "")
+        case _:
+            raise ValueError(
+                f"{brief(reply)} is not an answer. Resume with true, false, a text, or "
+                '{"decisions": [{"type": "approve" | "reject" | "edit" | "respond", ...}]}.'
+            )

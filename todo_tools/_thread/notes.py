@@ -1,0 +1,150 @@
+"""Note with a message what is known when it is written, so that nothing is inferred later.
+
+A note is in the `response_metadata` of its message: every type of message has it, copies keep it,
+and no provider is sent it. Nothing else in this library stores facts about a message.
+
+| Written by | With which message | Note | Read by |
+| --- | --- | --- | --- |
+| a tool, as it answers | its result | `operation`: the change, without added texts | the reading, \
+`has_worked`, `item_starts` |
+| | | `before`: the mark of the list that the call found | the reading: does the prompt show it? |
+| | | `summary`: the first line of the answer | the view, in place of a longer text |
+| | | `length` of the text | the reading: is the text as it was written? |
+| `list_todos` | its result | `todos`: the list; the details have none | the reading |
+| `TodoMiddleware`, before a model call | the newest message | `list`: the list that is shown with \
+it in every prompt | the reading |
+| the tools or the loop, without it | the message where `model_view` showed a list | `list` | the \
+reading |
+| `TodoMiddleware`, after a model call | the answer | `shown`: the mark of the list that the model \
+read | the tools: a call for another list is refused |
+| | | `has_tools`, `ends`: whether it had the todo tools, and ended the run | the loop |
+| the loop, if it continues | its message | `mark` of the list | the loop: has the application \
+changed the list? |
+| | the last message (`store=False`) | `then`: the continuation that follows it in prompts | the \
+reading |
+| the loop, if it ends with a notice | the answer | `said`: what the model said before | the view |
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from todo_tools._calls.answers import Answer
+from todo_tools._list import prompts
+from todo_tools._list.todos import TodoItem, are_todos, is_list, is_mapping, mark_of
+
+Message = TypeVar("Message", bound=BaseMessage)
+
+# LangChain's keys for a message that neither the user nor the model wrote: its source, and data for
+# programs. `langchain_core.messages.add_notification_metadata` (since 1.7.2) sets the same keys.
+SOURCE_KEY, _DATA_KEY = "lc_source", "lc_data"
+SOURCE = "todo_tools"
+# agent-chat-ui hides the messages whose ids begin with this.
+_HIDDEN = "do-not-render-"
+ID_PREFIX = f"{_HIDDEN}todo-tools-"
+
+_KEY = "todo_tools"
+"""The key of this library's notes in the `response_metadata` of a message."""
+_LATER = {"list", "then", "said"}
+"""The notes that are made after the message was sent or read."""
+
+
+def note_of(message: BaseMessage) -> Mapping[str, Any]:
+    """Return what this library noted with a message; empty for most messages."""
+    note = message.response_metadata.get(_KEY)
+    return note if is_mapping(note) else {}
+
+
+def noted(message: Message, **note: Any) -> Message:
+    """Return a copy of a message with more notes."""
+    metadata = {**message.response_metadata, _KEY: {**note_of(message), **note}}
+    return message.model_copy(update={"response_metadata": metadata})
+
+
+def result_metadata(answer: Answer) -> dict[str, Any]:
+    """Return the `response_metadata` of a tool's result."""
+    if "error" in answer.details:
+        return {}
+    note: dict[str, Any] = {"length": len(answer.content)}
+    if answer.operation is None:
+        return {_KEY: {**note, "todos": answer.todos}}
+    change: dict[str, Any] = {**answer.operation}
+    if change["op"] != "set_status":
+        change["added"] = len(change.pop("texts"))
+    summary = answer.content.partition("\n")[0]
+    before = mark_of(answer.before)
+    return {_KEY: {**note, "summary": summary, "before": before, "operation": change}}
+
+
+def listed_in(message: BaseMessage) -> list[TodoItem] | None:
+    """Return the list in a `list_todos` result; `None` for other messages."""
+    todos = note_of(message).get("todos")
+    return todos if are_todos(todos) else None
+
+
+def continuation_message(text: str, mark: str, *, key: str = "") -> HumanMessage:
+    """Create a continuation message for the history.
+
+    The message is tagged. Its id also identifies it, in case middleware drops the tag.
+
+    Args:
+        text: The text for the model. It quotes no item: people read it as a human message.
+        mark: The mark of the list.
+        key: The end of the id; random by default.
+    """
+    kwargs = {SOURCE_KEY: SOURCE, _DATA_KEY: {"type": "continuation"}}
+    message = HumanMessage(text, additional_kwargs=kwargs, id=f"{ID_PREFIX}{key or uuid4()}")
+    return noted(message, mark=mark)
+
+
+def with_continuation(message: Message, text: str, mark: str) -> Message:
+    """Note a continuation that follows a message in prompts and not in the history."""
+    return noted(message, then={"text": text, "mark": mark})
+
+
+def continuation_after(message: BaseMessage) -> tuple[HumanMessage, Mapping[str, Any]] | None:
+    """Return the continuation that is noted with a message, and its note; `None` without one."""
+    then = note_of(message).get("then")
+    if not is_mapping(then):
+        return None
+    return continuation_message(then["text"], then["mark"], key=message.id or ""), then
+
+
+def with_list(message: Message, stored: Message, todos: Sequence[TodoItem]) -> Message:
+    """Note a list with the stored form of a message, or with the continuation after it."""
+    if message.id == stored.id:
+        return noted(stored, list=todos)
+    return noted(stored, then={**note_of(stored)["then"], "list": todos})
+
+
+def with_notice(answer: AIMessage, text: str) -> AIMessage:
+    """Append the notice about the end of the loop to an answer of the model.
+
+    A separate message would look like the agent's answer, and some providers reject two answers in
+    a row.
+    """
+    said: Any = note_of(answer).get("said", answer.content)
+    gap = "\n\n" if said else ""
+    added: Any = [{"type": "text", "text": gap + text}] if is_list(said) else gap + text
+    return noted(answer, said=said).model_copy(update={"content": said + added})
+
+
+def as_read(message: Message) -> Message:
+    """Return a message as the model reads it: what the model said, without later notes.
+
+    If a person writes a message while a call waits, or after a run was cancelled, agent-chat-ui
+    gives each call without a result a hidden result that reports success. But the call did not run.
+    """
+    is_hidden = isinstance(message, ToolMessage) and (message.id or "").startswith(_HIDDEN)
+    if is_hidden and message.content == "Successfully handled tool call.":
+        return message.model_copy(update={"content": prompts.CUT_OFF, "status": "error"})
+    note = note_of(message)
+    if note.keys().isdisjoint(_LATER):
+        return message
+    metadata = {key: value for key, value in message.response_metadata.items() if key != _KEY}
+    if kept := {key: value for key, value in note.items() if key not in _LATER}:
+        metadata[_KEY] = kept
+    content = note.get("said", message.content)
+    return message.model_copy(update={"content": content, "response_metadata": metadata})
