@@ -16,12 +16,12 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
 
 from benchmarks.lists import LANGCHAIN, NO_LIST, PACK, ListKind
 from benchmarks.scripts import REQUEST, SYSTEM_PROMPT, script
 from benchmarks.work import Case, working_tool
 from todo_tools import DeltaTodoState
-from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
 from todo_tools.testing import ScriptedChatModel
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}

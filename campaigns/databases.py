@@ -19,7 +19,8 @@ from psycopg_pool import ConnectionPool
 from campaigns.agents import DURABILITIES, VARIANTS, Job, Saver, agent, check_replay, opened
 from campaigns.cases import LONGEST_CASE, Case, Trial
 from tests.support import edit, plan
-from todo_tools.state import loop_in, messages_in, todos_in
+from todo_tools._thread.state import loop_in
+from todo_tools.state import messages_in, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 THREADS = 50

@@ -26,8 +26,9 @@ from campaigns.agents import MIDDLEWARE, STATES, agent
 from campaigns.cases import Case, Trial
 from tests.support import Graph
 from todo_tools import AutoContinue, TodoItem
+from todo_tools._thread.state import loop_in
 from todo_tools._thread.transcript import list_after
-from todo_tools.state import loop_in, messages_in, todos_in
+from todo_tools.state import messages_in, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user, is_injected
 

@@ -17,7 +17,7 @@ from langgraph.graph.state import CompiledStateGraph
 from graphs.until_done import build_graph
 from tests.support import items
 from todo_tools import AutoContinue, TodoItem
-from todo_tools._thread.transcript import as_read
+from todo_tools._thread.notes import as_read
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call
 

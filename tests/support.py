@@ -20,7 +20,7 @@ from langgraph.prebuilt import ToolNode
 from todo_tools import TodoItem, TodoState, TodoStatus
 from todo_tools._calls.answers import answer_call
 from todo_tools._list.todos import DEFAULT_LIMITS
-from todo_tools._thread.transcript import result_metadata
+from todo_tools._thread.notes import result_metadata
 from todo_tools.testing import call, turn
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]

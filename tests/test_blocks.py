@@ -8,15 +8,11 @@ from tests.support import items, result_of
 from todo_tools import TodoItem, model_view
 from todo_tools._list.formatting import format_items
 from todo_tools._list.todos import incomplete
+from todo_tools._thread.notes import continuation_message
 from todo_tools._thread.reading import read
-from todo_tools._thread.transcript import continuation_message, list_after
-from todo_tools._view.view import (
-    block_update,
-    due_block,
-    needs_block,
-    newest_place,
-    record_block,
-)
+from todo_tools._thread.transcript import list_after
+from todo_tools._view.blocks import due_block, needs_block, newest_place, record_block
+from todo_tools._view.view import block_update
 
 USER = HumanMessage("Begin.", id="user")
 LATER = HumanMessage("Something else.", id="later")

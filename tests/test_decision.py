@@ -11,8 +11,8 @@ from todo_tools._list.formatting import format_items
 from todo_tools._list.todos import incomplete
 from todo_tools._loop.decision import Decision, Ended, decide, heard
 from todo_tools._thread.channels import LoopState
+from todo_tools._thread.notes import continuation_message
 from todo_tools._thread.reading import read
-from todo_tools._thread.transcript import continuation_message
 from todo_tools.testing import call, turn
 
 OPEN = [*items("a", status="completed"), *items("b"), *items("c", status="in_progress")]

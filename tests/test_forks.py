@@ -33,10 +33,12 @@ from todo_tools import (
 )
 from todo_tools._loop.decision import heard
 from todo_tools._thread.reading import read
-from todo_tools._view.view import due_block, newest_place, view_of
+from todo_tools._thread.state import loop_in
+from todo_tools._view.blocks import due_block, newest_place
+from todo_tools._view.view import view_of
 from todo_tools.clients import ClientTodoState
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import loop_in, todos_in
+from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call
 
 POLICY = AutoContinue(max_in_a_row=2, max_idle=None)

@@ -11,8 +11,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from graphs.until_done import build_graph
 from tests.support import Graph, checklist, items
 from todo_tools import DeltaTodoState, TodoState
+from todo_tools._thread.state import loop_in
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.state import loop_in
 from todo_tools.testing import checklist_model
 
 

@@ -31,7 +31,8 @@ from todo_tools import (
     has_worked,
     model_view,
 )
-from todo_tools._thread.transcript import noted, continuation_message, list_after
+from todo_tools._thread.notes import continuation_message, noted
+from todo_tools._thread.transcript import list_after
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 

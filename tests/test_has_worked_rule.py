@@ -17,7 +17,7 @@ from todo_tools import TodoItem, create_todo_tools, has_worked
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import incomplete
 from todo_tools._thread.reading import read
-from todo_tools._view.view import record_block
+from todo_tools._view.blocks import record_block
 from todo_tools.testing import call, turn
 
 TEXTS = ["a", "b", "c"]

@@ -67,8 +67,8 @@ from todo_tools import (
     todos_from_messages,
 )
 from todo_tools._list.formats import TodosFormat
-from todo_tools._thread.channels import fold_todos
 from todo_tools._list.todos import mark_of
+from todo_tools._thread.channels import fold_todos
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.operations import abandon_items, append_items, insert_items
 from todo_tools.testing import ScriptedChatModel, call, turn

@@ -31,10 +31,11 @@ from todo_tools import (
     create_todo_tools,
     item_starts,
 )
+from todo_tools._thread.state import loop_in
 from todo_tools.clients import ClientTodoState
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.operations import append_items, complete_items, insert_items, start_items
-from todo_tools.state import loop_in, todos_in
+from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
 

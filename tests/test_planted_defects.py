@@ -38,7 +38,7 @@ from todo_tools import AutoContinue, TodoItem
 from todo_tools._list import operations
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import texts_of
-from todo_tools._thread.transcript import result_metadata
+from todo_tools._thread.notes import result_metadata
 from todo_tools._view import view
 from todo_tools._view.folding import Folds
 

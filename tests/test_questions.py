@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from todo_tools import asks_user
-from todo_tools._thread.transcript import continuation_message
+from todo_tools._thread.notes import continuation_message
 
 NO_END = {
     "ADLAM INITIAL QUESTION MARK",

@@ -8,7 +8,7 @@ from langchain.agents.middleware.human_in_the_loop import DecisionType, HITLRequ
 from pydantic import TypeAdapter
 
 from tests.support import MIXED
-from todo_tools._loop.replies import Reply, read_reply
+from todo_tools._loop.said import Reply, read_reply
 from todo_tools._thread.events import continue_question
 
 YES, NO = Reply(continues=True), Reply(continues=False)

@@ -20,6 +20,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
 from langgraph.types import Command, Overwrite
 from pydantic import ValidationError
 
@@ -31,9 +32,9 @@ from todo_tools._thread.channels import (
     fold_todos_batch,
     merge_loop,
 )
+from todo_tools._thread.state import loop_in
 from todo_tools.middleware import TodoMiddleware
-from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
-from todo_tools.state import loop_in, todos_in
+from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 updates = st.lists(operations | todo_lists | st.none(), max_size=6)

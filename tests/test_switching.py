@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
 from langgraph.types import Overwrite
 
 from graphs.until_done import build_graph
@@ -21,7 +22,6 @@ from tests.support import BEGIN, items
 from todo_tools import DeltaTodoState, TodoItem, TodoState
 from todo_tools.clients import ClientTodoState, to_client_todos
 from todo_tools.middleware import TodoMiddleware
-from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 

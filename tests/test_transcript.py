@@ -18,15 +18,9 @@ from todo_tools import AutoContinue, TodoItem, todos_from_messages
 from todo_tools._list.prompts import CUT_OFF
 from todo_tools._list.todos import TodoDetails
 from todo_tools._thread.channels import fold_todos
-from todo_tools._thread.transcript import (
-    as_read,
-    continuation_lines,
-    continuation_message,
-    listed_in,
-    place_of_call,
-    note_of as result_note,
-    with_notice,
-)
+from todo_tools._thread.notes import as_read, continuation_message, listed_in, with_notice
+from todo_tools._thread.notes import note_of as result_note
+from todo_tools._thread.transcript import continuation_lines, place_of_call
 from todo_tools.clients import to_client_todos
 from todo_tools.events import LoopEvent
 from todo_tools.testing import ScriptedChatModel, call, turn

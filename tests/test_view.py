@@ -44,7 +44,8 @@ from todo_tools import (
 )
 from todo_tools._list.formats import TodosFormat
 from todo_tools._list.todos import STATUSES
-from todo_tools._thread.transcript import continuation_message, list_after
+from todo_tools._thread.notes import continuation_message
+from todo_tools._thread.transcript import list_after
 from todo_tools.clients import ClientTodoState
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering.lowlevel import one_line

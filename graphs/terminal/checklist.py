@@ -53,9 +53,10 @@ from graphs.terminal.run_lines import RunLines
 from graphs.terminal.session import Session, choose_session, choose_thread, open_saver
 from graphs.terminal.typed import drop_typed, is_terminal
 from todo_tools import AutoContinue, TodoItem, TodoLimits
+from todo_tools._thread.state import loop_in
 from todo_tools.rendering import show_status, show_todos
 from todo_tools.rendering.lowlevel import Line, Span, note_lines
-from todo_tools.state import loop_in, todos_in
+from todo_tools.state import todos_in
 
 _NOBODY = "nobody could be asked: there is no terminal, and --yes was not given"
 _NOTHING_TO_DO = (

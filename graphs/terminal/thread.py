@@ -18,7 +18,8 @@ from langgraph.types import Command, StateSnapshot
 
 from graphs.terminal.commands import CommandError, within
 from todo_tools import TodoItem, aitem_starts
-from todo_tools.state import loop_in, messages_in, todos_in
+from todo_tools._thread.state import loop_in
+from todo_tools.state import messages_in, todos_in
 
 Request = str | Command[Any] | None
 

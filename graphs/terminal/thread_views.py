@@ -16,9 +16,10 @@ from graphs.terminal.spoken import spoken
 from graphs.terminal.thread import redone_items, tips
 from graphs.terminal.tool_views import call_view, result_view
 from todo_tools import TodoItem
+from todo_tools._thread.state import loop_in
 from todo_tools.rendering import show_status, show_todos
 from todo_tools.rendering.lowlevel import Followed, Line, Span, View, changes, one_line
-from todo_tools.state import loop_in, messages_in, todos_in
+from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import details_of, is_from_user, is_injected, last_user_message
 
 _BRIEF_CHARACTERS = 56

@@ -186,11 +186,12 @@ class _Told:
         by_user = next((at for at, each in entries if each.message.id == message_id), -1)
         continued, rejected = reading.last(is_injected), reading.last(is_rejection)
         by_loop = -1 if continued is None else continued
-        note = {} if continued is None else note_of(reading.entries[by_loop].message)
+        entry = None if continued is None else reading.entries[continued]
+        mark = note_of(entry.message).get("mark", "") if entry else ""
         # A person who rejects a call speaks to the agent.
         by_rejection = -1 if rejected is None else _end_of_results(reading.entries, rejected)
         by_person = max(by_user, by_rejection)
-        return cls(by_user, max(by_person, by_loop), by_person >= by_loop, note.get("mark", ""))
+        return cls(by_user, max(by_person, by_loop), by_person >= by_loop, mark)
 
 
 def _end_of_results(entries: Sequence[Entry], at: int) -> int:
