@@ -216,10 +216,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     @override
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Reset the counters after a new user message, and empty the list of a forked subagent.
-
-        This hook runs once per run, and only in runs that begin with an input.
-        """
+        """Reset the counters after a new user message, and empty the list of a forked subagent."""
         update: dict[str, Any] = {"todos": []} if state.get(_FORKED) else {}
         messages = messages_in(state)
         if not all(message.id for message in messages):
@@ -348,11 +345,7 @@ def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
 def _noted(
     request: ModelRequest[Any], again: list[AnyMessage], response: ModelResponse[Any]
 ) -> ModelCallResult[Any]:
-    """Note with the model's answer what it was asked with.
-
-    Every chat model gives its answers ids. An answer without one comes from middleware, for example
-    after failed retries.
-    """
+    """Note with the model's answer what it was asked with."""
     answer = next((each for each in response.result if isinstance(each, AIMessage)), None)
     if answer is not None and answer.id:
         made = noted(

@@ -25,17 +25,7 @@ class Answer:
 def answer_call(
     name: str, args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimits
 ) -> Answer:
-    """Validate one call and compute its answer.
-
-    Args:
-        name: The tool to call, one of `TOOLS`.
-        args: The arguments as the model wrote them; they may have any shape.
-        todos: The list before the call.
-        limits: How much the model may write.
-
-    Returns:
-        The answer. If the call is refused, `todos` is the given list and `operation` is `None`.
-    """
+    """Check one call and compute its answer; a refused call has no operation."""
     tool = TOOLS[name]
     try:
         operation, summary = tool.check(args, todos, limits)
@@ -68,11 +58,7 @@ class Before(NamedTuple):
 def before_call(
     calls: Iterable[tuple[str, Mapping[str, Any]]], todos: list[TodoItem], limits: TodoLimits
 ) -> Before:
-    """Return what earlier calls of the same message did. Refused calls change nothing.
-
-    `edit_todos` after a refused `write_todos` changes nothing either: its indices are those of that
-    list.
-    """
+    """Return what earlier calls of a message did; refused calls change nothing."""
     operations: list[Operation | None] = []
     is_written = True
     for name, args in calls:
@@ -112,17 +98,7 @@ def call_parts(name: str, args: Mapping[str, Any]) -> list[tuple[str, Token]]:
 
 
 def format_call(name: str, args: Mapping[str, Any]) -> str:
-    """Format a tool call as one line, for people to read.
-
-    Args:
-        name: The name of the tool. The three todo tools have a special form.
-        args: The arguments of the call; they may have any shape.
-
-    Returns:
-        `write_todos append (2 items)`, `write_todos insert (2 items @1)`, `list_todos`,
-        `edit_todos start [0, 1]`; for other tools the name and the arguments. A line of more than
-        200 characters is cut and ends in an ellipsis.
-    """
+    """Format a tool call as one line of at most 200 characters, for people to read."""
     return " ".join(text for text, _ in call_parts(name, args))
 
 

@@ -41,17 +41,7 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TodoTool:
-    """The complete definition of one tool. No field has a default, so none can be forgotten.
-
-    Args:
-        label: The name that people see.
-        action: The name of the tool in `TodoDetails`.
-        description: The description that the model reads.
-        guidelines: Advice for the model on when to use the tool.
-        parameters: Returns the parameters of the tool for the given limits.
-        check: Validates a call and returns its operation; raises `CallError` to refuse it.
-        shown: Returns the arguments as people see them; `None` if the arguments are invalid.
-    """
+    """The complete definition of one tool. No field has a default, so none can be forgotten."""
 
     label: str
     action: Literal["write", "list", "edit"]

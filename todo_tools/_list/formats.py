@@ -39,12 +39,7 @@ class ClientTodo(TypedDict):
 
 
 def require_format(value: object) -> None:
-    """Raise an error if a setting is not the name of a format.
-
-    Raises:
-        TypeError: `value` is not a string.
-        ValueError: `value` names no format.
-    """
+    """Raise ValueError if a setting is not the name of a format."""
     allowed = " or ".join(map(repr, get_args(TodosFormat)))
     if not isinstance(value, str):
         raise TypeError(f"todos_format must be {allowed}, got {value!r}")
@@ -61,10 +56,7 @@ def to_client(todo: TodoItem) -> ClientTodo:
 
 
 def from_client(item: Any) -> Any:
-    """Convert one item; return anything else unchanged, so that the validation rejects it.
-
-    An item may have no text, since LangChain's own middleware stores what its model wrote.
-    """
+    """Convert one item; return anything else unchanged, so that the validation rejects it."""
     if not is_mapping(item) or not isinstance(item.get("content"), str):
         return item
     content, status = item["content"], str(item.get("status"))

@@ -26,10 +26,7 @@ from todo_tools._list.todos import (
 
 
 class Replace(TypedDict):
-    """Start a new list with these texts.
-
-    With `keep_open`, nothing changes if the new list lacks an item that is open then.
-    """
+    """Start a new list; with `keep_open`, only if it keeps the items that are open then."""
 
     op: Literal["replace"]
     texts: list[str]
@@ -52,11 +49,7 @@ class Insert(TypedDict):
 
 
 class SetStatus(TypedDict):
-    """Set the status of the items at `indices`; any earlier status is allowed.
-
-    With `texts`, an item changes only if it has the text at the same position of `texts`. So the
-    operation of a tool call changes the items that the call saw, or nothing.
-    """
+    """Set the status of items; with `texts`, of those that have the text at the same position."""
 
     op: Literal["set_status"]
     status: TodoStatus
@@ -68,24 +61,7 @@ Operation = Replace | Append | Insert | SetStatus
 
 
 def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]:
-    """Return the list after an operation; the given list is not changed.
-
-    Other updates of the same step may have changed the list first. An insertion past the end then
-    goes to the end. A status change skips an index past the end, and an item that has another text
-    than the operation expects. A replacement that would drop an open item, and must not, changes
-    nothing. If the list is full, new items are left out. An error here would come back whenever the
-    thread is read.
-
-    Args:
-        todos: The list before.
-        operation: One of `Replace`, `Append`, `Insert`, `SetStatus`.
-
-    Returns:
-        A new list.
-
-    Raises:
-        ValueError: `operation` is not such a dict, or replaces the list by more than 10,000 items.
-    """
+    """Return the list after an operation; what no longer fits is skipped, since others changed it."""
     match operation:
         case {"op": "replace", "texts": [*texts]} if all(map(is_valid_text, texts)):
             keeps = not operation.get("keep_open") or not dropped_open(todos, texts)

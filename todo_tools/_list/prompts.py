@@ -104,12 +104,7 @@ def list_block(todos: Sequence[TodoItem]) -> str:
 
 
 def progress(todos: Sequence[TodoItem], *, texts: bool = True) -> str:
-    """Format the progress on one line: the count and the items in progress, or the next item.
-
-    Args:
-        todos: The list, with at least one item.
-        texts: Whether to repeat the texts of the items, where the list is not shown beside it.
-    """
+    """Format the progress on one line: the count and the items in progress, or the next item."""
     open_items = incomplete(todos)
     if not open_items:
         return "Every item is finished. Now answer the user."
@@ -157,14 +152,7 @@ CONTINUE = (
 
 
 def next_step(action: str | None, index: int, *, has_tools: bool = True) -> str:
-    """Name the work of an item, and then the call that marks it.
-
-    Args:
-        action: The action of `edit_todos` that the status of the item suggests; `None` for no
-            suggestion.
-        index: The index of the item.
-        has_tools: Whether the model has the todo tools at this call.
-    """
+    """Name the work of an item, and the call that marks it if the model has the todo tools."""
     if action is None:
         return ""
     work = f"Next: do the work of [{index}] with your other tools."
@@ -178,12 +166,7 @@ _WHEN = {"start": " in the same turn", "complete": " when their results show tha
 
 
 def gate_refusal(*, has_todos: bool, is_displaced: bool = False) -> str:
-    """Return the error for a tool call that the gate refuses.
-
-    Args:
-        has_todos: Whether there is a list, of which no item is in progress.
-        is_displaced: Whether the call comes after a list that was not written as the model made it.
-    """
+    """Return the error for a tool call that the gate refuses."""
     if is_displaced:
         return (
             "Error: an earlier write_todos call of this turn was not carried out as you made it, "

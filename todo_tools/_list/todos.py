@@ -28,20 +28,7 @@ Token = Literal["toolTitle", "text", "dim", "muted", "accent", "warning", "succe
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Status:
-    """The complete definition of one status. No field has a default, so none can be forgotten.
-
-    Args:
-        icon: The icon in a list line; one character.
-        plain_icon: A replacement for terminals that cannot show the icon.
-        color: The colour of the icon.
-        finished: Whether an item with this status is finished.
-        action: The action of `edit_todos` that sets this status; `None` if no action does.
-        done_label: The first word of the result of that action, such as `Started`.
-        next_action: The action that the loop suggests for such an item; `None` for no suggestion.
-        precedence: The loop suggests the incomplete item with the lowest number.
-        client: The status that LangChain's clients show.
-        client_suffix: A suffix for the text if these clients do not have this status.
-    """
+    """The complete definition of one status. No field has a default, so none can be forgotten."""
 
     icon: str
     plain_icon: str
@@ -108,11 +95,7 @@ STATUSES: dict[TodoStatus, Status] = {
 
 
 def require_rows(table: Mapping[Any, object], names: object, what: str) -> None:
-    """Check that a table has exactly one row for each name of a `Literal`.
-
-    Raises:
-        TypeError: A name has no row, or a row has no name.
-    """
+    """Raise TypeError unless a table has exactly one row for each name of a `Literal`."""
     if differing := set(table) ^ set(get_args(names)):
         raise TypeError(f"{what} needs one row for each name; check {sorted(differing)}")
 
@@ -158,12 +141,7 @@ _Item = TypeVar("_Item")
 def require_whole_number(
     name: str, value: object, *, minimum: int, maximum: int | None = None
 ) -> None:
-    """Raise an error if a setting is not a whole number from `minimum` to `maximum`.
-
-    Raises:
-        TypeError: `value` is not an `int`.
-        ValueError: `value` is out of range.
-    """
+    """Raise TypeError or ValueError if a setting is not a whole number in its range."""
     allowed = f"{minimum} or more" if maximum is None else f"{minimum} to {maximum}"
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, got {value!r}; give {allowed}")
@@ -172,11 +150,7 @@ def require_whole_number(
 
 
 def require_flag(name: str, value: object) -> None:
-    """Raise an error if a setting is neither `True` nor `False`.
-
-    Raises:
-        TypeError: `value` is not a `bool`; a text such as `"no"` would count as true.
-    """
+    """Raise TypeError if a setting is no bool; a text such as `"no"` would count as true."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r}")
 
@@ -298,11 +272,7 @@ def validate_todos(value: object) -> list[TodoItem]:
 
 
 def require_few(todos: list[_Item]) -> list[_Item]:
-    """Return a list unchanged if it is not too long.
-
-    Raises:
-        ValueError: The list has more than 10,000 items.
-    """
+    """Return a list unchanged; raise ValueError if it is too long."""
     if len(todos) > MAX_ITEMS:
         raise ValueError(f"todos has {len(todos)} items, at most {MAX_ITEMS} are allowed")
     return todos

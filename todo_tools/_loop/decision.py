@@ -71,13 +71,7 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ended:
-    """What only the caller knows of the end of an answer.
-
-    Args:
-        by_model: Whether the model's own answer ended the run, and not another middleware.
-        steps_left: The steps until LangGraph's `recursion_limit`; `None` if unknown.
-        has_tools: Whether the model had the todo tools; other middleware may take them away.
-    """
+    """What only the caller knows of the end of an answer."""
 
     by_model: bool = True
     steps_left: int | None = None
@@ -101,18 +95,7 @@ def reset(loop: LoopState, message_id: str) -> LoopState:
 def decide(
     reading: Reading, loop: LoopState, policy: AutoContinue, state: Any, ended: Ended = Ended()
 ) -> Decision:
-    """Decide what happens after an answer without a tool call.
-
-    Args:
-        reading: The history and the list.
-        loop: The counters, after `heard`.
-        policy: The limits and the application's own stop condition.
-        state: The graph state, for the application's stop condition.
-        ended: What the caller knows of the end of the answer.
-
-    Returns:
-        The decision.
-    """
+    """Decide what happens after an answer without a tool call; `loop` comes from `heard`."""
     todos = reading.todos or []
     if not todos:
         return Decision(loop, "no_todos")
@@ -148,10 +131,7 @@ def _stopped(
 
 
 def _last_answers(entries: Sequence[Entry]) -> list[AIMessage]:
-    """Return the last answer and the answers directly before it, newest first.
-
-    Middleware may have added a message of any kind after the model's answer.
-    """
+    """Return the last answer and those directly before it, newest first."""
     answers: list[AIMessage] = []
     for entry in reversed(entries):
         if isinstance(entry.message, AIMessage):
@@ -195,10 +175,7 @@ class _Told:
 
 
 def _end_of_results(entries: Sequence[Entry], at: int) -> int:
-    """Return the index of the last entry of a turn, from an index on.
-
-    A tool or other middleware may have added messages to the results.
-    """
+    """Return the index of the last entry of a turn, whose results may have messages among them."""
 
     def belongs(entry: Entry) -> bool:
         return not (isinstance(entry.message, AIMessage) or is_injected(entry.message))
@@ -207,11 +184,7 @@ def _end_of_results(entries: Sequence[Entry], at: int) -> int:
 
 
 def _has_worked(reading: Reading, told: _Told) -> bool:
-    """Whether the agent got a new tool result since it was last told something.
-
-    New is a result that differs in tool, arguments or text from all that the agent got between the
-    user's message and that telling. So a command that fails each time in the same way is no work.
-    """
+    """Whether the agent got a new tool result since it was last told something."""
     results = list(_results(reading.entries, told.by_user + 1))
     # The results of the last answer are that answer: a structured response, or a tool's own result
     # (`return_direct`). Only its todo calls are work. Earlier results of the same tools, such as a
@@ -238,10 +211,7 @@ _IN_A_FILE = re.compile(r"\ATool result too large.*?\n\n", re.DOTALL)
 
 
 def _results(entries: Sequence[Entry], start: int) -> Iterator[tuple[int, _Result]]:
-    """Yield each result from an index on, with its index.
-
-    Results of calls with broken JSON are left out: no tool ran. Only `create_agent` stores them.
-    """
+    """Yield each result of a tool that ran, with its index."""
     calls: Mapping[str | None, Any] = {}
     broken: set[str | None] = set()
     for at, entry in enumerate(entries[start:], start):

@@ -56,11 +56,7 @@ class Ending(NamedTuple):
 
 
 def end_answer(answered: Answered, policy: Policy) -> Ending:
-    """Continue or stop the loop after an answer without a tool call. Call it inside a node.
-
-    Raises:
-        GraphDrained: The run was asked to drain during the grace period.
-    """
+    """Continue or stop the loop after an answer without a tool call. Call it inside a node."""
     steps = _steps(answered, policy)
     while True:
         try:
@@ -105,11 +101,7 @@ def _chosen(policy: Policy, runtime: Runtime[Any]) -> AutoContinue:
 
 
 def _grace_period(seconds: int, runtime: Runtime[Any]) -> Generator[float, None, None]:
-    """Count down and send an event each second.
-
-    If the server asks the run to shut down, the run stops here and not at the end of the step. So
-    no continuation is sent, and the thread stays as the agent's answer left it.
-    """
+    """Count down, and leave the thread as it is if the server asks the run to shut down."""
     for second in range(seconds, 0, -1):
         runtime.stream_writer(countdown_event(second))
         for _ in range(_TICKS_PER_SECOND):

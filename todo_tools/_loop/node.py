@@ -100,10 +100,7 @@ def add_auto_continue(
 
 
 class _Untraced(Runnable[Any, Any]):
-    """A function that has no span of its own in traces, inside that of its node.
-
-    LangGraph gives this to a plain function, which cannot have an async form.
-    """
+    """A function that has no span of its own in traces, inside that of its node."""
 
     def __init__(
         self, name: str, run: Callable[[Any], Any], arun: Callable[[Any], Awaitable[Any]]

@@ -104,11 +104,7 @@ Policy = AutoContinue | Callable[[Runtime[Any]], AutoContinue]
 
 
 def require_policy(policy: object) -> None:
-    """Raise an error if a value is not a `Policy`.
-
-    Raises:
-        TypeError: `policy` is neither an `AutoContinue` nor a plain function.
-    """
+    """Raise TypeError if a value is neither an `AutoContinue` nor a plain function."""
     # A class is callable too; `AutoContinue` instead of `AutoContinue()` would fail only in a run.
     is_function = _is_plain_function(policy) and not isinstance(policy, type)
     if not isinstance(policy, AutoContinue) and not is_function:

@@ -77,16 +77,7 @@ class Reply(NamedTuple):
 
 
 def read_reply(reply: Any) -> Reply:
-    """Parse a reply.
-
-    Args:
-        reply: `True`, `False`, a text, or what LangChain's human-in-the-loop interfaces send: a
-            dict with one decision (`approve`, `reject`, `respond` or `edit`), with or without the
-            person's message.
-
-    Raises:
-        ValueError: `reply` has another form; the error names the allowed ones.
-    """
+    """Parse a reply: a bool, a text, or a decision of LangChain's human-in-the-loop interfaces."""
     if isinstance(reply, bool):
         return Reply(reply)
     if isinstance(reply, str) and reply.strip():

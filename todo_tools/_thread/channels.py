@@ -26,19 +26,7 @@ TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
 
 
 def fold_todos(todos: list[TodoItem], update: TodosUpdate) -> list[TodoItem]:
-    """Apply an update to the list; this is the reducer of the `todos` channel.
-
-    Args:
-        todos: The list before the update, in either format; it is not changed.
-        update: A whole list in either format, which replaces the old one (`[]` empties it); an
-            operation of the tools; or `None`, which changes nothing.
-
-    Returns:
-        The list after the update, in this library's format.
-
-    Raises:
-        ValueError: `update` is something else; the error names the allowed values.
-    """
+    """Apply a whole list of either format, an operation, or `None` for no change."""
     if update is None:
         return todos
     if isinstance(update, dict):
@@ -59,10 +47,7 @@ def fold_todos_batch(todos: list[TodoItem], updates: Sequence[TodosUpdate]) -> l
 
 
 class TodosChannel(BinaryOperatorAggregate[Any]):
-    """LangGraph's reducer channel, for values that subgraphs return unchanged.
-
-    A subgraph returns its whole state. If others run in the same step, it would undo their changes.
-    """
+    """LangGraph's reducer channel, for values that subgraphs return unchanged beside others."""
 
     @override
     def update(self, values: Sequence[Any]) -> bool:
@@ -78,12 +63,10 @@ class TodosChannel(BinaryOperatorAggregate[Any]):
 
 
 class OutcomeChannel(BaseChannel[Any, Any, Any]):
-    """LangGraph's last value, which a new run forgets: it is `None` until a loop of the run ends.
+    """The last outcome; a run that begins forgets that of the run before."""
 
-    A run begins with the checkpoint that its predecessor finished. LangGraph finishes a channel
-    also before tasks that were made with `Send`; then the channel is not loaded again.
-    """
-
+    # A run begins by loading the checkpoint that its predecessor finished. LangGraph finishes the
+    # channels also before tasks that were made with `Send`, but does not load them again then.
     __slots__ = ("_is_finished", "_is_of_earlier_run", "value")
 
     def __init__(self, typ: Any = str, key: str = "") -> None:
@@ -171,11 +154,7 @@ _LOOP_STATE = TypeAdapter(LoopState)
 
 
 def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
-    """Merge an update into the `todo_loop` channel; new values replace old ones, key by key.
-
-    Raises:
-        ValueError: `update` has an unknown key or an invalid value.
-    """
+    """Merge an update into the counters, key by key; refuse one that is invalid."""
     if update is None:
         return loop
     _validate("todo_loop", _LOOP_STATE, update)

@@ -120,12 +120,7 @@ def countdown_event(seconds: int) -> CountdownEvent:
 
 
 def continue_question(todos: list[TodoItem], *, problem: str = "") -> ContinueQuestion:
-    """Create the question whether to continue.
-
-    Args:
-        todos: The whole list.
-        problem: The reason why the last answer was invalid, if the question is repeated.
-    """
+    """Create the question whether to continue; `problem` says why the last answer was invalid."""
     question = "Items remain. Continue? Answer yes, no, or with a message of your own."
     if problem:
         question = f"That could not be read. {problem} {question}"

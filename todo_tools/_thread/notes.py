@@ -85,15 +85,7 @@ def listed_in(message: BaseMessage) -> list[TodoItem] | None:
 
 
 def continuation_message(text: str, mark: str, *, key: str = "") -> HumanMessage:
-    """Create a continuation message for the history.
-
-    The message is tagged. Its id also identifies it, in case middleware drops the tag.
-
-    Args:
-        text: The text for the model. It quotes no item: people read it as a human message.
-        mark: The mark of the list.
-        key: The end of the id; random by default.
-    """
+    """Create a continuation; its id identifies it too, in case middleware drops the tag."""
     kwargs = {SOURCE_KEY: SOURCE, _DATA_KEY: {"type": "continuation"}}
     message = HumanMessage(text, additional_kwargs=kwargs, id=f"{ID_PREFIX}{key or uuid4()}")
     return noted(message, mark=mark)
@@ -120,11 +112,7 @@ def with_list(message: Message, stored: Message, todos: Sequence[TodoItem]) -> M
 
 
 def with_notice(answer: AIMessage, text: str) -> AIMessage:
-    """Append the notice about the end of the loop to an answer of the model.
-
-    A separate message would look like the agent's answer, and some providers reject two answers in
-    a row.
-    """
+    """Append the notice about the end of the loop to an answer; two answers are refused by some."""
     said: Any = note_of(answer).get("said", answer.content)
     gap = "\n\n" if said else ""
     added: Any = [{"type": "text", "text": gap + text}] if is_list(said) else gap + text
@@ -132,11 +120,7 @@ def with_notice(answer: AIMessage, text: str) -> AIMessage:
 
 
 def as_read(message: Message) -> Message:
-    """Return a message as the model reads it: what the model said, without later notes.
-
-    If a person writes a message while a call waits, or after a run was cancelled, agent-chat-ui
-    gives each call without a result a hidden result that reports success. But the call did not run.
-    """
+    """Return a message as the model reads it: what the model said, without later notes."""
     is_hidden = isinstance(message, ToolMessage) and (message.id or "").startswith(_HIDDEN)
     if is_hidden and message.content == "Successfully handled tool call.":
         return message.model_copy(update={"content": prompts.CUT_OFF, "status": "error"})

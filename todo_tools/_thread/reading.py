@@ -57,13 +57,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A history that has been read.
-
-    Args:
-        entries: The messages in order, with continuations that are not in the history.
-        todos: The list of the state; `None` if the state has no list.
-        known: The list that a prompt of these messages shows last; `None` if nobody knows.
-    """
+    """A history that has been read."""
 
     entries: list[Entry]
     todos: Todos | None
@@ -82,10 +76,7 @@ class Reading:
 
     @property
     def told(self) -> list[int]:
-        """The indices of the messages by which the user, the loop or the application spoke.
-
-        A tagged message after tool results is left out: it may come from a tool.
-        """
+        """The messages by which the user, the loop or the application spoke, as indices."""
         found: list[int] = []
         after_result = False
         for at, (message, *_) in enumerate(self.entries):
@@ -146,10 +137,7 @@ def read_messages(messages: Sequence[AnyMessage], todos: Todos | None = None) ->
 def _with_continuations(
     messages: Sequence[AnyMessage],
 ) -> Iterator[tuple[AnyMessage, AnyMessage, Any]]:
-    """Yield each message, as it is stored, and its notes; also continuations that are only noted.
-
-    LangChain adds results to a request for calls with broken JSON; nothing may precede them.
-    """
+    """Yield each message, as it is stored, and its notes; also continuations that are noted."""
     later: list[tuple[AnyMessage, AnyMessage, Any]] = []
     for message in messages:
         if later and not isinstance(message, ToolMessage):

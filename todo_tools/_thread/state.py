@@ -115,10 +115,7 @@ def todos_in(state: object) -> list[TodoItem]:
 
 
 def loop_in(state: object) -> LoopState:
-    """Return the counters of the loop; empty before the loop's first decision.
-
-    Invalid values are left out, as if the loop had never written them.
-    """
+    """Return the counters of the loop without invalid values; empty before its first decision."""
     return valid_loop(value_in(state, "todo_loop") or {})
 
 

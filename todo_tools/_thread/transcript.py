@@ -36,11 +36,7 @@ def is_summary(message: BaseMessage) -> bool:
 
 
 def is_rejection(message: BaseMessage) -> bool:
-    """Whether a person rejected the call, and so spoke to the agent in the result.
-
-    The `HumanInTheLoopMiddleware` of LangChain 1.4 marks it only by its first words. A result by
-    other code may have no name.
-    """
+    """Whether a person rejected the call, and so spoke to the agent in the result."""
     if not isinstance(message, ToolMessage) or message.status != "error":
         return False
     tool = f"{message.name}`" if message.name else ""
@@ -64,11 +60,7 @@ def details_of(message: BaseMessage) -> TodoDetails | None:
 
 
 def list_after(message: BaseMessage) -> list[TodoItem] | None:
-    """Return the list from a result that changed it, not a copy; `None` for any other message.
-
-    The artifact of the result may be in either format. Errors and `list_todos` results change
-    nothing. Invalid items are left out.
-    """
+    """Return the list from a result that changed it, in either format; `None` for others."""
     details = details_of(message)
     if details is None or "error" in details or details["action"] == TOOLS["list_todos"].action:
         return None
@@ -144,11 +136,7 @@ def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:
 
 
 def _edited_calls(state: object) -> Mapping[str | None, Mapping[str, Any]]:
-    """Return the calls that a person edited, by call id.
-
-    LangChain's `HumanInTheLoopMiddleware` does not change the AI message and stores them
-    separately.
-    """
+    """Return the calls that a person edited in LangChain's `HumanInTheLoopMiddleware`, by id."""
     edited = value_in(state, "hitl_edited_tool_calls")
     return cast("dict[str | None, Any]", edited) if isinstance(edited, dict) else {}
 

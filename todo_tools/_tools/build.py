@@ -230,12 +230,7 @@ class _Call:
 
 
 def list_before(todos: list[TodoItem], place: CallPlace | None, limits: TodoLimits) -> Before:
-    """Return the list before a call, after the earlier calls of its AI message.
-
-    Every call receives the state from before the message; the channel applies the operations of all
-    calls in the same order. Whether a check or another middleware refuses an earlier call is not
-    known here. The operation of this call then changes nothing, or the same items as here.
-    """
+    """Return the list before a call, after the earlier calls of its AI message."""
     calls = place.pending if place and place.is_read else []
     before = before_call(((call["name"], call["args"]) for call in calls), todos, limits)
     return before._replace(is_written=before.is_written and not (place and place.is_refused))

@@ -19,11 +19,7 @@ _REASON_CHARACTERS = 180
 
 
 def require_check(check: object) -> None:
-    """Raise an error if a check cannot be called.
-
-    Raises:
-        TypeError: `check` is neither a function nor `None`.
-    """
+    """Raise TypeError if a check cannot be called."""
     if check is not None and not callable(check):
         raise TypeError(
             f"check must be a function of the item and the state or None, got {check!r}"
@@ -39,11 +35,7 @@ class AskedItem(dict[str, Any]):
 
 
 def checked(name: str, answer: Answer, before: Before, check: Check, state: Any) -> Answer:
-    """Return the answer to a call, or the refusal of the first item that its check does not accept.
-
-    Raises:
-        TypeError: The check is async, or returns something else than `None` or a reason.
-    """
+    """Return the answer to a call, or the refusal of the first item that is not done."""
     for index, item in _to_check(answer, before):
         reply = check(item, state)
         if inspect.iscoroutine(reply):

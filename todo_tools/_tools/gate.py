@@ -53,12 +53,7 @@ class TodoGate:
             raise TypeError(f"exempt must be a collection of tool names, got {self.exempt!r}")
 
     def refusal(self, name: str, todos: list[TodoItem]) -> str | None:
-        """Return the error for a tool that must not run now; `None` if it may run.
-
-        Args:
-            name: The name of the tool.
-            todos: The list before the call.
-        """
+        """Return the error for a tool that must not run with this list; `None` if it may run."""
         if name in TOOLS or name in self.exempt:
             return None
         if any(todo["status"] == "in_progress" for todo in todos):

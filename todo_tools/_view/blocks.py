@@ -10,10 +10,7 @@ from todo_tools._thread.reading import Reading
 
 
 def needs_block(reading: Reading) -> bool:
-    """Whether the messages of a prompt do not show the list of the state.
-
-    A finished list is of no use to the model, unless the prompt shows another one.
-    """
+    """Whether a prompt does not show the list; a finished list is not shown to a new prompt."""
     todos, known = reading.todos, reading.known
     if todos in (None, known):
         return False
@@ -21,12 +18,7 @@ def needs_block(reading: Reading) -> bool:
 
 
 def due_block(reading: Reading) -> int | None:
-    """Return the index of the message that needs a block; `None` if no block is needed or possible.
-
-    Every model call must compute the same place, because the block may not be noted yet: the
-    newest message of the user, the loop or the application, or the last tool result of the newest
-    turn that showed the list. The later of the two is used.
-    """
+    """Return the index of the message that needs a block, the same until it is noted."""
     if not needs_block(reading):
         return None
     entries = reading.entries
@@ -37,12 +29,7 @@ def due_block(reading: Reading) -> int | None:
 
 
 def newest_place(prompt: Reading, stored: Collection[str | None]) -> int | None:
-    """Return the index of the newest message for a block that is noted at once.
-
-    Args:
-        prompt: The messages that the model is sent; other middleware may have changed them.
-        stored: The ids of the stored messages. Nobody can find the block of another message later.
-    """
+    """Return the index of the newest message for a block; `stored` are the ids that can keep it."""
     answer = prompt.last_answer()
     new = range(0 if answer is None else answer + 1, len(prompt.entries))
     places = [at for at in reversed(new) if _takes_block(prompt.entries[at].message)]
@@ -63,11 +50,7 @@ def unnoted_block(reading: Reading) -> int | None:
 
 
 def record_block(reading: Reading) -> list[AnyMessage]:
-    """Return the message of the last prompt with its block, to store it again with this note.
-
-    `model_view` cannot write to the state. In a graph without `TodoMiddleware`, the tools and the
-    loop note the block when they run next.
-    """
+    """Return the message of the last prompt with its block noted, to store it again."""
     at = unnoted_block(reading)
     if at is None or reading.entries[at].stored.id is None:
         return []

@@ -53,18 +53,7 @@ class _Fold(NamedTuple):
 
 
 def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[AnyMessage]) -> Folds:
-    """Return what the next prompt leaves out.
-
-    A turn belongs to the items in progress after it; if there are none, to the items that are
-    completed next. When all of them are finished, it is folded for good, if that pays. A turn
-    without a todo call is left out. In a turn with one, or with a call that a person rejected, the
-    other results are cut.
-
-    Args:
-        entries: The history.
-        turns: Its turns.
-        shown: Its messages as a prompt without folding shows them.
-    """
+    """Return what the next prompt leaves out; a turn belongs to the items in progress after it."""
     folds, sizes = Folds(), [*map(_size, shown)]
     starts = [*(turn.answer or 0 for turn in turns), len(entries)]
     spans = [range(start, end) for start, end in pairwise(starts)]
@@ -115,11 +104,7 @@ def _last_list(entries: Sequence[Entry], todos: list[TodoItem]) -> list[TodoItem
 def _that_pay(
     possible: Sequence[_Fold], left: Sequence[int], cached: Sequence[int], later_calls: int
 ) -> Sequence[_Fold]:
-    """Return those of the folds, newest first, that save most together.
-
-    What is left out is saved in each later call. What comes after it is sent again once, from the
-    end of the last earlier prompt that stays as it was.
-    """
+    """Return those of the folds, newest first, that save most together."""
     size = most = best = 0
     for number, each in enumerate(possible, start=1):
         size += each.size
@@ -136,11 +121,7 @@ def _that_pay(
 def _fold_of(
     turn: int, span: range, entries: Sequence[Entry], sizes: Sequence[int], first: int
 ) -> _Fold:
-    """Return what can be left out of a turn; the size is 0 for nothing.
-
-    A turn with a list block, or with messages of others after its results, stays: two messages of
-    people could follow each other.
-    """
+    """Return what can be left out of a turn; the size is 0 for nothing."""
     answer, results = entries[span[0]].message, span[1:]
     plain = all(isinstance(entries[at].message, ToolMessage) for at in results) and not any(
         entries[at].block for at in results
@@ -199,12 +180,10 @@ def _has_reasoning(answer: AnyMessage) -> bool:
 
 
 def _is_bound(block: Any) -> bool:
-    """Whether a part of an answer is reasoning that is bound to the exact text before it.
-
-    Anthropic's is. OpenAI's is not, and OpenAI refuses calls without the reasoning before them.
-    """
+    """Whether a part of an answer is reasoning that is bound to the text before it."""
     if not is_mapping(block) or block.get("type") not in _REASONING:
         return False
+    # OpenAI's is not bound, and OpenAI refuses calls without the reasoning before them.
     return not str(block.get("id")).startswith("rs_")
 
 

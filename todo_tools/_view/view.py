@@ -179,10 +179,7 @@ def _closing(turn: Turn, entries: Sequence[Entry]) -> list[int]:
 
 
 def _reminders(turns: Sequence[Turn], entries: Sequence[Entry], every: int) -> Iterator[int]:
-    """Yield the indices of the results with a reminder.
-
-    There is one after `every` turns without a todo call, and one after each work of a subagent.
-    """
+    """Yield the results with a reminder: after `every` turns without a todo call, and subagents."""
     calls = 0
     for turn in turns:
         answer = None if turn.answer is None else entries[turn.answer].message
@@ -194,12 +191,7 @@ def _reminders(turns: Sequence[Turn], entries: Sequence[Entry], every: int) -> I
 
 
 def _answered(messages: Sequence[AnyMessage | None], turns: Sequence[Turn]) -> Iterator[AnyMessage]:
-    """Yield the messages without gaps, and add an error result for each call without a result.
-
-    A call gets no result if its arguments are not valid JSON, or if the run was cancelled or failed
-    while the tool ran. Providers reject a history with such a call. Only results in the same turn
-    count, because some model servers use the same ids in every turn.
-    """
+    """Yield the messages without gaps, and an error for each call of a turn without a result."""
     results = {turn.answer: turn.results for turn in turns}
     missing: list[ToolMessage] = []
     for at, message in enumerate(messages):
