@@ -5,6 +5,7 @@ keeps the provider's cache of everything before it, and makes every later call c
 depend on the messages alone, so forks, replays and restarts need nothing stored.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -43,57 +44,21 @@ def folded(shown: Sequence[AnyMessage], folds: Folds) -> list[AnyMessage | None]
     return messages
 
 
-class _Fold(NamedTuple):
-    """What a prompt can leave out of a turn, and the characters that this saves."""
-
-    turn: int
-    left_out: Sequence[int]
-    cut: Sequence[int]
-    size: int
-
-
 def folds_of(entries: Sequence[Entry], turns: Sequence[Turn], shown: Sequence[AnyMessage]) -> Folds:
     """Return what the next prompt leaves out; a turn belongs to the items in progress after it."""
-    folds, sizes = Folds(), [*map(_size, shown)]
     starts = [*(turn.answer or 0 for turn in turns), len(entries)]
-    spans = [range(start, end) for start, end in pairwise(starts)]
-    left = [sum(sizes[at] for at in span) for span in spans]  # the size of each turn in the prompt
-    items: dict[int, set[str]] = {}  # the items of each turn that is not folded; empty: the next
-    todos: list[TodoItem] = []
-    cached: list[int] = []  # the turns before which an earlier prompt ended that is still intact
-    first = finished_before = 0
-    for turn, span in enumerate(spans):
-        results = [at for at in span if isinstance(entries[at].message, ToolMessage)]
-        before, todos = todos, _last_list([entries[at] for at in results], todos)
-        is_open = {item["text"] for _, item in incomplete(todos)}
-        completed = {item["text"] for item in todos if item["status"] == "completed"}
-        newly = bool((completed - is_open) & {item["text"] for _, item in incomplete(before)})
-        here = set(texts_of(todos)) - is_open
-        done = [at for at, own in items.items() if (own <= here if own else newly)]
-        possible = [_fold_of(at, spans[at], entries, sizes, first) for at in reversed(done)]
-        finished_before += newly
-        calls = 1 + len(is_open) * max(1, turn // max(1, finished_before))
-        cached.append(turn)
-        chosen = _that_pay([each for each in possible if each.size > 0], left[:turn], cached, calls)
-        for each in chosen:
-            folds.left_out.update(each.left_out)
-            folds.cut.update(each.cut)
-            left[each.turn] -= each.size
-        if chosen:
-            oldest = chosen[-1].turn
-            cached = [at for at in cached if at <= oldest]
-            folds.unbound.update(spans[at][0] for at in range(oldest + 1, turn + 1))
-        items = {at: own for at, own in items.items() if at not in done}
-        if is_open:
-            items[turn] = {item["text"] for item in todos if item["status"] == "in_progress"}
-        others = [entries[at] for at in span if at not in results]
+    prompt = _Prompt(entries, [range(start, end) for start, end in pairwise(starts)], shown)
+    items, todos = _Items(), list[TodoItem]()
+    for turn, span in enumerate(prompt.spans):
+        results = [entries[at] for at in span if isinstance(entries[at].message, ToolMessage)]
+        todos = _last_list(results, todos)
+        prompt.grow(turn, items.finished_in(todos), items.later_calls(turn))
+        items.add(turn)
+        others = [entries[at] for at in span if not isinstance(entries[at].message, ToolMessage)]
         todos = _last_list(others, todos)
         if any(isinstance(each.message, HumanMessage) for each in others):
-            # Some Claude models refuse a run that began with thinking and no longer does.
-            following = spans[turn + 1][0] if turn + 1 < len(spans) else None
-            bound = following is not None and _has_reasoning(entries[following].message)
-            first = turn + 1 if bound else first
-    return folds
+            prompt.begin_run(turn + 1)
+    return prompt.folds
 
 
 def _last_list(entries: Sequence[Entry], todos: list[TodoItem]) -> list[TodoItem]:
@@ -101,45 +66,131 @@ def _last_list(entries: Sequence[Entry], todos: list[TodoItem]) -> list[TodoItem
     return next(shown, todos)
 
 
-def _that_pay(
-    possible: Sequence[_Fold], left: Sequence[int], cached: Sequence[int], later_calls: int
-) -> Sequence[_Fold]:
-    """Return those of the folds, newest first, that save most together."""
-    size = most = best = 0
-    for number, each in enumerate(possible, start=1):
-        size += each.size
-        start = max(at for at in cached if at <= each.turn)
-        removed = sum(bool(fold.left_out) for fold in possible[:number])
-        if sum(map(bool, left[start:])) - removed > _LOOK_BACK:
-            break
-        gain = size * later_calls - (sum(left[start:]) - size) * _TIMES_DEARER
-        if gain > most:
-            most, best = gain, number
-    return possible[:best]
+class _Items:
+    """The items of each turn that may still be folded; an item is its text."""
+
+    def __init__(self) -> None:
+        self._todos: list[TodoItem] = []
+        self._open, self._started = set[str](), set[str]()
+        self._of_turn: dict[int, set[str]] = {}  # an empty set: the items that are finished next
+        self._times_finished = 0
+
+    def finished_in(self, todos: list[TodoItem]) -> list[int]:
+        """Take the list after a turn; return the turns whose items are all finished, newest first.
+
+        With an equal item that is open, an item is not finished.
+        """
+        if todos is self._todos:
+            return []
+        before, self._todos = self._open, todos
+        self._open = {item["text"] for _, item in incomplete(todos)}
+        self._started = {item["text"] for item in todos if item["status"] == "in_progress"}
+        finished = {*texts_of(todos)} - self._open
+        completed = {item["text"] for item in todos if item["status"] == "completed"}
+        is_next = not before.isdisjoint(completed & finished)
+        self._times_finished += is_next
+        of_turn = reversed(self._of_turn.items())
+        done = [turn for turn, own in of_turn if (own <= finished if own else is_next)]
+        for turn in done:
+            del self._of_turn[turn]
+        return done
+
+    def add(self, turn: int) -> None:
+        """Let a turn belong to the items that are in progress after it."""
+        if self._open:
+            self._of_turn[turn] = self._started
+
+    def later_calls(self, turn: int) -> int:
+        """Estimate the model calls that follow: an open item takes as many as a finished one."""
+        return 1 + len(self._open) * max(1, turn // max(1, self._times_finished))
 
 
-def _fold_of(
-    turn: int, span: range, entries: Sequence[Entry], sizes: Sequence[int], first: int
-) -> _Fold:
-    """Return what can be left out of a turn; the size is 0 for nothing."""
-    answer, results = entries[span[0]].message, span[1:]
-    plain = all(isinstance(entries[at].message, ToolMessage) for at in results) and not any(
-        entries[at].block for at in results
-    )
-    if turn < first or not isinstance(answer, AIMessage) or not results or not plain:
-        return _Fold(turn, (), (), 0)
-    names = {call["name"] for call in [*answer.tool_calls, *answer.invalid_tool_calls]}
-    staying = {at for at in results if _stays(entries[at].message)}
-    if turn > first and names.isdisjoint(TOOLS) and not staying:
-        return _Fold(turn, span, (), sum(sizes[at] for at in span))
-    line = _MESSAGE + len(FOLDED)
-    cut = [at for at in results if at not in staying and sizes[at] > line]
-    return _Fold(turn, (), cut, sum(sizes[at] - line for at in cut))
+class _Fold(NamedTuple):
+    """What a prompt can leave out of a turn, and the characters and blocks that this saves."""
+
+    turn: int
+    left_out: Sequence[int] = ()
+    cut: Sequence[int] = ()
+    size: int = 0
+    blocks: int = 0
+
+
+class _Prompt:
+    """A prompt that grows by one turn after the other, and what it leaves out."""
+
+    def __init__(
+        self, entries: Sequence[Entry], spans: Sequence[range], shown: Sequence[AnyMessage]
+    ) -> None:
+        self.folds, self.spans, self._entries = Folds(), spans, entries
+        self._sizes = [*map(_size, shown)]
+        # Of each turn, what the prompt still has.
+        self._size_of = [sum(self._sizes[at] for at in span) for span in spans]
+        self._blocks_of = [sum(_blocks(shown[at]) for at in span) for span in spans]
+        self._cached: list[int] = []  # before these turns, an earlier prompt ended that still holds
+        self._first = 0  # the first turn that may be left out
+
+    def begin_run(self, turn: int) -> None:
+        """Keep the first turn of a run if some Claude models would refuse the run without it."""
+        if turn < len(self.spans) and _has_reasoning(self._entries[self.spans[turn][0]].message):
+            self._first = turn
+
+    def grow(self, turn: int, done: Sequence[int], later_calls: int) -> None:
+        """Add a turn, and leave out the turns that are done for good, if that pays."""
+        self._cached.append(turn)
+        possible = [fold for fold in map(self._fold_of, done) if fold.size]
+        chosen = self._that_pay(possible, turn, later_calls)
+        for each in chosen:
+            self.folds.left_out.update(each.left_out)
+            self.folds.cut.update(each.cut)
+            self._size_of[each.turn] -= each.size
+            self._blocks_of[each.turn] -= each.blocks
+        if chosen:
+            oldest = chosen[-1].turn
+            del self._cached[bisect_right(self._cached, oldest) :]
+            self.folds.unbound.update(self.spans[at][0] for at in range(oldest + 1, turn + 1))
+
+    def _that_pay(self, possible: Sequence[_Fold], turn: int, later_calls: int) -> Sequence[_Fold]:
+        """Return those of the folds, newest first, that save most together.
+
+        What is left out is saved in each later call. What comes after it is sent again once, from
+        the end of the last earlier prompt that stays as it was.
+        """
+        size = blocks = most = best = 0
+        for number, each in enumerate(possible, start=1):
+            size, blocks = size + each.size, blocks + each.blocks
+            start = self._cached[bisect_right(self._cached, each.turn) - 1]
+            if sum(self._blocks_of[start : turn + 1]) - blocks >= _LOOK_BACK:
+                break
+            again = sum(self._size_of[start:turn]) - size
+            gain = size * later_calls - again * _TIMES_DEARER
+            if gain > most:
+                most, best = gain, number
+        return possible[:best]
+
+    def _fold_of(self, turn: int) -> _Fold:
+        """Return what can be left out of a turn."""
+        at, *results = self.spans[turn]
+        answer, entries = self._entries[at].message, [self._entries[each] for each in results]
+        plain = all(isinstance(each.message, ToolMessage) and not each.block for each in entries)
+        if turn < self._first or not isinstance(answer, AIMessage) or not results or not plain:
+            return _Fold(turn)  # of two people's messages, one would follow the other
+        names = {call["name"] for call in [*answer.tool_calls, *answer.invalid_tool_calls]}
+        cut = [each for each in results if not _stays(self._entries[each].message)]
+        if turn > self._first and names.isdisjoint(TOOLS) and len(cut) == len(results):
+            size, blocks = self._size_of[turn], self._blocks_of[turn]
+            return _Fold(turn, self.spans[turn], (), size, blocks)
+        line = _MESSAGE + len(FOLDED)
+        cut = [each for each in cut if self._sizes[each] > line and not self._is_edited(each)]
+        return _Fold(turn, (), cut, sum(self._sizes[each] - line for each in cut))
+
+    def _is_edited(self, at: int) -> bool:
+        """Whether a result says that a person edited its call; the history has the model's."""
+        return self._entries[at].message.text.startswith(_EDITED)
 
 
 def _stays(message: AnyMessage) -> bool:
     """Whether a result is that of a todo call, or what a person said."""
-    return message.name in TOOLS or is_rejection(message) or message.text.startswith(_EDITED)
+    return message.name in TOOLS or is_rejection(message)
 
 
 def _size(message: AnyMessage) -> int:
@@ -152,12 +203,22 @@ def _size(message: AnyMessage) -> int:
     return size + _PICTURE * len(pictures)
 
 
+def _blocks(message: AnyMessage) -> int:
+    """Return the number of blocks in which a provider caches a call or a result.
+
+    A person's message counts as none: it may come after the prompt that ended with the results.
+    """
+    if isinstance(message, AIMessage):
+        return len(message.tool_calls) + bool(message.text)
+    return int(isinstance(message, ToolMessage))
+
+
 _EDITED = "Note: a human reviewer replaced this tool call"
-"""How LangChain begins the result of a call that a person edited; the history has the model's."""
+"""How LangChain begins the result of a call that a person edited."""
 _TIMES_DEARER = 12
 """How many times dearer it is to send a text again (1.25) than to read it from a cache (0.1)."""
-_LOOK_BACK = 4
-"""The turns at the end of a prompt among which a cache looks for an earlier end: 20 blocks."""
+_LOOK_BACK = 20
+"""The blocks at the end of a prompt among which Anthropic's cache looks for an entry."""
 _MESSAGE = 30
 """The characters of a message's role and ids."""
 _PICTURE = 4_000
