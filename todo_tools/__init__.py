@@ -1,6 +1,8 @@
 """Todo tools for LangGraph agents: a checkpointed list, and a loop that ends with it finished."""
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from todo_tools._list.formatting import format_status, format_todos
 from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
@@ -16,6 +18,9 @@ from todo_tools._tools.gate import TodoGate
 from todo_tools._tools.work import has_worked
 from todo_tools._view.view import count_folded_tokens, model_view
 
+if TYPE_CHECKING:
+    from todo_tools.middleware import TodoMiddleware
+
 __all__ = [
     "TODO_FOLD_PROMPT",
     "TODO_LIGHT_PROMPT",
@@ -25,6 +30,7 @@ __all__ = [
     "TodoGate",
     "TodoItem",
     "TodoLimits",
+    "TodoMiddleware",
     "TodoState",
     "TodoStatus",
     "add_auto_continue",
@@ -39,5 +45,13 @@ __all__ = [
     "model_view",
     "todos_from_messages",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the middleware only when it is asked for, because it needs langchain."""
+    if name == "TodoMiddleware":
+        return import_module("todo_tools.middleware").TodoMiddleware
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __version__ = version("langgraph-todo-tools")

@@ -1,8 +1,8 @@
 """Use the whole library as one middleware for LangChain's `create_agent` or deepagents."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, NotRequired
+from dataclasses import fields, replace
+from typing import Annotated, Any, NotRequired, Self
 from uuid import uuid4
 
 from langchain_core.messages import (
@@ -75,6 +75,9 @@ __all__ = [
 # deepagents sets this key in the state of a subagent with `"mode": "fork"`, which starts with a
 # copy of its parent's state. `tests/test_deepagents.py` runs such a subagent.
 _FORKED = "_deepagents_forked_context"
+
+
+_OF_POLICY = {field.name for field in fields(AutoContinue)}
 
 
 class TodoAgentState(AgentState[Any]):
@@ -154,6 +157,15 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     trace_policy = TracePolicy(process_inputs=_without_history)
     # Without it, `stream_events(version="v3")` shows nothing of the list.
     transformers = (CustomTransformer,)
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        """Name the place of a setting that belongs to the policy."""
+        if moved := [name for name in settings if name in _OF_POLICY]:
+            given = ", ".join(f"{name}={settings[name]!r}" for name in moved)
+            raise TypeError(f"{cls.__name__} has no {moved[0]}; give policy=AutoContinue({given})")
+        if args:
+            raise TypeError(f"{cls.__name__} takes named settings only, such as system_prompt=...")
+        return super().__new__(cls)
 
     def __init__(
         self,
