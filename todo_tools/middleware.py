@@ -84,9 +84,7 @@ class TodoAgentState(AgentState[Any]):
     """LangChain's agent state with the channels of `TodoState`.
 
     To add channels in a subclass of `TodoMiddleware`, derive from it and set `self.state_schema`.
-
-    The counters are not part of the input and output, so a parent agent and its subagents never
-    share them. Read them with `graph.get_state(config).values["todo_loop"]`.
+    The counters are no input or output, so a parent agent and its subagents never share them.
     """
 
     todos: NotRequired[TodoList]
@@ -118,12 +116,8 @@ def _without_history(inputs: Any) -> Any:
 class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     """Add the tools, the state, the system prompt, `model_view` and the loop to `create_agent`.
 
-    It replaces LangChain's `TodoListMiddleware` and has the same `name`. So `create_agent` raises
-    an error if both are listed, and deepagents uses this one instead of the one in its Codex
-    profile. In traces and graphs, its nodes have names such as `TodoListMiddleware.after_agent`.
-
-    List it last. `after_agent` hooks run in reverse order, so the hooks of other middleware then
-    run only once, when the loop has ended.
+    It replaces LangChain's `TodoListMiddleware` and has the same `name`, so `create_agent` refuses
+    both in one list. List it last: hooks of other middleware after the agent then run only once.
 
     Args:
         limits: The limits for lists that the model writes.
@@ -134,22 +128,20 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             unchanged.
         fold_finished: Whether the prompt leaves out the calls and results of finished items; see
             `model_view`. The system prompt then says so.
-        todos_format: The format of the list in the state. Use
-            `"langchain"` for clients made for LangChain's own todos, such as deep-agents-ui
-            (`todo_tools.clients`).
+        todos_format: `"langchain"` for clients made for LangChain's own todos, such as
+            deep-agents-ui.
         descriptions: Other descriptions of the tools for the model, by tool name.
         check: A function that returns the reason why an item is not done; see `create_todo_tools`.
 
     Raises:
-        TypeError: An argument has the wrong type.
-        ValueError: `todos_format` is unknown, or `view` is `None` and the policy has `store=False`
-            or is a function.
+        TypeError: An argument has the wrong type or belongs to the policy.
+        ValueError: `todos_format` is unknown, or `view` does not fit another setting.
 
     Example:
         ```python
         agent = create_agent(model, tools=[], middleware=[TodoMiddleware()])
         result = agent.invoke({"messages": [("user", "Plan and do it.")]})
-        print(format_todos(result["todos"]))
+        print(format_todos(result["todos"]), result["todo_outcome"])
         ```
     """
 

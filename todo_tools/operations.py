@@ -18,8 +18,6 @@ from todo_tools._list.operations import (
     abandon_items,
     append_items,
     complete_items,
-    insert_items,
-    replace_items,
     start_items,
 )
 
@@ -28,7 +26,5 @@ __all__ = [
     "abandon_items",
     "append_items",
     "complete_items",
-    "insert_items",
-    "replace_items",
     "start_items",
 ]

@@ -115,34 +115,13 @@ def _that_fit(texts: Sequence[str], todos: list[TodoItem]) -> list[TodoItem]:
     return _new_items(texts[: max(MAX_ITEMS - len(todos), 0)])
 
 
-def replace_items(*texts: str) -> Replace:
-    """Replace the list by new items with these texts; without texts, empty it.
-
-    Raises:
-        ValueError: A text is not a string of 1 to 100,000 characters, or only white space.
-    """
-    return {"op": "replace", "texts": _checked(texts)}
-
-
 def append_items(*texts: str) -> Append:
     """Add items to the end.
 
     Raises:
-        ValueError: A text is invalid, as for `replace_items`.
+        ValueError: A text is not a string of 1 to 100,000 characters, or only white space.
     """
     return {"op": "append", "texts": _checked(texts)}
-
-
-def insert_items(index: int, *texts: str) -> Insert:
-    """Add items before the item at `index`, counted from 0; past the end, they are appended.
-
-    Raises:
-        TypeError: `index` is not a whole number.
-        ValueError: `index` is negative or above 1,000,000,000, or a text is invalid, as for
-            `replace_items`.
-    """
-    require_whole_number("index", index, minimum=0, maximum=MAX_INDEX)
-    return {"op": "insert", "index": index, "texts": _checked(texts)}
 
 
 def start_items(*indices: int) -> SetStatus:

@@ -165,13 +165,8 @@ def next_step(action: str | None, index: int, *, has_tools: bool = True) -> str:
 _WHEN = {"start": " in the same turn", "complete": " when their results show that it is done"}
 
 
-def gate_refusal(*, has_todos: bool, is_displaced: bool = False) -> str:
+def gate_refusal(*, has_todos: bool) -> str:
     """Return the error for a tool call that the gate refuses."""
-    if is_displaced:
-        return (
-            "Error: an earlier write_todos call of this turn was not carried out as you made it, "
-            "so this tool was not run; read the list, and repeat the call if it still fits."
-        )
     first = "" if has_todos else "write your plan with write_todos, then "
     return (
         "Error: no todo is in progress, so this tool was not run; "

@@ -35,28 +35,24 @@ def add_auto_continue(
 ) -> _Given:
     """Add the loop to a graph: the agent works until every todo is finished.
 
-    Adds a node and a conditional edge from the agent. While the model calls tools, the edge leads
-    to the tools. Otherwise it leads to the node. The node sends the agent back to work while items
-    are incomplete, and then ends the run. The reason is in `state["todo_outcome"]` and is sent as a
-    `LoopEvent`.
+    While the model calls tools, a conditional edge leads to the tools; otherwise it leads to the
+    node of the loop. That node sends the agent back to work while items are incomplete, and then
+    ends the run. The reason is in `state["todo_outcome"]` and is sent as a `LoopEvent`.
 
-    You must add the edge from the tools back to the agent yourself. The agent must have no
-    conditional edge of its own and no `Command(goto=...)`: LangGraph would follow both. A node on a
-    plain edge of the agent runs beside the tools or the loop. Call this function last: it refuses
-    the edges that it sees.
+    Add the edge from the tools back to the agent, and then call this function last. The agent must
+    have no conditional edge of its own and no `Command(goto=...)`: LangGraph would follow both.
 
     Args:
-        builder: A graph whose state is `TodoState` or derived from it.
+        builder: A graph whose state has the channels of `TodoState`.
         agent: The name of the node that calls the model.
         tools: The name of the node that runs its tool calls, or of one that reviews them before.
-            If the agent runs its calls itself, as one of `create_agent` does, give the same name as
-            for `agent`.
+            If the agent runs its calls itself, give the same name as for `agent`.
         policy: The settings of the loop, or a function that takes LangGraph's `Runtime` and returns
-            them. It is called at each decision, and can choose by the `context` of the run.
+            them; it is called at each decision.
         node: The name of the node to add.
         end: The name of the node to go to when the loop stops.
-        entry: The name of the node to go to when the agent is sent back, if another node comes
-            before the agent: for example one that prepares its prompt. `None` is the agent.
+        entry: The name of the node to go to when the agent is sent back, if another one comes
+            before the agent; `None` is the agent.
 
     Returns:
         The same builder.
@@ -64,8 +60,8 @@ def add_auto_continue(
     Raises:
         TypeError: `builder` is not a `StateGraph`, `policy` is neither an `AutoContinue` nor a
             plain function, or a node is not given by its name.
-        ValueError: The state of the graph lacks a channel or a reducer that the loop needs, a node
-            does not exist, the agent already chooses its next node, or the tools lead nowhere.
+        ValueError: The state lacks a channel or a reducer, a node does not exist, the agent already
+            chooses its next node, or the tools lead nowhere.
 
     Example:
         ```python

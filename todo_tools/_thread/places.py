@@ -27,13 +27,11 @@ def item_starts(graph: _Graph, config: RunnableConfig, *, limit: int = 1000) -> 
     Args:
         graph: A compiled graph with a checkpointer, or LangGraph's `RemoteGraph`.
         config: The config of a thread, or of the checkpoint that has the list.
-        limit: The most checkpoints to read. They are read one by one, from the newest back to the
-            one before the items were written. Earlier starts are not found.
+        limit: The most checkpoints to read, from the newest back.
 
     Returns:
         By the index of each item: the checkpoints before the model's answers that set the item to
-        `in_progress`, oldest first. Each has its `config`, its list in `values["todos"]` and its
-        time in `created_at`. An item that no answer of the model started is missing.
+        `in_progress`, oldest first. An item that no answer of the model started is missing.
 
     Raises:
         TypeError: `limit` is not a whole number.

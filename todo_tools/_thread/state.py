@@ -40,12 +40,8 @@ class TodoState(TypedDict):
     """The state of a graph with the todo tools; derive from it to add your own channels.
 
     Seed or edit the list with plain dicts: `graph.invoke({"messages": [...], "todos": [...]})`,
-    `graph.update_state(config, {"todos": [...]})`. LangGraph stores the input of a run before the
-    reducer checks it. So after an invalid list, `get_state` raises the same `ValueError` until the
-    next valid input or update. To check a list first, call `validate_todos`.
-
-    LangGraph's `create_react_agent` needs one more key: `remaining_steps: RemainingSteps` from
-    `langgraph.managed`. With it, a hand-built loop ends before the `recursion_limit` of its run.
+    `graph.update_state(config, {"todos": [...]})`. For a dataclass or a Pydantic model, put
+    `TodoList`, `TodoLoop` and `TodoOutcome` into your class.
 
     Example:
         ```python
@@ -69,8 +65,8 @@ class TodoState(TypedDict):
 class DeltaTodoState(TypedDict):
     """`TodoState` for long runs: each checkpoint stores only the changes.
 
-    It behaves like `TodoState`. It is not the default, because LangGraph's `DeltaChannel` is in
-    beta and has limits; see "Long runs" in the recipes of the documentation.
+    LangGraph's `DeltaChannel` is in beta. Of whole lists from parallel subgraphs, the last one
+    wins; return operations instead.
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(cast("Any", _messages_delta_reducer))]

@@ -30,11 +30,6 @@ def is_from_user(message: BaseMessage) -> TypeGuard[HumanMessage]:
     )
 
 
-def is_summary(message: BaseMessage) -> bool:
-    """Whether LangChain's `SummarizationMiddleware` wrote it in place of earlier messages."""
-    return message.additional_kwargs.get(SOURCE_KEY) == "summarization"
-
-
 def is_rejection(message: BaseMessage) -> bool:
     """Whether a person rejected the call, and so spoke to the agent in the result."""
     if not isinstance(message, ToolMessage) or message.status != "error":
@@ -80,6 +75,8 @@ class CallPlace(NamedTuple):
     """The earlier calls of the message without a result, with the changes that a person made."""
     is_refused: bool
     """Whether an earlier call that writes a list has already been refused."""
+    is_answered: bool
+    """Whether the call has a result already, for example from a person who rejected it."""
     is_repeated: bool
     """Whether another call of the message has the same id, so that no result can name this one."""
 
@@ -112,8 +109,8 @@ def _place(
     refused = [*message.invalid_tool_calls, *(call for call in earlier if call["id"] in failed)]
     is_refused = any(call["name"] == "write_todos" for call in refused)
     is_read = note_of(message).get("shown") in (None, mark_of(todos_in(state)))
-    is_repeated = ids.count(ids[position]) > 1
-    return CallPlace(message.id, is_read, position, pending, is_refused, is_repeated)
+    is_answered, is_repeated = ids[position] in results, ids.count(ids[position]) > 1
+    return CallPlace(message.id, is_read, position, pending, is_refused, is_answered, is_repeated)
 
 
 def pending_calls(state: object, call_id: str | None) -> list[ToolCall]:

@@ -78,30 +78,24 @@ def create_todo_tools(
 ) -> list[StructuredTool]:
     """Create the tools `write_todos`, `list_todos` and `edit_todos`.
 
-    The tools read and write the `todos` channel of `TodoState` in the graph that calls them. Give
-    them to the model and to a `ToolNode`. Several calls in one AI message take effect in call
-    order. A refused call returns a `ToolMessage(status="error")` and changes nothing. So does an
-    `edit_todos` call after a `write_todos` that was not carried out, because its indices are
-    those of that list. A call outside a graph also returns an error.
+    They read and write the `todos` channel of the graph that calls them. Give them to the model and
+    to a `ToolNode`. Several calls in one AI message take effect in call order. A refused call
+    returns a `ToolMessage(status="error")` and changes nothing; so does a call outside a graph.
 
     Args:
         limits: The limits for lists that the model writes.
-        descriptions: Other descriptions for the model, by tool name. Tools that are not named
-            keep their description.
-        check: A sync or async function of an item and the graph state. It returns `None`, or the
-            reason why the item is not done, of which the model reads up to 180 characters;
-            `edit_todos` then refuses to complete the item. The function runs once for each item of
-            a call, before the list changes. It may run again if the step fails or is interrupted,
-            and the run is resumed. It may call `interrupt()` in `create_agent`, where each call is
-            a task of its own.
+        descriptions: Other descriptions for the model, by tool name.
+        check: A sync or async function of an item and the graph state, such as `has_worked`. It
+            returns `None`, or the reason why the item is not done, of which the model reads up to
+            180 characters; `edit_todos` then refuses to complete the item. It may run again if the
+            run is resumed. It may call `interrupt()` in `create_agent`.
 
     Returns:
         The three tools, in that order. The `metadata` of each tool holds its `label`,
         `prompt_snippet`, `prompt_guidelines` and `limits`.
 
     Raises:
-        TypeError: `limits` is not a `TodoLimits`, `descriptions` is not a dict, a description is
-            not a string, or `check` is not a function.
+        TypeError: An argument has the wrong type.
         ValueError: `descriptions` names an unknown tool.
 
     Example:
@@ -247,6 +241,8 @@ def _fault(
             "another call of this turn has the same id, so this one was not run; call again",
             "repeated call id",
         )
+    if place and place.is_answered:
+        return CallError("this call has a result already, so it was not run", "answered already")
     if place is None or answer.operation is None:
         return None
     if not place.is_read:

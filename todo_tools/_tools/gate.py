@@ -78,8 +78,6 @@ class TodoGate:
         reason = self.refusal(call["name"], before.todos if before.is_written else [])
         if reason is None:
             return None
-        if not before.is_written:
-            reason = prompts.gate_refusal(has_todos=True, is_displaced=True)
         return ToolMessage(reason, name=call["name"], tool_call_id=call["id"] or "", status="error")
 
 

@@ -18,18 +18,15 @@ _NEW_LIST = {"op": "replace"}
 def has_worked(item: TodoItem, state: Any) -> str | None:
     """Check that an item is completed only after work: a call of another tool than the todo tools.
 
-    Pass it as `create_todo_tools(check=has_worked)` or `TodoMiddleware(check=has_worked)`. Some
-    models complete all items of a list without working. The call must come after the item was
-    started or, if it is not in progress, after the last item was completed or abandoned. It must
-    also come after the list was last replaced. A call that failed does not count.
-
-    It looks at what the history says, and so has three limits: items with equal texts are one item;
-    what was removed from the history is not known; and a change counts where the result of a call
-    reports it, also if an earlier call of the same message was refused after all.
+    Pass it as `create_todo_tools(check=has_worked)` or `TodoMiddleware(check=has_worked)`, since
+    some models complete all items of a list without working. The call must come after the start of
+    the item or, if it is not in progress, after the last tick, and after the last new list. It must
+    not have failed. A call before the tick in the same message counts, also if it then fails. Items
+    with equal texts are one item. What was removed from the history is not known. A change counts
+    where a result reports it.
 
     Args:
-        item: The item to complete, as a check gets it: it knows the earlier calls of its message.
-            For a copy of it, only the history counts.
+        item: The item to complete, as a check gets it.
         state: The graph state.
 
     Returns:

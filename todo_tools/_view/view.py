@@ -38,20 +38,11 @@ REMIND_EVERY = 10
 def model_view(
     state: Any, *, remind_every: int | None = REMIND_EVERY, fold_finished: bool = False
 ) -> list[AnyMessage]:
-    """Return the messages to send to the model.
+    """Return the messages to send to the model: the history, and what is new about the list.
 
-    Only two kinds of messages are added: an error for each tool call that never got a result, and
-    continuations that are kept out of the history (`AutoContinue(store=False)`). Notices that the
-    loop appended to answers are removed. Information about the list is added to existing messages:
-
-    - A result of `write_todos` or `edit_todos` is cut to its first line if the model can infer the
-      new list from that line. The last such result of a turn also gets a line of progress.
-    - If the results do not show the current list, the whole list is appended to the newest message
-      of the user or of a tool. This happens when the list was seeded or edited, or when results
-      were summarized away.
-    - After many model calls without a todo call, and after the work of a deepagents subagent
-      (`task`), the progress is appended to a tool result, as a reminder.
-    - With `fold_finished`, the work of finished items is left out.
+    A result that changed the list is shortened to what is new. Where a prompt does not show the
+    list of the state, the whole list is appended to an existing message. Each call without a result
+    gets an error result. The page "Your own graph" of the documentation has all rules.
 
     Args:
         state: The graph state, with `messages` and `todos`. It is not changed.
@@ -61,15 +52,12 @@ def model_view(
             everything, and so do branches. Add `TODO_FOLD_PROMPT` to the system prompt.
 
     Returns:
-        The messages. They begin with all messages of earlier prompts in the same thread. But with
+        The messages. They begin with all messages of earlier prompts of the thread. But with
         `fold_finished`, a prompt loses the work of an item at its end when the item is finished.
-        Without `TodoMiddleware`, other code may change the list between two model calls of one run,
-        or a run with a seeded list may end before a todo tool or the loop ran.
 
     Raises:
         TypeError: `remind_every` is not a whole number, or `state` is a list, such as the messages.
-        ValueError: `remind_every` is smaller than 1, or `todos` holds something that is not a list
-            of todos.
+        ValueError: `remind_every` is smaller than 1, or `todos` is not a list of todos.
 
     Example:
         ```python
@@ -120,9 +108,8 @@ def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) ->
 def count_folded_tokens(messages: Iterable[Any], *, tools: Sequence[Any] | None = None) -> int:
     """Count the tokens of a prompt with `fold_finished=True`, approximately.
 
-    Pass it to a summarizer of LangChain or deepagents, as in
-    `SummarizationMiddleware(model, token_counter=count_folded_tokens)`. Then a run whose folded
-    prompt fits is not summarized.
+    Pass it to a summarizer of LangChain or deepagents as `token_counter`, so that a run whose
+    folded prompt fits is not summarized.
 
     Args:
         messages: The whole history.
@@ -194,14 +181,20 @@ def _answered(messages: Sequence[AnyMessage | None], turns: Sequence[Turn]) -> I
     """Yield the messages without gaps, and an error for each call of a turn without a result."""
     results = {turn.answer: turn.results for turn in turns}
     missing: list[ToolMessage] = []
+    seen = set[str]()
     for at, message in enumerate(messages):
         if message is None:
             continue
         if not isinstance(message, ToolMessage):
             yield from missing
             missing = []
+        elif message.tool_call_id in seen:
+            continue  # a review node rejected the call, and it ran all the same
+        else:
+            seen.add(message.tool_call_id)
         yield message
         if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
+            seen = set()
             given = (messages[result] for result in results[at])
             answered = {each.tool_call_id for each in given if isinstance(each, ToolMessage)}
             yield from _failed(message.invalid_tool_calls, answered, prompts.NO_JSON)
