@@ -1,69 +1,40 @@
 """Use the whole library as one middleware for LangChain's `create_agent` or deepagents."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Annotated, Any, NotRequired, Self
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import fields
+from typing import Any, Self
 from uuid import uuid4
 
-from langchain_core.messages import (
-    AIMessage,
-    AnyMessage,
-    RemoveMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AnyMessage, RemoveMessage, SystemMessage
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from langgraph.managed.is_last_step import RemainingStepsManager
-from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.stream.transformers import CustomTransformer
-from langgraph.types import Command
 from typing_extensions import override
 
+from todo_tools._agent.answer import answered, update_of, with_notes
+from todo_tools._agent.gate import TodoGateMiddleware
+from todo_tools._agent.state import ClientAgentState, TodoAgentState
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formats import TodosFormat, require_format
 from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_SYSTEM_PROMPT
-from todo_tools._list.todos import (
-    DEFAULT_LIMITS,
-    TodoLimits,
-    is_mapping,
-    mark_of,
-    require_flag,
-)
-from todo_tools._loop.decision import Ended, heard
-from todo_tools._loop.ending import Answered, Ending, aend_answer, end_answer
+from todo_tools._list.todos import DEFAULT_LIMITS, TodoLimits, is_mapping, require_flag
+from todo_tools._loop.decision import heard
+from todo_tools._loop.ending import aend_answer, end_answer
 from todo_tools._loop.policy import AutoContinue, Policy, require_policy
-from todo_tools._thread.channels import LoopState, merge_loop
-from todo_tools._thread.notes import note_of, noted
 from todo_tools._thread.reading import read, read_messages
-from todo_tools._thread.state import (
-    ClientTodoList,
-    TodoList,
-    TodoOutcome,
-    loop_in,
-    messages_in,
-    todos_in,
-)
-from todo_tools._thread.transcript import is_from_user
+from todo_tools._thread.state import loop_in, messages_in
 from todo_tools._tools.build import create_todo_tools
 from todo_tools._tools.checks import Check
-from todo_tools._tools.gate import TodoGate
 from todo_tools._view.blocks import needs_block, newest_place
 from todo_tools._view.view import ModelView, model_view, view_of
 
-try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
-    from langchain.agents.middleware.types import (
-        ExtendedModelResponse,
-        ModelCallResult,
-        ModelRequest,
-        ModelResponse,
-        PrivateStateAttr,
-        TracePolicy,
-    )
-except ImportError as error:
-    raise ImportError(
-        "todo_tools.middleware needs langchain; pip install 'langgraph-todo-tools[langchain]'"
-    ) from error
+# isort: split
+from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langchain.agents.middleware.types import (
+    ModelCallResult,
+    ModelRequest,
+    ModelResponse,
+    TracePolicy,
+)
 
 __all__ = [
     "TodoAgentState",
@@ -75,35 +46,7 @@ __all__ = [
 # deepagents sets this key in the state of a subagent with `"mode": "fork"`, which starts with a
 # copy of its parent's state. `tests/test_deepagents.py` runs such a subagent.
 _FORKED = "_deepagents_forked_context"
-
-
 _OF_POLICY = {field.name for field in fields(AutoContinue)}
-
-
-class TodoAgentState(AgentState[Any]):
-    """LangChain's agent state with the channels of `TodoState`.
-
-    To add channels in a subclass of `TodoMiddleware`, derive from it and set `self.state_schema`.
-    The counters are no input or output, so a parent agent and its subagents never share them.
-    """
-
-    todos: NotRequired[TodoList]
-    """The list; seed and edit it as in `TodoState`."""
-    todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
-    """The counters of the loop."""
-    todo_outcome: NotRequired[TodoOutcome]
-    """Why the loop of the last run stopped."""
-    remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
-    """The number of steps until the run reaches LangGraph's `recursion_limit`."""
-
-
-class _ClientAgentState(AgentState[Any]):
-    """LangChain's agent state with the channels of `ClientTodoState`."""
-
-    todos: NotRequired[ClientTodoList]
-    todo_loop: NotRequired[Annotated[LoopState, PrivateStateAttr, merge_loop]]
-    todo_outcome: NotRequired[TodoOutcome]
-    remaining_steps: NotRequired[Annotated[int, PrivateStateAttr, RemainingStepsManager]]
 
 
 def _without_history(inputs: Any) -> Any:
@@ -193,7 +136,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         require_format(todos_format)
         self._tool_settings = (limits, descriptions, check)
         self.tools = create_todo_tools(limits, descriptions=descriptions, check=check)
-        self.state_schema = _ClientAgentState if todos_format == "langchain" else TodoAgentState
+        self.state_schema = ClientAgentState if todos_format == "langchain" else TodoAgentState
         self.policy = policy
         added = [system_prompt, TODO_FOLD_PROMPT if fold_finished else None]
         self.system_prompt = "\n\n".join(text for text in added if text) or None
@@ -243,7 +186,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ModelCallResult[Any]:
         """Send the view and the system prompt to the model, and record that it answered."""
         prepared, again = self._prepared(request)
-        return _noted(request, again, handler(prepared))
+        return with_notes(request, again, handler(prepared))
 
     @override
     async def awrap_model_call(
@@ -253,7 +196,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     ) -> ModelCallResult[Any]:
         """Do the same as `wrap_model_call`."""
         prepared, again = self._prepared(request)
-        return _noted(request, again, await handler(prepared))
+        return with_notes(request, again, await handler(prepared))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -261,8 +204,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Send the agent back to work while items are incomplete."""
         if self.policy is None:
             return None
-        answered = _answered(state, runtime)
-        return _hook_update(answered, end_answer(answered, self.policy))
+        answer = answered(state, runtime)
+        return update_of(answer, end_answer(answer, self.policy))
 
     @hook_config(can_jump_to=["model"])
     @override
@@ -270,8 +213,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Do the same as `after_agent`."""
         if self.policy is None:
             return None
-        answered = _answered(state, runtime)
-        return _hook_update(answered, await aend_answer(answered, self.policy))
+        answer = answered(state, runtime)
+        return update_of(answer, await aend_answer(answer, self.policy))
 
     def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], list[AnyMessage]]:
         """Return the request for the model, and the messages to store again with a note."""
@@ -302,39 +245,6 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return request.override(**changes), again
 
 
-class TodoGateMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
-    """Refuse calls of other tools until the list has an item in progress; see `TodoGate`.
-
-    Use it beside `TodoMiddleware`.
-
-    Args:
-        exempt: The names of tools that are never refused, such as tools that only read.
-
-    Raises:
-        TypeError: `exempt` is a single string.
-
-    Example:
-        ```python
-        middleware = [TodoGateMiddleware(exempt={"search"}), TodoMiddleware()]
-        agent = create_agent(model, tools=[search], middleware=middleware)
-        ```
-    """
-
-    def __init__(self, *, exempt: Collection[str] = frozenset()) -> None:
-        super().__init__()
-        self.gate = TodoGate(exempt=exempt)
-
-    @override
-    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
-        """Run a tool call, unless the gate refuses it."""
-        return self.gate.wrap_tool_call(request, handler)
-
-    @override
-    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[..., Any]) -> Any:
-        """Do the same as `wrap_tool_call`."""
-        return await self.gate.awrap_tool_call(request, handler)
-
-
 def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
     if message is None:
         return SystemMessage(text)
@@ -344,60 +254,3 @@ def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
     else:
         content = [*content, {"type": "text", "text": f"\n\n{text}"}]
     return message.model_copy(update={"content": content})
-
-
-def _noted(
-    request: ModelRequest[Any], again: list[AnyMessage], response: ModelResponse[Any]
-) -> ModelCallResult[Any]:
-    """Note with the model's answer what it was asked with."""
-    answer = next((each for each in response.result if isinstance(each, AIMessage)), None)
-    if answer is not None and answer.id:
-        made = noted(
-            answer,
-            has_tools=any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools),
-            ends=_may_end(answer, response, request.tools),
-            shown=mark_of(todos_in(request.state)),
-        )
-        result = [made if each is answer else each for each in response.result]
-        response = replace(response, result=result)
-    command: Command[Any] | None = Command(update={"messages": again}) if again else None
-    return ExtendedModelResponse(model_response=response, command=command)
-
-
-def _may_end(answer: AIMessage, response: ModelResponse[Any], tools: Sequence[Any]) -> bool:
-    """Whether the run ends after an answer and its calls, if no other middleware ends it."""
-    direct = {getattr(tool, "name", ""): getattr(tool, "return_direct", False) for tool in tools}
-    called = {call["name"] for call in answer.tool_calls}
-    # LangChain ends the run if the results of all tools that ran go to the user.
-    go_to_user = [direct[name] for name in called if name in direct]
-    # LangChain adds the result of a structured answer, also if that is an error.
-    is_structured = any(isinstance(message, ToolMessage) for message in response.result)
-    return not called or is_structured or (bool(go_to_user) and all(go_to_user))
-
-
-def _answered(state: Any, runtime: Any) -> Answered:
-    """Return the end of an answer; only `before_agent` asks whether the user has spoken."""
-    reading = read(state)
-    newest = reading.last_answer()
-    after = [] if newest is None else reading.entries[newest:]
-    note: Mapping[str, Any] = note_of(after[0].stored) if after else {}
-    is_newest = all(isinstance(entry.message, ToolMessage) for entry in after[1:])
-    ended = Ended(
-        # The hook of another middleware may have ended the run.
-        by_model=bool(note.get("ends")) and is_newest and state.get("jump_to") != "end",
-        steps_left=state.get("remaining_steps"),
-        has_tools=note.get("has_tools", True),
-    )
-    return Answered(state, reading, loop_in(state), runtime, ended)
-
-
-def _hook_update(answered: Answered, ending: Ending) -> dict[str, Any]:
-    update = {**ending.update}
-    if ending.continues:
-        return {**update, "jump_to": "model"}
-    newest, loop = answered.reading.last(is_from_user), ending.update["todo_loop"]
-    spoken = None if newest is None else answered.reading.entries[newest].message.id
-    if spoken and loop.get("user_message") == answered.loop.get("user_message"):
-        # Tools and middleware may have added human messages in this run, which are not new later.
-        update["todo_loop"] = {**loop, "user_message": spoken}
-    return update

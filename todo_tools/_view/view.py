@@ -194,7 +194,7 @@ def _answered(messages: Sequence[AnyMessage | None], turns: Sequence[Turn]) -> I
             seen.add(message.tool_call_id)
         yield message
         if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
-            seen = set()
+            seen = set[str]()
             given = (messages[result] for result in results[at])
             answered = {each.tool_call_id for each in given if isinstance(each, ToolMessage)}
             yield from _failed(message.invalid_tool_calls, answered, prompts.NO_JSON)
