@@ -21,7 +21,7 @@ class PackageIndexHook(MetadataHookInterface):
             "text": with_absolute_links(readme, repository, version),
         }
         metadata["urls"] = {
-            "Documentation": f"{repository}/blob/{version}/docs/index.md",
+            "Documentation": f"{repository}/blob/{version}/docs/start.md",
             "Repository": repository,
             "Changelog": f"{repository}/blob/main/CHANGELOG.md",
             "Issues": f"{repository}/issues",

@@ -3,13 +3,14 @@
 import re
 import tomllib
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
-_OUTSIDE = re.compile(r"\]\(\.\./([^)#\s]+)")
+_UPWARDS = re.compile(r"\]\((\.\./[^)#\s]+)")
 
 
 def on_config(config: MkDocsConfig) -> None:
@@ -22,8 +23,9 @@ def on_config(config: MkDocsConfig) -> None:
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
     """Add the security policy, and the pictures that pages show from other directories."""
-    pages = [file.content_string for file in files.documentation_pages()]
-    for name in {name for page in pages for name in _OUTSIDE.findall(page)}:
+    pages = [(file.src_uri, file.content_string) for file in files.documentation_pages()]
+    named = {_target(page, link) for page, text in pages for link in _UPWARDS.findall(text)}
+    for name in named:
         if name.endswith(".svg"):
             files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
     policy = str(ROOT / "SECURITY.md")  # where code hosts look for it
@@ -32,16 +34,25 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> str:
     """Lead links out of `docs/` to those pictures, or to the repository."""
+    uri = page.file.src_uri
 
     def outside(link: re.Match[str]) -> str:
-        name = link[1]
+        name = _target(uri, link[1])
+        if name.startswith("docs/"):
+            return link[0]
         if not (ROOT / name).exists():
-            raise FileNotFoundError(f"{page.file.src_uri} links to {name}, which does not exist")
+            raise FileNotFoundError(f"{uri} links to {name}, which does not exist")
+        top = "../" * uri.count("/")
         if name == "SECURITY.md":
-            return "](security.md"
+            return f"]({top}security.md"
         in_site = files.get_file_from_path(name) is not None
-        return f"]({name}" if in_site else f"]({config.repo_url}/blob/main/{name}"
+        return f"]({top}{name}" if in_site else f"]({config.repo_url}/blob/main/{name}"
 
-    if page.file.src_uri == "security.md":
+    if uri == "security.md":
         return markdown.replace("](docs/", "](")
-    return _OUTSIDE.sub(outside, markdown)
+    return _UPWARDS.sub(outside, markdown)
+
+
+def _target(page: str, link: str) -> str:
+    """The path, from the root of the repository, of a link on a page of `docs/`."""
+    return normpath(join("docs", dirname(page), link))

@@ -26,17 +26,17 @@ def problems(root: Path) -> Iterator[str]:
             "`repository` under [tool.hatch.metadata.hooks.custom]"
         )
     version = project["project"]["version"]
+    release, _, development = version.partition(".dev")
+    if development:
+        yield f"pyproject.toml: {version} is a version in development; set {release}"
     named = {
         "CITATION.cff": f"version: {version}",
-        "CHANGELOG.md": f"## {version}",
+        "CHANGELOG.md": f"## {release} (unreleased)" if development else f"## {release}",
     }
     for name, text in named.items():
-        if text not in (root / name).read_text(encoding="utf-8"):
+        if text not in (root / name).read_text(encoding="utf-8").splitlines():
             yield f"{name}: has no line {text!r}, the version in pyproject.toml"
-    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    if re.search(r"^## Unreleased$\s+^(?!## )\S", changes, re.MULTILINE):
-        yield f"CHANGELOG.md: move what is under 'Unreleased' to a heading '## {version}'"
-    for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+    for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
         for mark in re.findall(r"^@[A-Z]+@$", page.read_text(encoding="utf-8"), re.MULTILINE):
             yield f"{page.relative_to(root)}: {mark} is still to be filled in"
 

@@ -24,7 +24,7 @@ _PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
-    "docs/*.md",
+    "docs/**/*.md",
     "graphs/**/*.md",
     "evals/*.md",
 )

@@ -20,7 +20,7 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 server = pytest.importorskip("deepagents_acp.server")
 schema = pytest.importorskip("acp.schema")
 
-PAGE = (ROOT / "docs" / "acp.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "integrations" / "acp.md").read_text(encoding="utf-8")
 
 SHOWN = [
     [("a", "pending"), ("b", "pending")],

@@ -19,7 +19,7 @@ adapter = pytest.importorskip("ag_ui_langgraph")
 # The adapter still calls it.
 pytestmark = pytest.mark.filterwarnings("ignore:`get_config_jsonschema` is deprecated")
 
-PAGE = (ROOT / "docs" / "ag-ui.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "integrations" / "ag-ui.md").read_text(encoding="utf-8")
 NAMES: dict[str, Any] = {"LangGraphAgent": adapter.LangGraphAgent}
 for block in re.findall(r"^```py(?:thon)?\n(.*?)(?:^todos = .*?)?^```$", PAGE, re.M | re.S):
     exec(block, NAMES)

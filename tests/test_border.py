@@ -231,7 +231,7 @@ def blocks_of(path: Path) -> Iterator[str]:
 
 PATTERNS = (
     "README.md",
-    "docs/*.md",
+    "docs/**/*.md",
     "benchmarks/*.py",
     "graphs/**/*.py",
     "notebooks/*.ipynb",

@@ -579,7 +579,7 @@ class TestPublished:
     def test_the_page_about_models_gives_the_same_figures(self) -> None:
         """The steps done, and the calls."""
         published = (HARBOR.parent / "RESULTS.md").read_text(encoding="utf-8")
-        models = (ROOT / "docs/models.md").read_text(encoding="utf-8")
+        models = (ROOT / "docs/models-and-cost.md").read_text(encoding="utf-8")
         by_arm, costs = published.split("## By arm")[1].split("## Steps done")[0].split("## Calls")
         for arm in self.ARMS.values():
             row = re.search(rf"^\| {arm} \| \d+ \| (.*?) \| .*$", by_arm, re.MULTILINE)

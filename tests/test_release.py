@@ -12,11 +12,12 @@ import pytest
 from tests.support import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+VERSION = PROJECT["project"]["version"]
 ADDRESS = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
 
 
 def test_the_address_of_the_repository_is_in_one_place() -> None:
-    patterns = ["*.md", "*.yml", "*.cff", "*.py", "docs/*.md", ".ci/*", ".github/**/*.yml"]
+    patterns = ["*.md", "*.yml", "*.cff", "*.py", "docs/**/*.md", ".ci/*", ".github/**/*.yml"]
     files = [file for pattern in patterns for file in ROOT.glob(pattern) if file.is_file()]
     assert len(files) > 20
     assert [file for file in files if ADDRESS in file.read_text(encoding="utf-8")] == []
@@ -35,7 +36,7 @@ class TestPackageIndex:
         text = metadata["readme"]["text"]
         links = re.findall(r"\]\(([^)]+)\)", text)
         assert [link for link in links if not link.startswith(("https://", "#"))] == []
-        assert "(https://host/me/it/blob/v1.2.3/docs/loop.md)" in text
+        assert "(https://host/me/it/blob/v1.2.3/docs/stopping.md)" in text
         assert "(https://host/me/it/raw/v1.2.3/docs/pictures/demo.svg)" in text
 
     def test_every_url_leads_to_the_repository(self, metadata: dict[str, Any]) -> None:
@@ -49,12 +50,11 @@ class TestReleaseCheck:
         """A project that is ready for release."""
         shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=lambda *_: ["reliability.md"])
         project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-        project = project.replace(ADDRESS, "https://host/me/it")
-        version = PROJECT["project"]["version"]
+        project = project.replace(ADDRESS, "https://host/me/it").replace(VERSION, "1.2.3")
         texts = {
             "pyproject.toml": project,
-            "CITATION.cff": f"version: {version}\n",
-            "CHANGELOG.md": f"## Unreleased\n\n## {version}\n",
+            "CITATION.cff": "version: 1.2.3\n",
+            "CHANGELOG.md": "## 1.2.3\n",
             "README.md": "Read me.\n",
         }
         for name, text in texts.items():
@@ -71,12 +71,7 @@ class TestReleaseCheck:
         ("name", "text", "problem"),
         [
             ("CITATION.cff", "version: 0.0.1\n", "CITATION.cff: has no line"),
-            ("CHANGELOG.md", "## Unreleased\n", "CHANGELOG.md: has no line"),
-            (
-                "CHANGELOG.md",
-                f"## Unreleased\n\n- New.\n\n## {PROJECT['project']['version']}\n",
-                "CHANGELOG.md: move what is under 'Unreleased'",
-            ),
+            ("CHANGELOG.md", "## 1.2.3 (unreleased)\n", "CHANGELOG.md: has no line '## 1.2.3'"),
             ("README.md", "@TABLE@\n", "README.md: @TABLE@ is still to be filled in"),
         ],
     )
@@ -84,6 +79,20 @@ class TestReleaseCheck:
         (root / name).write_text(text, encoding="utf-8")
         (found,) = self.problems(root)
         assert found.startswith(problem)
+
+    def test_a_version_in_development_is_a_problem_of_its_own(self, root: Path) -> None:
+        """Its changelog says that it is not released."""
+        project = (root / "pyproject.toml").read_text(encoding="utf-8")
+        texts = {
+            "pyproject.toml": project.replace("1.2.3", "1.2.3.dev0"),
+            "CITATION.cff": "version: 1.2.3.dev0\n",
+            "CHANGELOG.md": "## 1.2.3 (unreleased)\n",
+        }
+        for name, text in texts.items():
+            (root / name).write_text(text, encoding="utf-8")
+        assert self.problems(root) == [
+            "pyproject.toml: 1.2.3.dev0 is a version in development; set 1.2.3"
+        ]
 
     def test_it_names_an_address_that_is_a_placeholder(self, root: Path) -> None:
         placeholder = 'repository = "https://github.com/OWNER/it"'

@@ -437,8 +437,8 @@ def retold(messages: list[dict[str, Any]]) -> Any:
 
 
 def do_again() -> Any:
-    """The function of docs/server.md."""
-    page = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+    """The function of docs/serve.md."""
+    page = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
     _, after = page.split("## Do an item again")
     names: dict[str, Any] = {}
     exec(after.split("```python\n")[1].split("```")[0], names)

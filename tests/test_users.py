@@ -1,4 +1,4 @@
-"""The example of docs/server.md: two people on one server, with every resource of it."""
+"""The example of docs/serve.md: two people on one server, with every resource of it."""
 
 import json
 import re
@@ -30,7 +30,7 @@ REFUSED = (403, 404, 409)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with the configuration and the code of the page."""
     directory = tmp_path_factory.mktemp("users")
-    page = (ROOT / "docs" / "server.md").read_text("utf-8")
+    page = (ROOT / "docs" / "serve.md").read_text("utf-8")
     blocks = re.findall(r"^```(json|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     files = {"json": "langgraph.json", "python": "auth.py"}
     for language, block in blocks[:2]:

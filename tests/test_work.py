@@ -175,7 +175,7 @@ def rows_of(page: str) -> Iterator[tuple[str, tuple[int, int, bool]]]:
         yield user, (int(calls), times, "with a notice" in happens)
 
 
-PAGE = dict(rows_of((ROOT / "docs" / "loop.md").read_text("utf-8")))
+PAGE = dict(rows_of((ROOT / "docs" / "stopping.md").read_text("utf-8")))
 
 
 def talks_after(answers: Answers) -> ScriptedChatModel:
