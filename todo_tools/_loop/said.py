@@ -1,7 +1,7 @@
 """Read what others said at the end of an answer: a provider, the model, a person."""
 
 import re
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from langchain_core.messages import AIMessage
 
@@ -36,7 +36,7 @@ def broken_off(answer: AIMessage) -> Literal["aborted", "refused"] | None:
 
 
 def _dict(value: Any) -> dict[str, Any]:
-    return {**value} if is_mapping(value) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 _MARKS = ("?", "\uff1f", "\u061f")

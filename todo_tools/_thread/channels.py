@@ -18,7 +18,7 @@ from typing_extensions import TypedDict, override
 
 from todo_tools._list.formats import ClientTodo, from_client_todos, own_format, to_client_todos
 from todo_tools._list.operations import Operation, apply
-from todo_tools._list.todos import TodoItem, is_list, is_mapping
+from todo_tools._list.todos import TodoItem, is_mapping
 from todo_tools._thread.events import Outcome
 
 TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
@@ -52,7 +52,7 @@ class TodosChannel(BinaryOperatorAggregate[Any]):
     @override
     def update(self, values: Sequence[Any]) -> bool:
         kept = [value for value in values if value != self.value]
-        lists = [value for value in kept if is_list(value)]
+        lists: list[list[Any]] = [value for value in kept if isinstance(value, list)]
         if any(each != lists[0] for each in lists):
             raise InvalidUpdateError(
                 "two nodes of one step returned different lists for 'todos', and one would undo "

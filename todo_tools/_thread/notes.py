@@ -26,14 +26,14 @@ reading |
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.answers import Answer
 from todo_tools._list import prompts
-from todo_tools._list.todos import TodoItem, are_todos, is_list, is_mapping, mark_of
+from todo_tools._list.todos import TodoItem, are_todos, is_list, mark_of
 
 Message = TypeVar("Message", bound=BaseMessage)
 
@@ -54,7 +54,7 @@ _LATER = {"list", "then", "said"}
 def note_of(message: BaseMessage) -> Mapping[str, Any]:
     """Return what this library noted with a message; empty for most messages."""
     note = message.response_metadata.get(_KEY)
-    return note if is_mapping(note) else {}
+    return cast("dict[str, Any]", note) if isinstance(note, dict) else {}
 
 
 def noted(message: Message, **note: Any) -> Message:
@@ -96,12 +96,26 @@ def with_continuation(message: Message, text: str, mark: str) -> Message:
     return noted(message, then={"text": text, "mark": mark})
 
 
-def continuation_after(message: BaseMessage) -> tuple[HumanMessage, Mapping[str, Any]] | None:
-    """Return the continuation that is noted with a message, and its note; `None` without one."""
-    then = note_of(message).get("then")
-    if not is_mapping(then):
-        return None
-    return continuation_message(then["text"], then["mark"], key=message.id or ""), then
+def read_notes(
+    messages: Sequence[AnyMessage],
+) -> list[tuple[AnyMessage, AnyMessage, Mapping[str, Any]]]:
+    """Return each message as the model reads it, as it is stored, and its note.
+
+    A continuation that is only noted follows the results after its message: LangChain adds results
+    to a request for calls with broken JSON, and nothing may precede them.
+    """
+    found: list[tuple[AnyMessage, AnyMessage, Mapping[str, Any]]] = []
+    later: list[tuple[AnyMessage, AnyMessage, Mapping[str, Any]]] = []
+    for message in messages:
+        if later and not isinstance(message, ToolMessage):
+            found += later
+            later = []
+        note = note_of(message)
+        found.append((as_read(message), message, note))
+        if then := note.get("then"):
+            said = continuation_message(then["text"], then["mark"], key=message.id or "")
+            later.append((said, message, then))
+    return found + later
 
 
 def with_list(message: Message, stored: Message, todos: Sequence[TodoItem]) -> Message:

@@ -4,7 +4,7 @@ The view, the decision of the loop and the list blocks all take this reading, so
 one pass.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import TodoItem, are_todos, mark_of, texts_of
-from todo_tools._thread.notes import as_read, continuation_after, listed_in, note_of, with_list
+from todo_tools._thread.notes import read_notes, with_list
 from todo_tools._thread.state import has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import is_from_user, is_injected, list_after
 
@@ -123,10 +123,10 @@ def read_messages(messages: Sequence[AnyMessage], todos: Todos | None = None) ->
     """Read a history, with the list of its thread."""
     entries: list[Entry] = []
     known: Todos | None = []
-    for message, stored, note in _with_continuations(messages):
+    for message, stored, note in read_notes(messages):
         entry = Entry(message, stored)
         if isinstance(message, ToolMessage) and message.name in TOOLS:
-            entry = _result(entry, message, known)
+            entry = _result(entry, message, note, known)
         if "list" in note and are_todos(block := note["list"]):
             entry = entry._replace(block=block, shows=block, lost=False)
         entries.append(entry)
@@ -134,27 +134,12 @@ def read_messages(messages: Sequence[AnyMessage], todos: Todos | None = None) ->
     return Reading(entries, todos, known)
 
 
-def _with_continuations(
-    messages: Sequence[AnyMessage],
-) -> Iterator[tuple[AnyMessage, AnyMessage, Any]]:
-    """Yield each message, as it is stored, and its notes; also continuations that are noted."""
-    later: list[tuple[AnyMessage, AnyMessage, Any]] = []
-    for message in messages:
-        if later and not isinstance(message, ToolMessage):
-            yield from later
-            later = []
-        yield as_read(message), message, note_of(message)
-        if continuation := continuation_after(message):
-            said, note = continuation
-            later.append((said, message, note))
-    yield from later
-
-
-def _result(entry: Entry, message: ToolMessage, known: Todos | None) -> Entry:
+def _result(
+    entry: Entry, message: ToolMessage, note: Mapping[str, Any], known: Todos | None
+) -> Entry:
     """Read a result of a todo tool."""
-    note = note_of(message)
     is_whole = note.get("length") == len(message.text)
-    if (listed := listed_in(message)) is not None:
+    if are_todos(listed := note.get("todos")):
         return entry._replace(shows=listed) if is_whole else entry
     if message.status == "error" or (todos := list_after(message)) is None:
         return entry
