@@ -10,7 +10,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.stream.transformers import CustomTransformer
 from typing_extensions import override
 
-from todo_tools._agent.answer import answered, update_of, with_notes
+from todo_tools._agent.answer import answered, update_of, with_notes, without_last_notice
 from todo_tools._agent.gate import TodoGateMiddleware
 from todo_tools._agent.state import ClientAgentState, TodoAgentState
 from todo_tools._calls.records import TOOLS
@@ -219,7 +219,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     def _prepared(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], list[AnyMessage]]:
         """Return the request for the model, and the messages to store again with a note."""
         changes: dict[str, Any] = {}
-        again: list[AnyMessage] = []
+        again = without_last_notice(messages_in(request.state))
         if self.view:
             # The messages of the request, since other middleware may have changed them.
             state: dict[str, Any] = {**request.state, "messages": request.messages}
@@ -229,7 +229,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             if at is not None:
                 shown, todos = reading.entries[at], reading.todos or []
                 if known := stored.get(shown.stored.id):
-                    again = [shown._replace(stored=known).with_note(todos)]
+                    again.append(shown._replace(stored=known).with_note(todos))
                 noted_here = shown.with_note(todos)
                 messages = [noted_here if m is shown.stored else m for m in request.messages]
                 state, reading = {**state, "messages": messages}, reading.with_block(at)

@@ -16,8 +16,8 @@ from langgraph.types import Command
 from todo_tools._list.todos import mark_of
 from todo_tools._loop.decision import Ended
 from todo_tools._loop.ending import Answered, Ending
-from todo_tools._thread.notes import note_of, noted
-from todo_tools._thread.reading import read
+from todo_tools._thread.notes import note_of, noted, without_notice
+from todo_tools._thread.reading import Entry, read
 from todo_tools._thread.state import loop_in, todos_in
 from todo_tools._thread.transcript import is_from_user
 
@@ -33,6 +33,7 @@ def with_notes(
             has_tools=any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools),
             ends=_may_end(answer, response, request.tools),
             shown=mark_of(todos_in(request.state)),
+            called=[call["id"] for call in answer.tool_calls],
         )
         result = [made if each is answer else each for each in response.result]
         response = replace(response, result=result)
@@ -54,17 +55,36 @@ def _may_end(answer: AIMessage, response: ModelResponse[Any], tools: Sequence[An
 def answered(state: Any, runtime: Any) -> Answered:
     """Return the end of an answer; only `before_agent` asks whether the user has spoken."""
     reading = read(state)
-    newest = reading.last_answer()
+    newest, spoken = reading.last_answer(), reading.last(is_from_user)
     after = [] if newest is None else reading.entries[newest:]
     note: Mapping[str, Any] = note_of(after[0].stored) if after else {}
     is_newest = all(isinstance(entry.message, ToolMessage) for entry in after[1:])
     ended = Ended(
         # The hook of another middleware may have ended the run.
-        by_model=bool(note.get("ends")) and is_newest and state.get("jump_to") != "end",
+        by_model=bool(note.get("ends"))
+        and is_newest
+        and state.get("jump_to") != "end"
+        and not _open_calls(reading.entries[spoken or 0 :]),
         steps_left=state.get("remaining_steps"),
         has_tools=note.get("has_tools", True),
     )
     return Answered(state, reading, loop_in(state), runtime, ended)
+
+
+def without_last_notice(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return the last answer without its notice, if the same run goes on after it."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and "said" in note_of(message):
+            return [without_notice(message)]
+        if isinstance(message, AIMessage) or is_from_user(message):
+            break
+    return []
+
+
+def _open_calls(entries: Sequence[Entry]) -> set[str]:
+    """Return the calls that the model made and the client has to answer, which took them away."""
+    results = {e.message.tool_call_id for e in entries if isinstance(e.message, ToolMessage)}
+    return {each for e in entries for each in note_of(e.stored).get("called", [])} - results
 
 
 def update_of(answer: Answered, ending: Ending) -> dict[str, Any]:

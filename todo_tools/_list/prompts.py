@@ -8,7 +8,7 @@ line of progress, where it cannot imitate another line.
 from collections.abc import Sequence
 
 from todo_tools._list.formatting import format_todos, one_line
-from todo_tools._list.todos import STATUSES, TodoItem, incomplete
+from todo_tools._list.todos import TodoItem, incomplete
 
 PROMPT_SNIPPET = (
     "Manage a todo list: write (replace/append/insert), list, edit (start/complete/abandon by "
@@ -35,23 +35,24 @@ PROMPT_GUIDELINES = (
 # A weak model plays with the list instead of working, unless it is told where the work is done. A
 # todo call in a separate turn costs ten times as much as one in a turn with other tool calls.
 _WORK = (
-    "The list only keeps track: do the started item with your other tools, and complete it when "
-    "their results show that it is done. Make todo calls in one turn with these tools."
+    "The list only keeps track of the work, which your other tools do. Todo calls need no turn of "
+    "their own: make them beside other calls, for several items at once. Complete an item beside "
+    "the last call of its work; if that call fails, start the item again."
 )
+_ABANDON = "Abandon what cannot be done, and say so in your answer."
 
 TODO_SYSTEM_PROMPT = "\n".join(
     [
         f"{PROMPT_SNIPPET}.",
         "",
-        *(f"- {guideline}" for guideline in (*PROMPT_GUIDELINES, _WORK)),
+        *(f"- {guideline}" for guideline in (*PROMPT_GUIDELINES, f"{_WORK} {_ABANDON}")),
     ]
 )
 """A system prompt for an agent with the three tools; add your own prompt before or after it."""
 
 TODO_LIGHT_PROMPT = (
-    "For work of three or more steps you can keep a todo list with `write_todos`, and complete its "
-    "items with `edit_todos` when the results of your other tools show that they are done. Make "
-    "these calls in the same turn as calls of the work. A simple request needs no list."
+    "For work that takes more than a few rounds of calls, keep a todo list with `write_todos` and "
+    f"`edit_todos`. {_WORK} You need not start items otherwise. {_ABANDON}"
 )
 """A shorter system prompt for models that plan well by themselves.
 
@@ -59,15 +60,12 @@ With strong models, turns that only update the list cause much of its cost. This
 ask for a status change at every step. The loop works with both prompts.
 """
 
-WRITE_DESCRIPTION = (
-    "Write the todo list; new items are not started. For work of three or more steps, not for "
-    "simple requests."
-)
+WRITE_DESCRIPTION = "Write the todo list; new items are not started. Not for simple requests."
 LIST_DESCRIPTION = "Show the todo list: status, index and text of each item."
 EDIT_DESCRIPTION = (
-    "Set the status of todo items: 'start' before working on one, 'complete' when the results of "
-    "other tools show that it is done, 'abandon' when it is not needed. Call it in one turn with "
-    "those tools."
+    "Set the status of todo items, several at once: 'start', 'complete' beside the last call of "
+    "their work, 'abandon' when it is not needed or cannot be done. Call it in one turn with other "
+    "tools."
 )
 
 OUTSIDE_GRAPH = (
@@ -84,13 +82,19 @@ NO_JSON = "Error: the arguments of this call were not valid JSON, so the tool wa
 
 TODO_FOLD_PROMPT = (
     "The calls and results of finished items leave this conversation; call a tool again to see its "
-    "result again. With the call that completes an item, write what later items and your answer "
-    "need."
+    "result again. Beside the call that completes an item, write in your text what later items and "
+    "your answer need."
 )
 """An addition to the system prompt for `fold_finished=True`; `TodoMiddleware` adds it itself."""
 
 FOLDED = "[Left out: the item is finished. Call again if needed.]"
 """Shown instead of a result whose item is finished, in a turn with a todo call."""
+
+
+def folded_calls(number: int) -> str:
+    """Say on the line of a tick how much of its work a prompt leaves out."""
+    calls = "1 call" if number == 1 else f"{number} calls"
+    return f"{calls} of its work {'is' if number == 1 else 'are'} left out"
 
 
 NOTE = "[Automatic note: the todo list]"
@@ -103,17 +107,30 @@ def list_block(todos: Sequence[TodoItem]) -> str:
     return f"{NOTE}\n{format_todos(todos)}{rest}"
 
 
-def progress(todos: Sequence[TodoItem], *, texts: bool = True) -> str:
-    """Format the progress on one line: the count and the items in progress, or the next item."""
+def progress(
+    todos: Sequence[TodoItem], *, texts: bool = True, works: bool = False, failed: bool = False
+) -> str:
+    """Format the progress on one line: the count and the items in progress, or the next item.
+
+    Args:
+        todos: The list, with at least one item.
+        texts: Whether to show the texts of these items.
+        works: Whether other tools were called in the same turn, so that nobody needs to say it.
+        failed: Whether one of these calls failed, and an item was completed in the turn.
+    """
     open_items = incomplete(todos)
+    if failed:
+        return "A call of this turn failed: start again what is not done."
     if not open_items:
-        return "Every item is finished. Now answer the user."
+        abandoned = any(todo["status"] == "abandoned" for todo in todos)
+        done = "All items are completed or abandoned" if abandoned else "Every item is finished"
+        return f"{done}. Now answer the user."
     finished = f"{len(todos) - len(open_items)}/{len(todos)} done."
     started = [entry for entry in open_items if entry[1]["status"] == "in_progress"]
     if not started:
-        waiting = (each for each in open_items if STATUSES[each[1]["status"]].next_action)
-        following = next(waiting, None)
-        return f"{finished} Next: start {_brief(*following, text=texts)}" if following else finished
+        return f"{finished} Next: {_brief(*open_items[0], text=texts)}"
+    if works:
+        return finished
     shown = "; ".join(_brief(*entry, text=texts) for entry in started[:_SHOWN_ITEMS])
     more = len(started) - _SHOWN_ITEMS
     return f"{finished} Now do: {shown}{f'; {more} more' if more > 0 else ''}"
@@ -145,24 +162,24 @@ _SHOWN_CHARACTERS = 120
 
 
 CONTINUE = (
-    "[Automatic note] The todo list has open items. If you need an answer from the user, or "
-    "something blocks you, say so without calling a tool. Otherwise go on with the work; abandon "
-    "what cannot or need not be done."
+    "[Automatic note] The todo list has open items. If you wait for the user, repeat only your "
+    "question. If something blocks you, say what."
 )
 
 
-def next_step(action: str | None, index: int, *, has_tools: bool = True) -> str:
+def next_step(action: str, index: int, *, has_tools: bool = True) -> str:
     """Name the work of an item, and the call that marks it if the model has the todo tools."""
-    if action is None:
-        return ""
-    work = f"Next: do the work of [{index}] with your other tools."
+    work = f"Otherwise go on: do the work of [{index}] now with your other tools"
     if not has_tools:
-        return work
-    when = _WHEN.get(action, "")
-    return f"{work} Call edit_todos with action '{action}' on [{index}]{when}."
+        return f"{work}."
+    where = _WHERE[action]
+    return (
+        f"{work}, and call edit_todos with action '{action}' on [{index}] {where}; abandon what "
+        "cannot or need not be done."
+    )
 
 
-_WHEN = {"start": " in the same turn", "complete": " when their results show that it is done"}
+_WHERE = {"start": "in the same turn", "complete": "beside the last of these calls"}
 
 
 def gate_refusal(*, has_todos: bool) -> str:

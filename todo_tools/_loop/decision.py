@@ -184,13 +184,20 @@ def _end_of_results(entries: Sequence[Entry], at: int) -> int:
 
 
 def _has_worked(reading: Reading, told: _Told) -> bool:
-    """Whether the agent got a new tool result since it was last told something."""
+    """Whether, since it was last told something, the agent changed the list or got a new result.
+
+    New is a successful result of another tool that differs in tool, arguments or text from all that
+    the agent got between the user's message and that telling. So neither a refused call is work,
+    nor a look at the list, nor a command that gives the same result again.
+    """
+    since = reading.entries[told.at + 1 :]
+    if any(each.changed and note_of(each.message).get("changed", True) for each in since):
+        return True
     results = list(_results(reading.entries, told.by_user + 1))
     # The results of the last answer are that answer: a structured response, or a tool's own result
-    # (`return_direct`). Only its todo calls are work. Earlier results of the same tools, such as a
-    # response with an error, are not.
+    # (`return_direct`). Earlier results of the same tools, such as one with an error, are not work.
     answer = reading.last_answer() or 0
-    no_work = {result.tool for at, result in results if at > answer} - TOOLS.keys()
+    no_work = {result.tool for at, result in results if at > answer}
     before = {result for at, result in results if at <= told.at}
     return any(
         at > told.at and result not in before and result.tool not in no_work
@@ -211,17 +218,19 @@ _IN_A_FILE = re.compile(r"\ATool result too large.*?\n\n", re.DOTALL)
 
 
 def _results(entries: Sequence[Entry], start: int) -> Iterator[tuple[int, _Result]]:
-    """Yield each result of a tool that ran, with its index."""
+    """Yield each successful result of another tool, with its index."""
     calls: Mapping[str | None, Any] = {}
-    broken: set[str | None] = set()
     for at, entry in enumerate(entries[start:], start):
         message = entry.message
         if isinstance(message, AIMessage):
             calls = {call["id"]: call["args"] for call in message.tool_calls}
-            broken = {call["id"] for call in message.invalid_tool_calls}
-        elif isinstance(message, ToolMessage) and message.tool_call_id not in broken:
+        elif isinstance(message, ToolMessage) and _is_success_of_work(message):
             args = repr(calls.get(message.tool_call_id))
             yield at, _Result(message.name or "", args, _IN_A_FILE.sub("", message.text))
+
+
+def _is_success_of_work(message: ToolMessage) -> bool:
+    return message.status != "error" and message.name not in TOOLS
 
 
 def _limit(
@@ -240,23 +249,24 @@ def _notice(outcome: Outcome, todos: list[TodoItem], loop: LoopState) -> str:
     """Return the notice for the user; empty if the user or the application stopped the loop."""
     reached = {
         "out_of_steps": "before the recursion limit of this run",
-        "limit_in_turn": f"after {_continuations(loop.get('in_turn', 0))} for one message",
-        "limit_in_a_row": f"after {_continuations(loop.get('in_a_row', 0))} without progress",
+        "limit_in_turn": f"after {_sent(loop.get('in_turn', 0))} for one message",
+        "limit_in_a_row": f"after {_sent(loop.get('in_a_row', 0))} without progress",
         "stalled": "because the agent got no new tool result after it was sent back to work",
         "refused": "after the provider refused or filtered the answer",
     }.get(outcome)
     if reached is None:
         return ""
-    return f"⚠ Stopped {reached}; {len(incomplete(todos))} todo(s) remain. Send a message to go on."
+    left = len(incomplete(todos))
+    remain = "1 todo remains" if left == 1 else f"{left} todos remain"
+    return f"⚠ Stopped {reached}; {remain}. Send a message to go on."
 
 
-def _continuations(number: int) -> str:
+def _sent(number: int) -> str:
     return "1 continuation" if number == 1 else f"{number} continuations"
 
 
 def _prompt(open_items: list[tuple[int, TodoItem]], instruction: str, *, has_tools: bool) -> str:
     """Build the continuation message; it asks for the work of the most urgent item."""
     index, item = min(open_items, key=lambda entry: STATUSES[entry[1]["status"]].precedence)
-    action = STATUSES[item["status"]].next_action
-    following = prompts.next_step(action, index, has_tools=has_tools)
-    return f"{instruction}\n\n{following}" if following else instruction
+    action = STATUSES[item["status"]].next_action or ""
+    return f"{instruction} {prompts.next_step(action, index, has_tools=has_tools)}"

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.channels import LastValue
 from langgraph.graph import END, StateGraph
-from langgraph.managed.is_last_step import RemainingStepsManager
+from langgraph.managed.is_last_step import IsLastStepManager, RemainingStepsManager
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import get_runtime
 from typing_extensions import override
@@ -85,11 +85,18 @@ def add_auto_continue(
     _require_channels(builder)
     _require_nodes(builder, {"agent": agent, "tools": tools, "entry": entry, "end": end})
     _require_edges(builder, agent, tools)
-    builder.add_node(node, _node(node, policy, _steps_key(builder)))
+    steps = _managed_key(builder, RemainingStepsManager)
+    builder.add_node(node, _node(node, policy, steps))
     if tools == agent:  # its calls are carried out when it ends
         builder.add_edge(agent, node)
     else:
-        _add_edges(builder, agent, _route, {_CALLS: tools, _STOPS: node})
+        last = _managed_key(builder, IsLastStepManager)
+        route: Callable[[Any], str] = _route
+        ends = dict[Hashable, str]({_CALLS: tools, _STOPS: node})
+        if steps or last:
+            # A guard answers at the last step, and then there is none left for the loop.
+            route, ends = _route_in_time(steps, last), {**ends, _LAST: end}
+        _add_edges(builder, agent, route, ends)
     # An edge and not a Command, so that routing also works after update_state(as_node=node).
     _add_edges(builder, node, _route_on, {_CONTINUES: entry, _ENDS: end})
     return builder
@@ -162,12 +169,23 @@ def _update(answered: Answered, ending: Ending) -> dict[str, Any]:
 
 # The labels of the edges in a picture of the graph.
 _CALLS, _STOPS = "calls tools", "stops"
+_LAST = "no step is left"
 _CONTINUES, _ENDS = "items remain", "ends"
 
 
 def _route(state: Any) -> str:
     last = next(reversed(messages_in(state)), None)
     return _CALLS if isinstance(last, AIMessage) and last.tool_calls else _STOPS
+
+
+def _route_in_time(steps: str | None, last: str | None) -> Callable[[Any], str]:
+    def _route_or_end(state: Any) -> str:
+        left = cast("int | None", value_in(state, steps)) if steps else None
+        is_last = bool(last and value_in(state, last)) or (left is not None and left <= 1)
+        route = _route(state)
+        return _LAST if is_last and route == _STOPS else route
+
+    return _route_or_end
 
 
 def _route_on(state: Any) -> str:
@@ -224,7 +242,7 @@ def _require_edges(builder: _Builder, agent: str, tools: str) -> None:
         )
 
 
-def _steps_key(builder: _Builder) -> str | None:
-    """Return the key of LangGraph's `RemainingSteps`. A key of the same name may be another one."""
+def _managed_key(builder: _Builder, manager: type) -> str | None:
+    """Return the key of a value of LangGraph. A key of the same name may be another one."""
     managed = cast("dict[str, object]", builder.managed)
-    return next((key for key, kind in managed.items() if kind is RemainingStepsManager), None)
+    return next((key for key, kind in managed.items() if kind is manager), None)

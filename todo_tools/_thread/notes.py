@@ -8,6 +8,7 @@ and no provider is sent it. Nothing else in this library stores facts about a me
 | a tool, as it answers | its result | `operation`: the change, without added texts | the reading, \
 `has_worked`, `item_starts` |
 | | | `before`: the mark of the list that the call found | the reading: does the prompt show it? |
+| | | `changed`: whether the list is another one now | the loop: that is work |
 | | | `summary`: the first line of the answer | the view, in place of a longer text |
 | | | `length` of the text | the reading: is the text as it was written? |
 | `list_todos` | its result | `todos`: the list; the details have none | the reading |
@@ -17,6 +18,7 @@ it in every prompt | the reading |
 reading |
 | `TodoMiddleware`, after a model call | the answer | `shown`: the mark of the list that the model \
 read | the tools: a call for another list is refused |
+| | | `called`: the ids of its calls | the loop: one without a result waits for the client |
 | | | `has_tools`, `ends`: whether it had the todo tools, and ended the run | the loop |
 | the loop, if it continues | its message | `mark` of the list | the loop: has the application \
 changed the list? |
@@ -75,7 +77,9 @@ def result_metadata(answer: Answer) -> dict[str, Any]:
         change["added"] = len(change.pop("texts"))
     summary = answer.content.partition("\n")[0]
     before = mark_of(answer.before)
-    return {_KEY: {**note, "summary": summary, "before": before, "operation": change}}
+    changed = answer.todos != answer.before
+    note |= {"summary": summary, "before": before, "changed": changed, "operation": change}
+    return {_KEY: note}
 
 
 def listed_in(message: BaseMessage) -> list[TodoItem] | None:
@@ -131,6 +135,16 @@ def with_notice(answer: AIMessage, text: str) -> AIMessage:
     gap = "\n\n" if said else ""
     added: Any = [{"type": "text", "text": gap + text}] if is_list(said) else gap + text
     return noted(answer, said=said).model_copy(update={"content": said + added})
+
+
+def without_notice(answer: AIMessage) -> AIMessage:
+    """Return an answer as it was before the loop appended its notice, because the run goes on."""
+    note = {**note_of(answer)}
+    update = {
+        "content": note.pop("said"),
+        "response_metadata": {**answer.response_metadata, _KEY: note},
+    }
+    return answer.model_copy(update=update)
 
 
 def as_read(message: Message) -> Message:

@@ -92,23 +92,36 @@ class Search:
         for answer in self._answers.keys() - known:
             for text in self._answers.pop(answer):
                 self._found[text].insert(0, older)
-        self._answers |= _started(messages)
+        for answer, begun in _started(messages).items():
+            self._answers.setdefault(answer, set()).update(begun)
         self._left -= 1
         goes_on = self._left and (self._answers or not set(texts).isdisjoint(self._texts))
         self.above = older.parent_config if goes_on else None
 
 
 def _started(messages: Sequence[AnyMessage]) -> dict[str, set[str]]:
-    """Return the answers of a history that started items, and the texts of these items."""
+    """Return the answers of a history that started items, and the texts of these items.
+
+    An item that nobody started begins with the answer after the last tick, or after its list.
+    """
     found: defaultdict[str, set[str]] = defaultdict(set)
-    answer = ""
+    started, answer, first, begins = set[str](), "", "", True
     for message in messages:
-        answer = (message.id or "") if isinstance(message, AIMessage) else answer
-        match note_of(message).get("operation"):
-            case {"op": "set_status", "status": "in_progress", "texts": [*texts]} if answer:
-                found[answer] |= set(texts)
+        if isinstance(message, AIMessage):
+            answer = message.id or ""
+            first, begins = answer if begins else first, False
+        match note_of(message).get("operation") if answer else None:
+            case {"op": "set_status", "status": "in_progress", "texts": [*texts]}:
+                found[answer].update(texts)
+                started.update(texts)
+            case {"op": "set_status", "texts": [*texts]}:
+                found[first].update(text for text in texts if text not in started)
+                started.difference_update(texts)
+                begins = True
             case {"op": "replace"}:
                 found.clear()  # these were items of another list
+                started.clear()
+                begins = True
             case _:
                 pass
     return found

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
-from todo_tools._list.prompts import EMPTY_ANSWER, FOLDED
+from todo_tools._list.prompts import EMPTY_ANSWER, FOLDED, folded_calls
 from todo_tools._list.todos import TodoItem, incomplete, is_mapping, texts_of
 from todo_tools._thread.reading import Entry, Turn
 from todo_tools._thread.transcript import is_rejection
@@ -28,6 +28,8 @@ class Folds:
     """Messages."""
     cut: set[int] = field(default_factory=set[int])
     """Results that become one fixed line."""
+    ticks: dict[int, int] = field(default_factory=dict[int, int])
+    """The results that say so, and the number of calls whose work is left out or cut."""
     unbound: set[int] = field(default_factory=set[int])
     """Answers whose reasoning is bound to a text that is no longer before them."""
 
@@ -38,6 +40,11 @@ def folded(shown: Sequence[AnyMessage], folds: Folds) -> list[AnyMessage | None]
     for at in folds.cut:
         if message := messages[at]:
             messages[at] = message.model_copy(update={"content": FOLDED})
+    for at, number in folds.ticks.items():
+        if message := messages[at]:
+            first, line, rest = str(message.content).partition("\n")
+            text = f"{first}; {folded_calls(number)}{line}{rest}"
+            messages[at] = message.model_copy(update={"content": text})
     for at in folds.unbound:
         if isinstance(answer := messages[at], AIMessage):
             messages[at] = _without_reasoning(answer)
@@ -146,6 +153,11 @@ class _Prompt:
             self._blocks_of[each.turn] -= each.blocks
         if chosen:
             oldest = chosen[-1].turn
+            tick = next(
+                (at for at in reversed(self.spans[turn]) if self._entries[at].changed), None
+            )
+            if tick is not None:
+                self.folds.ticks[tick] = sum(map(self._calls_of, chosen))
             del self._cached[bisect_right(self._cached, oldest) :]
             self.folds.unbound.update(self.spans[at][0] for at in range(oldest + 1, turn + 1))
 
@@ -182,6 +194,11 @@ class _Prompt:
         line = _MESSAGE + len(FOLDED)
         cut = [each for each in cut if self._sizes[each] > line and not self._is_edited(each)]
         return _Fold(turn, (), cut, sum(self._sizes[each] - line for each in cut))
+
+    def _calls_of(self, fold: _Fold) -> int:
+        """Return the number of calls whose results are left out."""
+        messages = (self._entries[at].message for at in [*fold.left_out, *fold.cut])
+        return sum(isinstance(message, ToolMessage) for message in messages)
 
     def _is_edited(self, at: int) -> bool:
         """Whether a result says that a person edited its call; the history has the model's."""

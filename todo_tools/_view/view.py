@@ -6,7 +6,7 @@ to the exact text before it keep working. The view is built for each call and ne
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -22,6 +22,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.todos import TodoItem, incomplete, is_blank, is_mapping, require_whole_number
+from todo_tools._thread.notes import note_of
 from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages
 from todo_tools._view.blocks import due_block
 from todo_tools._view.folding import folded, folds_of
@@ -86,14 +87,14 @@ def view_of(
 
 def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) -> list[AnyMessage]:
     """Return each message with what is said about the list."""
-    closings = {at for turn in turns for at in _closing(turn, reading.entries)}
+    closings = dict(_closings(turns, reading.entries))
     reminders = set(_reminders(turns, reading.entries, remind_every) if remind_every else ())
     shown: list[AnyMessage] = []
     known: list[TodoItem] | None = []
     for at, entry in enumerate(reading.entries):
         message = entry.message
         if entry.changed:
-            message = _shortened(entry, known, closes_turn=at in closings)
+            message = _shortened(entry, known, closings.get(at))
         elif isinstance(message, AIMessage) and _is_empty(message):
             message = message.model_copy(update={"content": prompts.EMPTY_ANSWER})
         known = entry.after(known)
@@ -128,13 +129,43 @@ def count_folded_tokens(messages: Iterable[Any], *, tools: Sequence[Any] | None 
     return count_tokens_approximately(prompt, tools=list(tools) if tools else None)
 
 
-def _shortened(entry: Entry, known: list[TodoItem] | None, *, closes_turn: bool) -> AnyMessage:
+class _Closing(NamedTuple):
+    """What the line of progress of a turn depends on."""
+
+    works: bool
+    """Whether other tools were called in the turn."""
+    failed: bool
+    """Whether one of these calls failed, and an item was completed in the turn."""
+
+
+def _closings(turns: Sequence[Turn], entries: Sequence[Entry]) -> Iterator[tuple[int, _Closing]]:
+    """Yield the last list-changing result of each turn, by its index."""
+    for turn in turns:
+        changes = [at for at in turn.results if entries[at].changed]
+        if not changes or turn.answer is None:
+            continue
+        answer = cast("AIMessage", entries[turn.answer].message)
+        calls = [*answer.tool_calls, *answer.invalid_tool_calls]
+        others = {call["id"] for call in calls if call["name"] not in TOOLS}
+        results = [cast("ToolMessage", entries[at].message) for at in turn.results]
+        succeeded = {each.tool_call_id for each in results if each.status != "error"}
+        ticks = any(_is_tick(entries[at]) for at in changes)
+        yield changes[-1], _Closing(bool(others), ticks and not others <= succeeded)
+
+
+def _is_tick(entry: Entry) -> bool:
+    operation = note_of(entry.message).get("operation", {})
+    return operation.get("status") == "completed" and bool(operation.get("indices"))
+
+
+def _shortened(entry: Entry, known: list[TodoItem] | None, closing: _Closing | None) -> AnyMessage:
     """Shorten the result of a list change to what the model does not know yet."""
     lines = [entry.message.text if entry.summary is None else entry.summary]
     if entry.summary is not None and entry.shows == known and entry.block is None:
         lines.append(prompts.UNCHANGED)
-    if closes_turn and entry.shows:
-        lines.append(prompts.progress(entry.shows, texts=entry.summary is not None))
+    if closing and entry.shows:
+        is_short = entry.summary is not None
+        lines.append(prompts.progress(entry.shows, texts=is_short, **closing._asdict()))
     content = ("\n\n" if entry.summary is None else "\n").join(lines)
     return entry.message.model_copy(update={"content": content})
 
@@ -158,11 +189,6 @@ def _extended(message: AnyMessage, text: str) -> AnyMessage:
     else:
         content = [*message.content, {"type": "text", "text": text}]
     return message.model_copy(update={"content": content})
-
-
-def _closing(turn: Turn, entries: Sequence[Entry]) -> list[int]:
-    """Return the index of the last list-changing result of a turn, in a list."""
-    return [at for at in turn.results if entries[at].changed][-1:]
 
 
 def _reminders(turns: Sequence[Turn], entries: Sequence[Entry], every: int) -> Iterator[int]:
