@@ -68,8 +68,8 @@ class ScriptedChatModel(BaseChatModel):
         self.prompts.append(list(messages))
         self.tools = kwargs.get("tools", [])
         answer = self._answer(messages)
-        message = AIMessage(answer) if isinstance(answer, str) else answer.model_copy()
-        return ChatResult(generations=[ChatGeneration(message=message)])
+        copy = AIMessage(answer) if isinstance(answer, str) else answer.model_copy()
+        return ChatResult(generations=[ChatGeneration(message=copy)])
 
     @override
     async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
@@ -144,7 +144,7 @@ def read_checklist(markdown: str) -> list[str]:
 
 _OUTSIDE_CODE = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)"
 _SENTENCE_END = re.compile(rf"(?:(?<=[.!?])\s+|\n+){_OUTSIDE_CODE}")
-_PART_END = re.compile(rf"(?:,|,?\s+and(?:\s+then)?|,?\s+then)\s+{_OUTSIDE_CODE}")
+_PART_END = re.compile(rf"(?:,\s+|\s+(?=and\s|then\s))(?:and\s+)?(?:then\s+)?{_OUTSIDE_CODE}")
 _LINE = re.compile(r"(\S) \[\d+\] (.+)")
 _STATUS_OF: dict[str, TodoStatus] = {row.icon: status for status, row in STATUSES.items()}
 _ANY_LIST = TodoLimits(max_todos=10_000, max_text_length=100_000, max_indices=10_000)
@@ -163,8 +163,8 @@ def _steps_in(request: str) -> list[str]:
 def _known(prompt: list[BaseMessage]) -> tuple[list[TodoItem], dict[str, str]]:
     """Return the list after the model's own calls and the list blocks, and the newest results."""
     todos, calls, results = list[TodoItem](), dict[str | None, ToolCall](), dict[str, str]()
-    agent = ensure_config().get("metadata", {}).get("ls_integration")
-    has_view = agent != "langchain_create_agent"  # which may be built with `view=None`
+    door = ensure_config().get("metadata", {}).get("ls_integration")
+    has_view = door != "langchain_create_agent"  # which may be built with `view=None`
     for message in prompt:
         if not isinstance(message, ToolMessage):
             asked = message.tool_calls if isinstance(message, AIMessage) else []
@@ -174,7 +174,8 @@ def _known(prompt: list[BaseMessage]) -> tuple[list[TodoItem], dict[str, str]]:
             made = calls.get(message.tool_call_id)
             if made and message.status != "error":
                 answer = answer_call(made["name"], made["args"], todos, _ANY_LIST)
-                if has_view and answer.operation and message.text == answer.content:
+                is_whole = made["name"] == "edit_todos" and message.text == answer.content
+                if is_whole and has_view:
                     raise ValueError(
                         f"checklist_model knows its list, but got all of {answer.content[:80]!r}; "
                         "send the model model_view(state), not state['messages']"
@@ -188,10 +189,9 @@ def _known(prompt: list[BaseMessage]) -> tuple[list[TodoItem], dict[str, str]]:
 
 def _plan(prompt: list[BaseMessage]) -> AIMessage:
     request = next((message for message in reversed(prompt) if is_from_user(message)), None)
-    todos = [{"text": step} for step in (_steps_in(request.text) if request else [])]
-    if not todos:
-        return turn("I am a stand-in for a model, and found no list of steps in your message.")
-    return turn("", call("write_todos", mode="replace", todos=todos), _edit("start", 0))
+    if todos := [{"text": step} for step in (_steps_in(request.text) if request else [])]:
+        return turn("", call("write_todos", mode="replace", todos=todos), _edit("start", 0))
+    return turn("I am a stand-in for a model, and found no list of steps in your message.")
 
 
 def _work(todos: list[TodoItem], results: dict[str, str], shell: str, rest_after: int) -> AIMessage:
