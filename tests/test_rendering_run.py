@@ -1,29 +1,26 @@
 """The state of a live view, chunk by chunk."""
 
-from itertools import pairwise, permutations
+from itertools import permutations
 from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Interrupt, StreamWriter
+from langgraph.types import Interrupt
 
 from tests.strategies import json_values
-from tests.support import BEGIN, items
-from todo_tools import TodoItem, TodoState
+from tests.support import items
+from todo_tools import TodoItem
 from todo_tools._thread.events import continue_question, countdown_event
 from todo_tools.clients import to_client_todos
 from todo_tools.events import todos_event
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW
 from todo_tools.rendering._follow import follow
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes, list_part, status_part
 from todo_tools.rendering.lowlevel import LiveLines
-from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.testing import turn
 
 A = items("a")
 B = items("a", "b")
@@ -76,18 +73,6 @@ class TestModes:
     @pytest.mark.parametrize(
         "chunk",
         [
-            ("values", {"todos": CLIENT_A}),
-            ("custom", todos_event(A, todos_format="langchain")),
-            ("updates", result("1", CLIENT_A)),
-        ],
-    )
-    def test_a_list_in_client_format_is_read(self, chunk: object) -> None:
-        """All lists of a graph may have that format."""
-        assert after(chunk).todos == A
-
-    @pytest.mark.parametrize(
-        "chunk",
-        [
             ("custom", {"type": "todos", "todos": [{"title": "a", "done": False}]}),
             ("values", {"todos": [{"title": "a", "done": False}]}),
             ("updates", result("1", [], error="no todos exist")),
@@ -124,17 +109,6 @@ class TestModes:
 
 
 class TestOrder:
-    def test_the_last_call_of_a_message_wins_whatever_arrives_last(self) -> None:
-        """The calls of one message run at the same time."""
-        chunks: list[object] = [
-            ("updates", {"agent": {"messages": [PLANNED]}}),
-            ("custom", todos_event(B)),
-            ("updates", result("second", B)),
-            ("custom", todos_event(A)),
-            ("updates", result("first", A)),
-        ]
-        assert after(*chunks).todos == B
-
     @pytest.mark.parametrize("order", list(permutations(range(3))))
     def test_events_that_overtake_each_other_never_go_back(self, order: tuple[int, ...]) -> None:
         """The custom stream alone is enough; positions start again in the next turn."""
@@ -146,24 +120,6 @@ class TestOrder:
         assert frames == sorted(frames)
         assert frames[-1] == 2
         assert known.after(("custom", todos_event(todos[3], 0, turn="second"))).todos == todos[3]
-
-    @pytest.mark.parametrize("modes", [["updates", "custom"], ["custom"], ["updates"], ["values"]])
-    def test_no_frame_of_a_run_goes_back(self, modes: Any) -> None:
-        """The calls of an answer are separate tasks, and items in this run only progress."""
-        for _ in range(4):
-            frames = Frames()
-            stream = busy_agent().stream(BEGIN, stream_mode=modes)
-            for _ in follow(stream, frames, None, None):
-                pass
-            assert frames.todos[0] != []
-            for before, after in pairwise(frames.todos):
-                assert len(before) <= len(after)
-                for old, new in zip(before, after, strict=False):
-                    assert RANK.index(old["status"]) <= RANK.index(new["status"])
-            assert {todo["status"] for todo in frames.todos[-1]} == {"completed"}
-
-
-RANK = ["not_started", "in_progress", "completed"]
 
 
 def done(number: int) -> list[TodoItem]:
@@ -184,16 +140,6 @@ class Frames:
     def finish(self, followed: Followed) -> None:
         if followed.todos is not None:
             self.todos.append(followed.todos)
-
-
-def busy_agent() -> Any:
-    script: list[Any] = [
-        turn("", call("write_todos", mode="replace", todos=list("abcd"))),
-        turn("", *(call("edit_todos", action="start", indices=[n]) for n in range(4))),
-        turn("", *(call("edit_todos", action="complete", indices=[n]) for n in range(4))),
-        "Done.",
-    ]
-    return create_agent(ScriptedChatModel(script=script), middleware=[TodoMiddleware()])
 
 
 class TestSubgraphs:
@@ -238,19 +184,6 @@ class TestSubgraphs:
         shared = after(("custom", todos_event(A)), (("worker:1",), "custom", todos_event(A)))
         assert shared.lists == ()
 
-    def test_a_graph_with_subgraphs_is_followed(self) -> None:
-        def work(_: Any, *, writer: StreamWriter) -> Any:
-            writer(todos_event(A))
-            return {"messages": []}
-
-        inner: Any = StateGraph(MessagesState)
-        inner.add_node("work", work).add_edge(START, "work")
-        builder: Any = StateGraph(TodoState)
-        builder.add_node("crew", inner.compile()).add_edge(START, "crew")
-        stream = builder.compile().stream(BEGIN, stream_mode=["updates", "custom"], subgraphs=True)
-        frames = [after(chunk) for chunk in follow(stream, Frames(), None, None)]
-        assert ("crew", A) in [each for frame in frames for each in frame.lists]
-
 
 class TestNothingToShow:
     @pytest.mark.parametrize(
@@ -269,13 +202,6 @@ class TestNothingToShow:
         list(follow(iter([chunk] * 3), frames, None, None))
         assert [note for note in frames.notes if note] == [NOTHING_TO_SHOW]
         assert 'stream_mode=["updates", "custom"]' in NOTHING_TO_SHOW
-
-    def test_a_state_without_a_list_shows_none(self) -> None:
-        """This is the first state of a run, before the model has planned."""
-        frames = Frames()
-        chunks = [("values", {"messages": [], "todos": []}), ("values", {})]
-        list(follow(iter(chunks), frames, None, None))
-        assert (frames.todos, frames.notes) == ([], [])
 
 
 class TestActivity:
@@ -365,6 +291,10 @@ class TestNotices:
         """The loop asks it before it continues."""
         asked = ("updates", {"__interrupt__": (Interrupt(value=continue_question(A)),)})
         assert any("Continue?" in str(line) for line in status_part(after(asked)))
+
+    def test_a_question_of_the_application_is_its_own(self) -> None:
+        asked = ("updates", {"__interrupt__": (Interrupt(value="Which wall?"),)})
+        assert after(asked) == Followed()
 
 
 class TestChanges:

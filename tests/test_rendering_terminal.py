@@ -1,6 +1,5 @@
 """Drawing in a terminal: widths, encodings, colours, pipes, and the live view of a run."""
 
-import asyncio
 import io
 import re
 import sys
@@ -12,10 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from rich.cells import cell_len
-from rich.theme import Theme
 
 from tests.consoles import RecordingConsole
 from tests.shelf import FINAL, MODES, REQUEST, shelf_graph
@@ -62,19 +60,6 @@ class TestColours:
             "\x1b[31m✗\x1b[0m \x1b[36m[3]\x1b[0m \x1b[2;9mAsk Bob\x1b[0m",
         ]
 
-    def test_a_call_is_a_title_with_its_mode_and_count(self) -> None:
-        """The title is bold, the mode has the colour of a warning, and the count is muted."""
-        view = show_call("write_todos", {"mode": "append", "todos": ["a"]})
-        assert drawn(view, color_system="standard") == (
-            "\x1b[1mwrite_todos \x1b[0m\x1b[33mappend \x1b[0m\x1b[2m(1 items)\x1b[0m\n"
-        )
-
-    def test_the_theme_of_the_console_wins(self) -> None:
-        """The theme uses the names of the tokens."""
-        theme = Theme({"todo.warning": "magenta"})
-        shown = drawn(show_todos(MIXED), color_system="standard", theme=theme)
-        assert "\x1b[35m●" in shown
-
 
 class TestWidths:
     @given(todo_lists, st.integers(20, 100))
@@ -100,14 +85,23 @@ class TestWidths:
             assert word[:80] in shown
             assert shown.count(word) == f"{view}".count(word)
 
-    def test_a_broken_text_is_indented_by_its_icon_and_index(self) -> None:
-        """Only items begin at the left edge."""
-        shown = drawn(show_todos(items("Write the database schema")), width=20, color_system=None)
-        assert shown.splitlines() == [
-            "– [0] Write the",  # noqa: RUF001
-            "      database",
-            "      schema",
-        ]
+    def test_a_line_may_be_cut_or_kept_whole(self) -> None:
+        """As the caller tells rich; a cut line ends with a mark."""
+        for settings, shown in (
+            ({"no_wrap": True}, "– [0] abcde…\n– [1] b\n"),  # noqa: RUF001
+            ({"soft_wrap": True}, "– [0] abcdefghijk\n– [1] b\n"),  # noqa: RUF001
+        ):
+            console = RecordingConsole(width=12, color_system=None)
+            console.print(show_todos(items("abcdefghijk", "b")), **settings)
+            assert console.written == shown
+
+    @pytest.mark.parametrize("width", [2, 16])
+    def test_a_text_is_broken_without_empty_rows(self, width: int) -> None:
+        """Where there is no room for an indent, it has none."""
+        todos = items(f"{'a' * 20} {'b' * 14}")
+        shown = drawn(show_todos(todos), width=width, color_system=None)
+        assert "".join(shown.split()) == "".join(format_todos(todos).split())
+        assert "\n\n" not in shown
 
 
 class TestEncodings:
@@ -168,11 +162,6 @@ class TestHostileTexts:
         assert shown.count("\n") == 1
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
 
-    def test_markup_of_rich_is_text(self) -> None:
-        """Tags, links and emoji codes are shown unchanged."""
-        shown = drawn(show_todos(items(HOSTILE[3])), width=500)
-        assert HOSTILE[3] in shown
-
 
 MAKE: Any = {"name": "shell", "args": {"command": "make"}, "id": "1"}
 CALLS = ("updates", {"agent": {"messages": [turn("", MAKE)]}})
@@ -196,13 +185,6 @@ class TestFollowing:
         assert {mode for mode, _ in chunks} == set(MODES)
         assert console.text.rstrip().endswith(FINAL)
         assert console.written.count("\x1b[1A")  # the cursor moved up to change a line
-
-    async def test_an_asynchronous_stream_is_followed_too(self, config: RunnableConfig) -> None:
-        console = RecordingConsole(width=60)
-        stream = shelf_graph().astream(REQUEST, config, stream_mode=MODES)
-        modes = [mode async for mode, _ in follow_in_terminal(stream, console=console)]
-        assert set(modes) == set(MODES)
-        assert console.text.rstrip().endswith(FINAL)
 
     def test_a_pipe_gets_plain_lines(self, config: RunnableConfig) -> None:
         """It gets each change and then the whole list, without control codes or broken lines."""
@@ -235,23 +217,6 @@ class TestFollowing:
         next(steps)
         assert console.written == in_bars(so_far)
 
-    def test_the_calls_of_each_turn_may_have_the_same_ids(self) -> None:
-        """Some model servers number the calls of each answer from the beginning."""
-        console = RecordingConsole(terminal=False)
-        first, second = (
-            ("updates", {"agent": {"messages": [AIMessage("", tool_calls=[MAKE], id=name)]}})
-            for name in ("first", "second")
-        )
-        chunks = [first, output("a first line\n"), RESULT, second, output("second\n"), RESULT]
-        list(follow_in_terminal(iter(chunks), console=console))
-        assert console.written == in_bars("a first line\nsecond")
-
-    def test_without_a_list_nothing_is_shown(self) -> None:
-        """The cursor is not moved either."""
-        console = RecordingConsole()
-        list(follow_in_terminal(iter([("updates", {})]), console=console))
-        assert console.written == ""
-
     def test_a_known_list_is_shown_at_once(self) -> None:
         """A resumed thread already has a list."""
         console = RecordingConsole(terminal=False)
@@ -272,6 +237,17 @@ class TestFollowing:
         assert list(steps) == []
         assert format_todos(todos) in console.text.replace("\r", "")
 
+    def test_a_pipe_names_the_calls_of_a_turn(self) -> None:
+        """What began no line break is printed when another turn begins, which may use the ids."""
+        console = RecordingConsole(terminal=False)
+        calls = ("updates", {"agent": {"messages": [turn("", MAKE, {**MAKE, "id": "2"})]}})
+        list(
+            follow_in_terminal(
+                iter([calls, output("one"), CALLS, output("two\n")]), console=console
+            )
+        )
+        assert console.written == f"  1 shell make │ one\n{in_bars('two')}"
+
     def test_an_error_leaves_the_list_on_the_screen(self) -> None:
         """The error is raised to the caller, and the countdown is gone."""
 
@@ -286,31 +262,24 @@ class TestFollowing:
         assert "in 3s" in console.text
         assert console.text.replace("\r", "").endswith(f"{format_todos(MIXED)}\n📋 2/4\n")
 
-    async def test_a_cancelled_run_ends_the_view(self) -> None:
+    @pytest.mark.parametrize("stream", [None, "text", [("custom", {})], {"type": "todos"}])
+    async def test_closing_an_asynchronous_view_ends_its_run(self) -> None:
         """The cursor is shown again."""
-
-        watched = asyncio.Event()
+        closed: list[bool] = []
 
         async def endless() -> AsyncIterator[Any]:
-            yield ("custom", todos_event(MIXED))
-            watched.set()
-            await asyncio.Event().wait()
+            try:
+                while True:
+                    yield ("custom", todos_event(MIXED))
+            finally:
+                closed.append(True)
 
-        console = RecordingConsole()
-
-        async def watch() -> None:
-            async with aclosing(follow_in_terminal(endless(), console=console)) as chunks:
-                async for _ in chunks:
-                    pass
-
-        task = asyncio.create_task(watch())
-        await watched.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        console, stream = RecordingConsole(), endless()
+        async with aclosing(follow_in_terminal(stream, console=console)) as chunks:
+            await anext(chunks)
+        assert closed
         assert "\x1b[?25h" in console.written
 
-    @pytest.mark.parametrize("stream", [None, "text", [("custom", {})], {"type": "todos"}])
     def test_a_value_that_is_not_a_stream_is_refused(self, stream: Any) -> None:
         """The error says what to pass."""
         with pytest.raises(TypeError, match=r"graph\.stream"):
@@ -322,13 +291,6 @@ class TestFollowing:
         monkeypatch.setitem(sys.modules, "rich.console", None)
         with pytest.raises(ImportError, match=re.escape('"langgraph-todo-tools[rich]"')):
             follow_in_terminal(iter([]))
-
-    def test_a_pipe_needs_no_rich(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setitem(sys.modules, "rich.console", None)
-        list(follow_in_terminal(iter([todos_event(items("a"))])))
-        assert capsys.readouterr().out == "– [0] a\n📋 0/1\n"  # noqa: RUF001
 
     def test_a_run_continues_if_its_view_cannot_be_written(
         self, monkeypatch: pytest.MonkeyPatch
