@@ -110,10 +110,6 @@ class TestResults:
         result = ToolMessage("ok\r\n\x1b[2J[red]b", name="shell", tool_call_id="1")
         assert str(show_result(result)) == "ok\n␛[2J[red]b"
 
-    @given(todo_lists)
-    def test_a_listing_looks_like_the_list(self, todos: list[TodoItem]) -> None:
-        assert result_lines(result_of("list_todos", {}, todos)) == list_lines(todos)
-
     @pytest.mark.parametrize("show", [show_result, lambda text: show_messages([text])])
     def test_a_text_is_no_message(self, show: Any) -> None:
         with pytest.raises(TypeError, match="got str"):

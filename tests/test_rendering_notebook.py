@@ -35,12 +35,6 @@ class TestHtml:
         assert "<s>a</s>" not in html
         assert '<progress value="1" max="2"' in html
 
-    def test_the_text_takes_the_colour_of_the_page(self) -> None:
-        """No text or background colour is fixed, so light and dark pages are readable."""
-        style = re.findall(r"<style>(.*?)</style>", show_todos(items("a"))._repr_html_(), re.DOTALL)
-        assert "color: inherit" in style[0]
-        assert "background: #" not in style[0]
-
 
 class TestHostileTexts:
     TEXTS: ClassVar = [

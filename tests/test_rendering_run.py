@@ -251,18 +251,6 @@ class TestLive:
         now[0] = 12.5
         assert self.lines(live) == ["  │ one", "  │ tw␛[2Jo", "⠋ 12s shell make"]
 
-    def test_output_of_equal_commands_belongs_to_the_one_that_runs(self) -> None:
-        """The event of a command without an id names only the command."""
-        make: list[Any] = [
-            {"name": "shell", "args": {"command": "make"}, "id": number} for number in "12"
-        ]
-        calls = ("updates", {"agent": {"messages": [turn("", *make)]}})
-        event = ("custom", {"type": "tool_output", "text": "a", "command": "make"})
-        ended = ("updates", {"tools": {"messages": [ToolMessage("a", tool_call_id="1")]}})
-        assert [output.call for output in after(calls, event).outputs] == ["1"]
-        assert [output.call for output in after(calls, ended, event).outputs] == ["2"]
-        assert after(event).outputs == ()
-
 
 LISTED = ["– [0] a", "– [1] b", "📋 0/2  ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌"]  # noqa: RUF001
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from rich.cells import cell_len
 
@@ -217,12 +217,6 @@ class TestFollowing:
         next(steps)
         assert console.written == in_bars(so_far)
 
-    def test_a_known_list_is_shown_at_once(self) -> None:
-        """A resumed thread already has a list."""
-        console = RecordingConsole(terminal=False)
-        list(follow_in_terminal(iter([]), console=console, todos=items("a")))
-        assert console.written == "– [0] a\n📋 0/1\n"  # noqa: RUF001
-
     def test_a_long_list_shows_the_part_in_progress_until_it_is_final(self) -> None:
         """The view is never higher than the terminal; the whole list is shown at the end."""
         console = RecordingConsole(width=40, height=8)
@@ -240,12 +234,12 @@ class TestFollowing:
     def test_a_pipe_names_the_calls_of_a_turn(self) -> None:
         """What began no line break is printed when another turn begins, which may use the ids."""
         console = RecordingConsole(terminal=False)
-        calls = ("updates", {"agent": {"messages": [turn("", MAKE, {**MAKE, "id": "2"})]}})
-        list(
-            follow_in_terminal(
-                iter([calls, output("one"), CALLS, output("two\n")]), console=console
-            )
+        first, second = (
+            ("updates", {"agent": {"messages": [AIMessage("", tool_calls=calls, id=str(calls))]}})
+            for calls in ([MAKE, {**MAKE, "id": "2"}], [MAKE])
         )
+        chunks = [first, output("one"), second, output("two\n"), RESULT]
+        list(follow_in_terminal(iter(chunks), console=console))
         assert console.written == f"  1 shell make │ one\n{in_bars('two')}"
 
     def test_an_error_leaves_the_list_on_the_screen(self) -> None:
@@ -262,7 +256,17 @@ class TestFollowing:
         assert "in 3s" in console.text
         assert console.text.replace("\r", "").endswith(f"{format_todos(MIXED)}\n📋 2/4\n")
 
-    @pytest.mark.parametrize("stream", [None, "text", [("custom", {})], {"type": "todos"}])
+    async def test_an_empty_stream_shows_nothing(self) -> None:
+        """It need not be a generator."""
+
+        class Empty(AsyncIterator[Any]):
+            async def __anext__(self) -> Any:
+                raise StopAsyncIteration
+
+        console = RecordingConsole()
+        assert [chunk async for chunk in follow_in_terminal(Empty(), console=console)] == []
+        assert console.written == ""
+
     async def test_closing_an_asynchronous_view_ends_its_run(self) -> None:
         """The cursor is shown again."""
         closed: list[bool] = []
@@ -280,6 +284,7 @@ class TestFollowing:
         assert closed
         assert "\x1b[?25h" in console.written
 
+    @pytest.mark.parametrize("stream", [None, "text", [("custom", {})], {"type": "todos"}])
     def test_a_value_that_is_not_a_stream_is_refused(self, stream: Any) -> None:
         """The error says what to pass."""
         with pytest.raises(TypeError, match=r"graph\.stream"):
