@@ -87,10 +87,11 @@ class TestWidths:
 
     def test_a_line_may_be_cut_or_kept_whole(self) -> None:
         """As the caller tells rich; a cut line ends with a mark."""
-        for settings, shown in (
+        cases: list[tuple[dict[str, Any], str]] = [
             ({"no_wrap": True}, "– [0] abcde…\n– [1] b\n"),  # noqa: RUF001
             ({"soft_wrap": True}, "– [0] abcdefghijk\n– [1] b\n"),  # noqa: RUF001
-        ):
+        ]
+        for settings, shown in cases:
             console = RecordingConsole(width=12, color_system=None)
             console.print(show_todos(items("abcdefghijk", "b")), **settings)
             assert console.written == shown
