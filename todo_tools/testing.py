@@ -22,7 +22,7 @@ from todo_tools._thread.transcript import is_from_user
 
 __all__ = ["ScriptedChatModel", "call", "checklist_model", "read_checklist", "turn"]
 
-Script = Sequence[AIMessage | str] | Callable[[list[BaseMessage]], AIMessage | str]
+_Script = Sequence[AIMessage | str] | Callable[[list[BaseMessage]], AIMessage | str]
 
 
 def call(name: str, /, **args: Any) -> ToolCall:
@@ -43,14 +43,14 @@ class ScriptedChatModel(BaseChatModel):
             answer without calls. Without an answer, the model raises a `ValueError`.
     """
 
-    script: SkipValidation[Script]
+    script: SkipValidation[_Script]
     prompts: list[list[BaseMessage]] = Field(default_factory=list[list[BaseMessage]])
     """The prompts that the model received, one for each call."""
     tools: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     """The tools of the last call, in the format that providers receive."""
     _asked: int = PrivateAttr(default=0)
 
-    def __init__(self, script: Script, **fields: Any) -> None:
+    def __init__(self, script: _Script, **fields: Any) -> None:
         fields["script"] = script
         super().__init__(**fields)
 
