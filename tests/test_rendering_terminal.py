@@ -257,16 +257,18 @@ class TestFollowing:
         assert "in 3s" in console.text
         assert console.text.replace("\r", "").endswith(f"{format_todos(MIXED)}\n📋 2/4\n")
 
-    async def test_an_empty_stream_shows_nothing(self) -> None:
-        """It need not be a generator."""
+    @pytest.mark.parametrize(("todos", "shown"), [(None, ""), (items("a"), "– [0] a\n📋 0/1\n")])  # noqa: RUF001
+    async def test_an_empty_stream_shows_what_is_known(self, todos: Any, shown: str) -> None:
+        """A resumed thread has a list at once. The stream need not be a generator."""
 
         class Empty(AsyncIterator[Any]):
             async def __anext__(self) -> Any:
                 raise StopAsyncIteration
 
-        console = RecordingConsole()
-        assert [chunk async for chunk in follow_in_terminal(Empty(), console=console)] == []
-        assert console.written == ""
+        console = RecordingConsole(terminal=not todos)
+        stream = follow_in_terminal(Empty(), console=console, todos=todos)
+        assert [chunk async for chunk in stream] == []
+        assert console.written == shown
 
     async def test_closing_an_asynchronous_view_ends_its_run(self) -> None:
         """The cursor is shown again."""
