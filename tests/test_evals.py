@@ -381,7 +381,7 @@ class TestProgram:
     ) -> None:
         """It goes on where it stopped, and shows and reports what there is."""
         monkeypatch.setattr("evals.__main__.chat_model", lambda *_, **__: model_of([])())
-        chosen = ["--families", "copy", "--n", "2", "--seeds", "1", "--arms", "none,led"]
+        chosen = ["--families", "copy", "--n", "2", "--seeds", "1", "--arms", "none,seeded"]
         given = [*chosen, "--model", "any:model", "--folder", str(tmp_path)]
         assert main(given) == 0
         assert main(["run", *given]) == 0
@@ -389,7 +389,7 @@ class TestProgram:
         assert main(["show", "copy-2-1-none-1", "--folder", str(tmp_path)]) == 0
         assert "copy, 2 steps, seed 1, arm none" in capsys.readouterr().out
         assert main(["report", str(tmp_path)]) == 0
-        assert "| led by the graph | 1 |" in capsys.readouterr().out
+        assert "| seeded list | 1 |" in capsys.readouterr().out
 
     @pytest.mark.slow  # matplotlib lists the fonts of a new machine in a process
     def test_it_draws_the_steps_done(self, run: Callable[..., Result], tmp_path: Path) -> None:
