@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from graphs.extension import extension
 from tests.server import serving, user
 from tests.support import BEGIN, ROOT, edit, items, plan
-from tests.test_deepagents import TODO_TOOLS, CodexStandIn, delegate, tool_names
+from tests.test_deepagents import CodexStandIn
 from todo_tools.clients import from_client_todos
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
@@ -72,43 +72,12 @@ class TestExtension:
         assert "todos_format" in middleware.state_schema.__annotations__
 
 
-def deep_agent(scripted: ScriptedChatModel, **options: Any) -> Any:
-    """An agent whose model deepagents takes for one with the profile."""
+def test_a_profile_gives_an_agent_a_list_without_being_given_one(config: RunnableConfig) -> None:
+    """The loop sends it back to work."""
     profile = HarnessProfile(extra_middleware=lambda: [TodoMiddleware()])
     register_harness_profile(f"openai:{MODEL}", profile)
-    model = CodexStandIn(
-        model=MODEL, api_key=SecretStr("none"), use_responses_api=False, scripted=scripted
-    )
-    return create_deep_agent(model, checkpointer=InMemorySaver(), **options)
-
-
-class TestProfile:
-    def test_an_agent_has_a_list_without_being_given_one(self, config: RunnableConfig) -> None:
-        """The loop sends it back to work."""
-        script: list[Any] = [plan("a"), "Too early.", edit("complete", 0), "Done."]
-        final = deep_agent(ScriptedChatModel(script=script)).invoke(BEGIN, config)
-        assert final["todos"] == items("a", status="completed")
-
-    def test_the_default_subagent_has_a_list_of_its_own(self, config: RunnableConfig) -> None:
-        """The parent's list stays as it is."""
-        tools: list[set[str]] = []
-        child: list[Any] = [plan("child"), edit("complete", 0), "Its answer."]
-        script = iter([delegate("general-purpose"), *child, "Done."])
-
-        def answer(_: Any) -> Any:
-            tools.append(set(tool_names(scripted)))
-            return next(script)
-
-        scripted = ScriptedChatModel(script=answer)
-        final = deep_agent(scripted).invoke(BEGIN, config)
-        assert all(names >= TODO_TOOLS for names in tools)
-        assert len(tools) == 5
-        assert final.get("todos", []) == []
-
-    def test_middleware_of_the_caller_replaces_that_of_the_profile(
-        self, config: RunnableConfig
-    ) -> None:
-        """Here it has no loop, so the agent may stop early."""
-        scripted = ScriptedChatModel(script=[plan("a"), "Too early."])
-        agent = deep_agent(scripted, middleware=[TodoMiddleware(policy=None)])
-        assert agent.invoke(BEGIN, config)["todos"] == items("a")
+    script: list[Any] = [plan("a"), "Too early.", edit("complete", 0), "Done."]
+    scripted, key = ScriptedChatModel(script=script), SecretStr("none")
+    model = CodexStandIn(model=MODEL, api_key=key, use_responses_api=False, scripted=scripted)
+    agent: Any = create_deep_agent(model, checkpointer=InMemorySaver())
+    assert agent.invoke(BEGIN, config)["todos"] == items("a", status="completed")
