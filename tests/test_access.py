@@ -39,7 +39,6 @@ ROUTES = [
     *[("POST", path) for path in ("/store/namespaces", "/mcp", "/a2a/THREAD")],
     ("GET", "/no/such/route"),
 ]
-"""A route of each kind; those of the first three lines never pass LangGraph's `auth`."""
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +46,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with this repository's `langgraph.json` and a token."""
     directory = tmp_path_factory.mktemp("guarded")
     shutil.copy(ROOT / "langgraph.json", directory)
-    names = "agents.example, other.example"
-    with serving(directory, TODO_TOKEN=TOKEN, TODO_HOSTS=names) as server:
+    with serving(directory, TODO_TOKEN=TOKEN, TODO_HOSTS="agents.example, other.example") as server:
         yield server
     assert server.blocking_calls == set()
 
@@ -158,5 +156,5 @@ def test_a_server_below_a_prefix_has_the_same_rules() -> None:
     assert client.post("/agents/internal/truncate").status_code == 404
     state = "/agents/threads/1/state"
     assert client.post(state, json={"as_node": "tools"}).status_code == 422
-    assert client.post(state, content=b"{").status_code == 422
+    assert client.post(state, content=b"{").status_code == 422  # what is not JSON
     assert client.post(state, json={"values": {}}).status_code == 200

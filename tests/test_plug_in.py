@@ -30,13 +30,11 @@ class TestTemplate:
     def test_the_agent_finishes_its_list(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """It runs as a program, without a key."""
         monkeypatch.delenv("MODEL", raising=False)
         runpy.run_path(str(TEMPLATE / "agent.py"), run_name="__main__")
         assert capsys.readouterr().out == "✓ [0] Name three rivers\n✓ [1] Sort them\n"
 
     def test_it_requires_this_package(self) -> None:
-        """And installs the module that the server loads."""
         project = tomllib.loads((TEMPLATE / "pyproject.toml").read_text("utf-8"))
         own = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
         assert project["project"]["dependencies"] == [f"{own['name']}[langchain]"]
@@ -46,7 +44,6 @@ class TestTemplate:
 
     @pytest.mark.slow
     def test_the_server_serves_it(self, tmp_path: Path) -> None:
-        """A thread of it has its list in the format of LangChain's interfaces."""
         shutil.copytree(TEMPLATE, tmp_path / "project")
         with serving(tmp_path / "project") as server:
             thread = server.new_thread()
