@@ -103,7 +103,6 @@ class TestThreads:
             models.hand_built,
             models.middleware,
             switches.states,
-            parallel.workers,
             parallel.branches,
         ],
     )
