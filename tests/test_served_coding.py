@@ -234,10 +234,7 @@ def test_without_the_token_nothing_can_be_read_or_run(coding: Server) -> None:
     ("variables", "reason"),
     [
         ({}, "set TODO_TOKEN to serve it"),
-        (
-            {"TODO_TOKEN": TOKEN, "TODO_WORKDIR": "missing"},
-            "No such file or directory",
-        ),
+        ({"TODO_TOKEN": TOKEN, "TODO_WORKDIR": "missing"}, "No such file or directory"),
     ],
 )
 def test_what_is_missing_is_an_error_at_start(
