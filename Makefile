@@ -11,7 +11,7 @@ WORKERS := $(shell expr 2 \* `getconf _NPROCESSORS_ONLN`)
 # With it, each program that a test starts would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast test-lowest coverage lint format bench evals trace campaign mutants clients picture notebooks docs sample release-check clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench evals trace campaign mutants clients picture notebooks docs sample size release-check clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m todo_tools.demo
@@ -96,6 +96,10 @@ docs: .venv/.ready-docs
 # Ten docstrings, errors, comments and paragraphs at random, to be read. SAMPLE="--seed 7" draws again.
 sample: | .venv/bin/python
 	$(BIN)/python .ci/sample.py $(SAMPLE)
+
+# The sizes of the repository beside what they may be.
+size: | .venv/bin/python
+	$(BIN)/python .ci/size.py
 
 release-check: | .venv/bin/python
 	$(BIN)/python .ci/release_check.py

@@ -1,11 +1,9 @@
-"""Parallel work: workers that end in any order, and agents that change one list in one step."""
+"""Parallel work: nodes and agents that change one list in one step."""
 
 from dataclasses import dataclass
-from functools import cache
 from random import Random
 from typing import Any
 
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import InvalidUpdateError
@@ -14,10 +12,8 @@ from langgraph.types import Command, interrupt
 
 from campaigns.agents import STATES
 from campaigns.cases import Case, Trial
-from graphs.workers import WorkersState
 from tests.support import Graph, items
 from tests.test_parallel import changes, idle, subgraph, writer
-from tests.test_workers import DeltaWorkersState, Schedule, compiled, run_schedule
 from todo_tools import TodoItem
 from todo_tools._list.operations import Operation, apply
 from todo_tools.operations import (
@@ -29,33 +25,9 @@ from todo_tools.operations import (
     start_items,
 )
 from todo_tools.state import todos_in
-from todo_tools.testing import ScriptedChatModel
 
 MOST_NODES = 5
 _THREAD: RunnableConfig = {"configurable": {"thread_id": "1"}}
-_schedules: list[Schedule] = []
-"""That of the running case."""
-
-
-@cache  # building the graph takes as long as running it
-def _workers(kind: str) -> Graph:
-    state = DeltaWorkersState if kind == "delta" else WorkersState
-    planner = ScriptedChatModel(script=lambda _: "Go.")
-
-    def answer(prompt: list[BaseMessage]) -> str:
-        return _schedules[0].answer(prompt)
-
-    return compiled(planner, answer, state_schema=state)
-
-
-def workers(case: Case) -> None:
-    """Workers of `graphs/workers.py` in any order, killed before a write and resumed."""
-    graph = _workers(case.random.choice(["plain", "delta"]))
-    _, expected, snapshot = run_schedule(graph, _schedules, case.random)
-    todos = todos_in(snapshot.values)
-    assert todos == expected, f"the list is {todos}, not {expected}"
-    reports = sorted(report["index"] for report in snapshot.values["reports"])
-    assert reports == list(range(len(expected))), f"reports on {reports} of {len(expected)} items"
 
 
 @dataclass(frozen=True)
@@ -84,7 +56,7 @@ def branches(case: Case) -> None:
     assert stored == expected, f"the list is {stored}, not {expected}: {found}"
 
 
-TRIALS: dict[Trial, int] = {workers: 1, branches: 1}
+TRIALS: dict[Trial, int] = {branches: 1}
 
 
 def after_step(before: list[TodoItem], found: list[Branch]) -> list[TodoItem] | None:

@@ -11,7 +11,6 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from evals.tasks import Task
-from graphs.led import LedMiddleware
 from todo_tools import TODO_LIGHT_PROMPT, TodoLimits, has_worked
 from todo_tools.middleware import TodoMiddleware
 
@@ -83,8 +82,11 @@ _ALL = (
         seeded=True,
     ),
     Arm("folded", "folded", lambda: [TodoMiddleware(fold_finished=True)]),
-    Arm("led", "led by the graph", lambda: [LedMiddleware()], seeded=True),
 )
 ARMS: dict[str, Arm] = {arm.name: arm for arm in _ALL}
-EARLIER = {"pack-before": "this pack, version 0.2.0"}
-"""Titles of arms that this version cannot run, because its words or rules are others."""
+EARLIER = {"pack-before": "this pack, version 0.2.0", "led": "led by the graph"}
+"""Titles of arms that this version can no longer run; their files are still reported.
+
+The words or rules of `pack-before` were others. In `led` the graph kept a seeded list and gave the
+model one item at a time and no todo tools; the middleware that did so is gone.
+"""

@@ -1,11 +1,8 @@
-"""Who may use the server: checks of every request, whatever its route.
+"""Who may use the server: checks of the token, `Origin` and `Host` of every request.
 
-LangGraph's `auth` never sees some routes of `langgraph dev`, for example `/internal/truncate`,
-which deletes all threads. This is the outermost app, so it sees them all.
-
-CORS alone is not enough. A browser asks the server before it sends JSON to another origin. But it
-sends plain text and opens WebSockets without asking, and the server accepts both as requests. And a
-page can give its own name the address of this machine; then its origin is the server's.
+LangGraph's `auth` never sees some routes of `langgraph dev`, such as `/internal/truncate`; this is
+the outermost app. CORS is not enough: a browser sends plain text and opens WebSockets unasked, and
+a page can give its name the address of this machine. Its limit: one token for all, or `caller_of`.
 """
 
 import json
@@ -21,23 +18,13 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-CALLER = "todo_caller"
-"""The key in the scope of an accepted request that holds the identity of the caller."""
-
-_CLOSED = ("/internal/", "/deploy")
-"""Where the routes begin that `langgraph dev` adds for its own tests and for LangSmith."""
+CALLER = "todo_caller"  # the key in the scope of an accepted request that names its caller
+_CLOSED = ("/internal/", "/deploy")  # `langgraph dev` adds them for its own tests and LangSmith
 _POLICY_VIOLATION = 1008
 
 
 def owner(headers: Headers) -> str | None:
-    """The caller of a server with one token, `TODO_TOKEN`, or with none.
-
-    Args:
-        headers: The headers of a request. LangGraph's clients send their `api_key` in `X-Api-Key`.
-
-    Returns:
-        `"owner"`, the same for all; `None` if the token is set and the request does not have it.
-    """
+    """The caller: `"owner"` if the request has `TODO_TOKEN`, or if that is not set."""
     token = os.environ.get("TODO_TOKEN", "")
     bearer = re.sub("(?i)^bearer ", "", headers.get("authorization", ""))
     given = (bearer, headers.get("x-api-key", ""))  # a proxy may add an `Authorization` of its own
@@ -46,21 +33,13 @@ def owner(headers: Headers) -> str | None:
 
 
 def route_of(scope: Scope) -> str:
-    """The path of a request as the server's routes match it.
-
-    They leave out the prefix under which the server is mounted, and a line break at the end.
-    """
+    """The path as the server's routes match it: without its prefix and a final line break."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", "")).removesuffix("\n")
 
 
 class CheckAccess:
-    """Middleware that refuses requests by their `Host`, `Origin` and token.
-
-    Args:
-        app: The app to which accepted requests go.
-        caller_of: Names the caller by the headers of a request; `None` refuses it.
-    """
+    """Middleware that refuses requests; `caller_of` names the caller, and `None` refuses it."""
 
     def __init__(self, app: ASGIApp, caller_of: Callable[[Headers], str | None] = owner) -> None:
         self._app = app
@@ -70,15 +49,12 @@ class CheckAccess:
         """Handle a request, a WebSocket, or the start and end of the server."""
         # The server's own requests to itself; no request from outside can have this root path.
         is_own = f"{scope.get('root_path')}/".startswith("/noauth/")
-        if scope["type"] not in ("http", "websocket") or is_own:
-            await self._app(scope, receive, send)
-        elif fault := self._fault_in(scope):
-            await _refusal(scope, *fault)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        is_checked = scope["type"] in ("http", "websocket") and not is_own
+        fault = self._fault_in(scope) if is_checked else None
+        await (_refusal(scope, *fault) if fault else self._app)(scope, receive, send)
 
     def _fault_in(self, scope: Scope) -> tuple[int, str] | None:
-        """The status and the reason with which a request is refused; else the caller is noted."""
+        """The status and the reason of a refusal; otherwise the caller is noted."""
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         if not _is_known_host(host):
@@ -86,7 +62,9 @@ class CheckAccess:
         if origin and origin not in _allowed_origins():
             return 403, f"{origin} is not in http.cors.allow_origins of langgraph.json"
         scope[CALLER] = self._caller_of(headers)
-        if scope[CALLER] is None and not _is_preflight(scope, headers):
+        asks = {"origin", "access-control-request-method"} <= set(headers)
+        is_preflight = asks and scope.get("method") == "OPTIONS"  # has no token
+        if scope[CALLER] is None and not is_preflight:
             return 401, "send the token as 'Authorization: Bearer ...' or 'X-Api-Key'"
         if route_of(scope).startswith(_CLOSED):
             return 404, "this route is closed: it could do what `auth` does not allow"
@@ -95,29 +73,19 @@ class CheckAccess:
 
 def _is_known_host(host: str) -> bool:
     """Whether a name cannot be one that a page has given the address of this machine."""
+    named = os.environ.get("TODO_HOSTS", "").lower().split(",")
     try:
         name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return False
-    named = os.environ.get("TODO_HOSTS", "").lower().split(",")
-    if name in ["localhost", *map(str.strip, named)]:
-        return bool(name)
-    try:
-        return bool(ip_address(name))
+        known = ["localhost", *filter(None, map(str.strip, named))]
+        return name in known or bool(ip_address(name))
     except ValueError:
         return False
 
 
 def _allowed_origins() -> list[str]:
-    """The origins that `langgraph.json` allows; the server passes them on in this variable."""
+    """The origins that `langgraph.json` allows; the server passes them on in the variable."""
     settings = json.loads(os.environ.get("LANGGRAPH_HTTP") or "{}")
     return list(settings.get("cors", {}).get("allow_origins", []))
-
-
-def _is_preflight(scope: Scope, headers: Headers) -> bool:
-    """Whether a browser asks what a page may send. It does so without a token."""
-    asks = {"origin", "access-control-request-method"} <= set(headers)
-    return asks and scope.get("method") == "OPTIONS"
 
 
 def _refusal(scope: Scope, status: int, reason: str) -> ASGIApp:

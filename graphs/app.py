@@ -6,4 +6,5 @@ from starlette.middleware import Middleware
 from graphs.access import CheckAccess
 from graphs.writes import CheckWrites
 
-app = Starlette(middleware=[Middleware(CheckAccess), Middleware(CheckWrites)])
+CHECKS = [Middleware(CheckAccess), Middleware(CheckWrites)]
+app = Starlette(middleware=CHECKS)

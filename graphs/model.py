@@ -1,9 +1,11 @@
-"""The chat model of the programs and served graphs: a real one by name, or the stand-in."""
+"""The chat model of the programs and served graphs: a real one by name, or a stand-in."""
 
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
 
-from todo_tools.testing import checklist_model
+from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
+from todo_tools.transcript import is_from_user, is_injected
 
 STAND_IN = "stand-in"
 """The name of the model that needs no key and no network."""
@@ -41,6 +43,20 @@ def chat_model(name: str | None, *, command_tool: str = "shell") -> BaseChatMode
 def is_stand_in(name: str | None) -> bool:
     """Whether a name means the stand-in."""
     return not name or name == STAND_IN
+
+
+def notes_stand_in() -> ScriptedChatModel:
+    """A stand-in with notes: `note: ...` adds a note, and any other text lists the notes."""
+
+    def rule(prompt: list[BaseMessage]) -> AIMessage:
+        last = next(message for message in reversed(prompt) if not is_injected(message))
+        if not is_from_user(last):
+            return turn(last.text)
+        if last.text.startswith("note: "):
+            return turn("", call("notes", action="add", text=last.text.removeprefix("note: ")))
+        return turn("", call("notes", action="list"))
+
+    return ScriptedChatModel(script=rule)
 
 
 _REASON_CHARACTERS = 300

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -42,30 +42,13 @@ if not os.environ.get("TODO_TOKEN"):
     raise RuntimeError("the coding agent gives its users a shell: set TODO_TOKEN to serve it")
 
 
-def _base_directory() -> Path:
-    """The directory below which each thread has its own."""
-    named = os.environ.get("TODO_WORKDIR")
-    if not named:
-        return Path(tempfile.mkdtemp(prefix="todo-"))
-    directory = Path(named).resolve()
-    if not directory.is_dir():
-        raise NotADirectoryError(f"TODO_WORKDIR must name an existing directory, got {named!r}")
-    return directory
-
-
-_BASE = _base_directory()
+_BASE = Path(os.environ.get("TODO_WORKDIR") or tempfile.mkdtemp(prefix="todo-")).resolve(
+    strict=True
+)
 _MODEL = chat_model(os.environ.get("TODO_MODEL"), command_tool="execute")
 
-
-class Workplace(NamedTuple):
-    """What works in the directory of a thread."""
-
-    agent: Graph
-    tasks: BackgroundTasks
-
-
-_workplaces: dict[str, Workplace] = {}
-"""Those of the last threads, the newest last; the background tasks of the others have ended."""
+_workplaces: dict[str, tuple[Graph, BackgroundTasks]] = {}
+"""What works for the last threads, the newest last; the tasks of the others have ended."""
 _changing = Lock()
 
 
@@ -75,20 +58,15 @@ async def coding_agent(
 ) -> AsyncGenerator[Graph, None]:
     """The coding agent of a thread, which works in the thread's own directory.
 
-    The server calls this on its event loop for every run and whenever it reads a thread.
-
-    Args:
-        config: The config of the run; it has no thread if the server only needs the schemas.
-        runtime: What the server needs the agent for.
+    The server calls this for every run and whenever it reads a thread or needs only the schemas.
 
     Yields:
-        The agent. All calls with the same thread yield the same agent, so that its background
-        tasks continue.
+        The agent, which is the same for all calls with the same thread.
     """
     configurable = config.get("configurable", {})
     thread = str(UUID(str(configurable["thread_id"]))) if "thread_id" in configurable else ""
     try:
-        yield (await asyncio.to_thread(_workplace_of, thread)).agent
+        yield await asyncio.to_thread(_agent_of, thread)
     finally:
         is_run = runtime.access_context == "threads.create_run"
         if is_run and configurable.get(STATELESS):  # its thread ends with the run
@@ -99,9 +77,7 @@ async def coding_agent(
 async def remove_directory(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> None:  # noqa: ARG001  the server passes both
     """Remove the directory of a thread that is deleted.
 
-    Args:
-        ctx: The caller, who may delete any thread.
-        value: The thread. If several are deleted, this is called for each of them as well.
+    If several are deleted, the server calls this for each of them as well.
     """
     if "run_id" in value:  # only a run is deleted, or rolled back
         return
@@ -109,16 +85,16 @@ async def remove_directory(ctx: Auth.types.AuthContext, value: dict[str, Any]) -
         await asyncio.to_thread(_remove, str(UUID(str(thread))))
 
 
-def _workplace_of(thread: str) -> Workplace:
+def _agent_of(thread: str) -> Graph:
     with _changing:  # otherwise two calls at once could build two agents for one thread
         place = _workplaces.pop(thread, None) or _build(thread)
         _workplaces[thread] = place
         if len(_workplaces) > _MOST_WORKPLACES:
-            _workplaces.pop(next(iter(_workplaces))).tasks.close()
-        return place
+            _workplaces.pop(next(iter(_workplaces)))[1].close()
+        return place[0]
 
 
-def _build(thread: str) -> Workplace:
+def _build(thread: str) -> tuple[Graph, BackgroundTasks]:
     directory = _BASE / thread
     directory.mkdir(exist_ok=True)
     tasks = BackgroundTasks(LocalShell(directory))
@@ -131,12 +107,12 @@ def _build(thread: str) -> Workplace:
         context_schema=RunContext,
     )
     agent.name = "coding_agent"  # `create_agent(name=...)` would also set the name of every message
-    return Workplace(agent, tasks)
+    return agent, tasks
 
 
 def _remove(thread: str) -> None:
     """End the background tasks of a thread, and remove its directory."""
     with _changing:
         if place := _workplaces.pop(thread, None):
-            place.tasks.close()
+            place[1].close()
         shutil.rmtree(_BASE / thread, ignore_errors=True)

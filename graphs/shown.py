@@ -2,6 +2,7 @@
 
 agent-chat-ui cuts the results of tools, but shows React components from the channel `ui`. To copy:
 `ShowList`, `component`, `graphs/ui/todos.tsx`, and `"ui"` and `"http"` of `langgraph-ui.json`.
+Its limit: there is one component, below the newest answer, so older lists are not shown.
 """
 
 import html
@@ -17,16 +18,14 @@ from langchain_core.messages import AIMessage
 from langgraph.graph.ui import AnyUIMessage, push_ui_message, ui_message_reducer
 from langgraph.runtime import Runtime
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from typing_extensions import override
 
-from graphs.access import CheckAccess
+from graphs.app import CHECKS
 from graphs.context import RunContext, policy_of
 from graphs.model import chat_model
-from graphs.writes import CheckWrites
 from todo_tools.clients import to_client_todos
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import todos_in
@@ -53,24 +52,17 @@ class ShowList(AgentMiddleware[Any, Any, Any]):
 
 
 async def component(request: Request) -> HTMLResponse:
-    """Load a component, from the server's own address.
-
-    The server's own answer is replaced, because it has no address (langgraph-api 0.16.7). A page
-    that is served elsewhere, as agent-chat-ui is, would look for the script at its own address.
-    """
+    """Load a component from the server's address, which its own answer (0.16.7) leaves out."""
     graph, name = request.path_params["graph"], (await request.json())["name"]
     script = f"{request.base_url}ui/{graph}/entrypoint.js"
     bundle = re.sub("[^a-zA-Z0-9]", "_", f"__LGUI_{graph}")
     loaded = f'{bundle}.render({json.dumps(name)}, "{{{{shadowRootId}}}}")'
-    return HTMLResponse(
-        f'<script src="{html.escape(script)}" onload="{html.escape(loaded)}"></script>'
-    )
+    tag = f'<script src="{html.escape(script)}" onload="{html.escape(loaded)}"></script>'
+    return HTMLResponse(tag)
 
 
-app = Starlette(
-    routes=[Route("/ui/{graph:str}", component, methods=["POST"])],
-    middleware=[Middleware(CheckAccess), Middleware(CheckWrites)],
-)
+routes = [Route("/ui/{graph:str}", component, methods=["POST"])]
+app = Starlette(routes=routes, middleware=CHECKS)
 with_list = agents.create_agent(
     chat_model(os.environ.get("TODO_MODEL")),
     middleware=[TodoMiddleware(policy=policy_of, todos_format="langchain"), ShowList()],

@@ -44,8 +44,7 @@ const all = (selector) => [...document.querySelectorAll(selector)];
 const measured = document.createElement("pre");
 measured.id = "measured";
 measured.textContent = JSON.stringify({
-  tree: all(".todo-tree")[0].innerText,
-  bullets: all(".todo-tools li").map((li) => getComputedStyle(li).listStyleType),
+  views: all(".todo-tools").map((e) => e.innerText),
   fonts: all(".jp-OutputArea-output samp, .jp-OutputArea-output pre")
     .map((e) => getComputedStyle(e)).map((style) => `${style.fontFamily} ${style.fontSize}`),
   contrasts: all(".todo-tools *")

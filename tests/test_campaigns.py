@@ -39,7 +39,6 @@ FAST = [
     switches.encrypted,
     checks.checked_node,
     checks.checked_agent,
-    parallel.workers,
     parallel.branches,
     prompts.agent_prompts,
     prompts.hand_built_prompts,

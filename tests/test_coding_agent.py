@@ -53,40 +53,8 @@ class TestPaths:
         assert (tmp_path / "src" / "a.py").read_text() == "x = 1\n"
         assert "x = 1" in read.text
 
-    @pytest.mark.parametrize("path", ["../outside", "~/outside", "link", "a/../b"])
-    @pytest.mark.parametrize("tool", ["read_file", "write_file", "edit_file", "ls", "glob", "grep"])
-    async def test_a_refused_path_is_an_error_result(
-        self, path: str, tool: str, use: Use, tmp_path: Path, tmp_path_factory: Any
-    ) -> None:
-        """The file tools stay inside the directory, and the agent continues."""
-        outside = tmp_path_factory.mktemp("outside") / "secret"
-        outside.write_text("secret")
-        (tmp_path / "link").symlink_to(outside)
-        arguments = {
-            "read_file": {"file_path": path},
-            "write_file": {"file_path": path, "content": "x"},
-            "edit_file": {"file_path": path, "old_string": "secret", "new_string": "x"},
-            "ls": {"path": path},
-            "glob": {"path": path, "pattern": "*"},
-            "grep": {"path": path, "pattern": "secret"},
-        }
-        (answer,) = await use(call(tool, **arguments[tool]))
-        nothing = ("No files found", "No matches found")
-        assert answer.status == "error" or answer.text.startswith(nothing)
-        assert outside.read_text() == "secret"
-
 
 class TestReading:
-    async def test_a_file_is_read_by_its_lines(self, use: Use, tmp_path: Path) -> None:
-        """A header says which lines these are, and where to continue."""
-        (tmp_path / "long").write_text("".join(f"line {n}\n" for n in range(1, 201)))
-        first, later = await use(
-            call("read_file", file_path="long"),
-            call("read_file", file_path="long", offset=100),
-        )
-        assert first.text.startswith("@@ lines 1-100 of 200 | next offset 100 @@\nline 1\n")
-        assert later.text.endswith("line 200")
-
     @pytest.mark.parametrize("name", ["missing", "binary", "folder"])
     async def test_an_unreadable_file_is_an_error_result(
         self, name: str, use: Use, tmp_path: Path
@@ -97,25 +65,8 @@ class TestReading:
         assert answer.status == "error"
         assert name in answer.text
 
-    async def test_a_line_of_a_megabyte_is_cut(self, use: Use, tmp_path: Path) -> None:
-        """Minified files have such lines."""
-        (tmp_path / "min.js").write_text("x" * 1_000_000)
-        (answer,) = await use(call("read_file", file_path="min.js"))
-        assert "truncated mid-line" in answer.text
-        assert len(answer.text) < 110_000
-
 
 class TestWriting:
-    async def test_missing_directories_are_made(self, use: Use, tmp_path: Path) -> None:
-        (answer,) = await use(call("write_file", file_path="a/b/c/d.txt", content="deep"))
-        assert answer.status == "success"
-        assert (tmp_path / "a/b/c/d.txt").read_text() == "deep"
-
-    async def test_a_file_is_replaced_whole(self, use: Use, tmp_path: Path) -> None:
-        (tmp_path / "a").write_text("something longer")
-        await use(call("write_file", file_path="a", content="new"))
-        assert (tmp_path / "a").read_text() == "new"
-
     async def test_a_failed_write_is_an_error_result(self, use: Use, tmp_path: Path) -> None:
         """Here the parent directory is a file."""
         (tmp_path / "a").write_text("a file")
@@ -141,25 +92,11 @@ class TestEditing:
         assert answer.status == "success"
         assert content == "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
 
-    async def test_a_text_that_occurs_twice_is_refused(self, use: Use, tmp_path: Path) -> None:
-        """The error asks for more of the surrounding text; the file is not changed."""
-        answer, content = await self.edited(use, tmp_path, old_string="return 1", new_string="2")
-        assert answer.status == "error"
-        assert "appears 2 times" in answer.text
-        assert "surrounding context" in answer.text
-        assert content == self.CONTENT
-
-    async def test_all_occurrences_are_replaced_on_request(self, use: Use, tmp_path: Path) -> None:
-        _, content = await self.edited(
-            use, tmp_path, old_string="return 1", new_string="return 2", replace_all=True
-        )
-        assert content.count("return 2") == 2
-
-    @pytest.mark.parametrize("old", ["return 3", "", "return  1", "return “1”"])
-    async def test_a_text_that_does_not_occur_is_refused(
+    @pytest.mark.parametrize("old", ["return 3", "", "return  1", "return 1"])
+    async def test_a_text_that_does_not_occur_once_is_refused(
         self, old: str, use: Use, tmp_path: Path
     ) -> None:
-        """The tool does not guess white space or quotes."""
+        """The tool does not guess, and the file is not changed."""
         answer, content = await self.edited(use, tmp_path, old_string=old, new_string="x")
         assert answer.status == "error"
         assert content == self.CONTENT
@@ -172,39 +109,6 @@ class TestEditing:
             call("edit_file", file_path="a.txt", old_string="three", new_string="3"),
         )
         assert (tmp_path / "a.txt").read_bytes() == b"1\r\n2\r\n3\r\n"
-
-
-class TestMistakes:
-    @pytest.mark.parametrize(
-        "made", [call("execute"), call("edit_file", file_path="a"), call("rm")]
-    )
-    async def test_a_malformed_call_is_an_error_result(self, made: Any, use: Use) -> None:
-        """Arguments may be missing, or the tool may not exist."""
-        (answer,) = await use(made)
-        assert answer.status == "error"
-
-
-class TestListing:
-    async def test_names_are_sorted_and_directories_marked(self, use: Use, tmp_path: Path) -> None:
-        """Case is ignored; a link counts as its target, a broken link as a file."""
-        for name in ("beta.txt", "Alpha.txt", "gamma.txt"):
-            (tmp_path / name).touch()
-        (tmp_path / "Docs").mkdir()
-        (tmp_path / "broken").symlink_to("nowhere")
-        (tmp_path / "circle").symlink_to("circle")
-        (answer,) = await use(call("ls", path="/"))
-        names = ["Alpha.txt", "beta.txt", "broken", "circle", "Docs/", "gamma.txt"]
-        assert answer.text == str(names)
-
-    @pytest.mark.parametrize(
-        ("path", "reason"), [("nowhere", "path_not_found"), ("file", "not_a_directory")]
-    )
-    async def test_a_path_that_is_not_a_directory_is_an_error_result(
-        self, path: str, reason: str, use: Use, tmp_path: Path
-    ) -> None:
-        (tmp_path / "file").touch()
-        (answer,) = await use(call("ls", path=path))
-        assert (answer.status, reason in answer.text) == ("error", True)
 
 
 class TestFinding:
@@ -225,11 +129,6 @@ class TestFinding:
         assert found.text == str(["src/app.ts", "src/deep/part.ts"])
         assert set(searched.text.split()) == {"src/app.ts", "src/deep/part.ts"}
 
-    async def test_they_are_searched_when_asked_for(self, use: Use) -> None:
-        """A search may begin inside them."""
-        (answer,) = await use(call("glob", pattern="*.ts", path="node_modules"))
-        assert answer.text == str(["node_modules/lib/index.ts"])
-
     @pytest.mark.slow
     async def test_found_paths_can_be_passed_on(self, use: Use) -> None:
         """File tools and commands accept the paths unchanged."""
@@ -243,23 +142,12 @@ class TestFinding:
         assert "needle" in ran.text
 
     async def test_at_most_a_thousand_files_are_named(self, use: Use, tmp_path: Path) -> None:
-        """A note says that there are more."""
         for n in range(1_001):
             (tmp_path / f"{n:04}.txt").touch()
         (answer,) = await use(call("glob", pattern="*.txt"))
         assert "0999.txt" in answer.text
         assert "1000.txt" not in answer.text
         assert "incomplete" in answer.text
-
-    async def test_excluded_matches_do_not_use_up_the_count(self, use: Use) -> None:
-        (answer,) = await use(call("grep", pattern="needle", path="/", max_count=2))
-        assert set(answer.text.split()) == {"src/app.ts", "src/deep/part.ts"}
-
-    async def test_nothing_found_and_a_bad_pattern_are_answers(self, use: Use) -> None:
-        """The two results differ."""
-        nothing, bad = await use(call("glob", pattern="*.rs"), call("glob", pattern="../*"))
-        assert (nothing.text, nothing.status) == ("No files found", "success")
-        assert bad.status == "error"
 
 
 CHANGES = {
@@ -286,17 +174,6 @@ class TestApproval:
     def resume(self, *decisions: dict[str, Any]) -> Any:
         return Command(resume={"decisions": list(decisions)})
 
-    @pytest.mark.parametrize("tool", ASKED_ABOUT)
-    def test_a_change_waits(
-        self, tool: str, agent: Any, config: RunnableConfig, tmp_path: Path
-    ) -> None:
-        """Nothing has happened when the person is asked, and the person sees the whole call."""
-        state = agent(call(tool, **CHANGES[tool])).invoke(BEGIN, config)
-        (request,) = state["__interrupt__"][0].value["action_requests"]
-        assert (request["name"], request["args"]) == (tool, CHANGES[tool])
-        assert [path.name for path in tmp_path.iterdir()] == ["there"]
-        assert (tmp_path / "there").read_text() == "old"
-
     @pytest.mark.slow
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_an_approved_change_is_carried_out(
@@ -315,12 +192,14 @@ class TestApproval:
         assert state["messages"][-1].text == "Done."
 
     @pytest.mark.parametrize("tool", ASKED_ABOUT)
-    def test_a_denied_change_is_not_carried_out(
+    def test_a_change_waits_and_is_not_carried_out_if_it_is_denied(
         self, tool: str, agent: Any, config: RunnableConfig, tmp_path: Path
     ) -> None:
-        """The result is an error with the reason, and the agent continues."""
+        """The person sees the whole call, and the agent reads the reason and continues."""
         graph = agent(call(tool, **CHANGES[tool]))
-        graph.invoke(BEGIN, config)
+        (asked,) = graph.invoke(BEGIN, config)["__interrupt__"]
+        (request,) = asked.value["action_requests"]
+        assert (request["name"], request["args"]) == (tool, CHANGES[tool])
         state = graph.invoke(self.resume({"type": "reject", "message": "too risky"}), config)
         (answer,) = answers_in(state)
         assert answer.status == "error"
@@ -328,18 +207,6 @@ class TestApproval:
         assert [path.name for path in tmp_path.iterdir()] == ["there"]
         assert (tmp_path / "there").read_text() == "old"
         assert state["messages"][-1].text == "Done."
-
-    @pytest.mark.slow
-    def test_a_change_can_be_edited(
-        self, agent: Any, config: RunnableConfig, tmp_path: Path
-    ) -> None:
-        """The person's version is carried out, and the model reads that it was replaced."""
-        graph = agent(call("execute", command="touch made"))
-        graph.invoke(BEGIN, config)
-        action = {"name": "execute", "args": {"command": "touch other"}}
-        state = graph.invoke(self.resume({"type": "edit", "edited_action": action}), config)
-        assert {path.name for path in tmp_path.iterdir()} == {"there", "other"}
-        assert "a human reviewer replaced this tool call" in answers_in(state)[0].text
 
     def test_reading_and_planning_need_no_approval(
         self, agent: Any, config: RunnableConfig
@@ -390,19 +257,14 @@ class TestApproval:
 
 @pytest.mark.slow
 class TestWorkingThroughAList:
-    @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_the_stand_in_works_through_a_checklist(
-        self, form: str, tmp_path: Path, config: RunnableConfig
+        self, tmp_path: Path, config: RunnableConfig
     ) -> None:
         """The commands are real, and it is sent back to work where it stops early."""
         model = checklist_model(shell="execute", rest_after=1)
         agent = build_coding_agent(model, tmp_path, ask=False, checkpointer=InMemorySaver())
         checklist = "- [ ] Make: `echo a > a; echo exit code 7`\n- [ ] Fail: `exit 4`\n- [ ] Think"
-        request: Any = {"messages": [("user", checklist)]}
-        if form == "sync":
-            final = agent.invoke(request, config)
-        else:
-            final = await agent.ainvoke(request, config)
+        final = await agent.ainvoke({"messages": [("user", checklist)]}, config)
         assert (tmp_path / "a").read_text() == "a\n"
         statuses = [todo["status"] for todo in final["todos"]]
         assert statuses == ["completed", "abandoned", "completed"]

@@ -324,7 +324,6 @@ class TestBranches:
         assert [line.removeprefix("│   ") for line in picture[5:8]] == list(FIRST)
         assert "✓ Done (4 items), newest" in picture[8]
         assert [line.strip() for line in picture[9:]] == list(SECOND)
-        assert branches.html("picture").count("<li>") == 3
 
     def test_an_item_is_done_again_beside_its_first_result(
         self, book: Callable[[str], Book]
@@ -360,12 +359,6 @@ class TestCreateAgent:
         shown = book("4_create_agent").shown["gate"]
         assert "→  cut The long board\n   │ Error: no todo is in progress" in shown
         assert "is cut" not in shown
-
-    def test_each_item_has_its_calls(self, book: Callable[[str], Book]) -> None:
-        """The item at which the agent stopped took one call more."""
-        rows = book("4_create_agent").shown["cost"].splitlines()
-        assert [row.split(maxsplit=2)[0] for row in rows] == ["calls", "1", "2", "2", "5", "3"]
-        assert rows[2].endswith("[1] Hit it")
 
 
 class TestDeepagents:
@@ -457,12 +450,10 @@ class TestInABrowser:
         return path
 
     def test_the_picture_can_be_read(self, page: Path) -> None:
-        """It shows both lists without the page's bullets, and every text has enough contrast."""
+        """It shows both lists, and every text has enough contrast."""
         measured = measure(page)
-        shown = " ".join(measured["tree"].split())
-        assert " ".join(FIRST) in shown
-        assert " ".join(SECOND) in shown
-        assert set(measured["bullets"]) == {"none"}
+        views = [" ".join(re.sub("[│├└─]", "", text).split()) for text in measured["views"]]
+        assert any(" ".join(FIRST) in view and " ".join(SECOND) in view for view in views)
         assert [entry for entry in measured["contrasts"] if entry[1] < 4.5] == []
         assert len(measured["contrasts"]) > 30
 

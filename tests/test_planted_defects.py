@@ -102,7 +102,6 @@ class TestThreads:
             models.hand_built,
             models.middleware,
             switches.states,
-            parallel.workers,
             parallel.branches,
         ],
     )

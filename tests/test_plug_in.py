@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from graphs.extension import extension
 from tests.server import serving, user
 from tests.support import BEGIN, ROOT, edit, items, plan
-from tests.test_deepagents import TODO_TOOLS, CodexStandIn, delegate, tool_names
+from tests.test_deepagents import CodexStandIn
 from todo_tools.clients import from_client_todos
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
@@ -30,13 +30,11 @@ class TestTemplate:
     def test_the_agent_finishes_its_list(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """It runs as a program, without a key."""
         monkeypatch.delenv("MODEL", raising=False)
         runpy.run_path(str(TEMPLATE / "agent.py"), run_name="__main__")
         assert capsys.readouterr().out == "✓ [0] Name three rivers\n✓ [1] Sort them\n"
 
     def test_it_requires_this_package(self) -> None:
-        """And installs the module that the server loads."""
         project = tomllib.loads((TEMPLATE / "pyproject.toml").read_text("utf-8"))
         own = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
         assert project["project"]["dependencies"] == [f"{own['name']}[langchain]"]
@@ -46,7 +44,6 @@ class TestTemplate:
 
     @pytest.mark.slow
     def test_the_server_serves_it(self, tmp_path: Path) -> None:
-        """A thread of it has its list in the format of LangChain's interfaces."""
         shutil.copytree(TEMPLATE, tmp_path / "project")
         with serving(tmp_path / "project") as server:
             thread = server.new_thread()
@@ -72,43 +69,12 @@ class TestExtension:
         assert "todos_format" in middleware.state_schema.__annotations__
 
 
-def deep_agent(scripted: ScriptedChatModel, **options: Any) -> Any:
-    """An agent whose model deepagents takes for one with the profile."""
+def test_a_profile_gives_an_agent_a_list_without_being_given_one(config: RunnableConfig) -> None:
+    """The loop sends it back to work."""
     profile = HarnessProfile(extra_middleware=lambda: [TodoMiddleware()])
     register_harness_profile(f"openai:{MODEL}", profile)
-    model = CodexStandIn(
-        model=MODEL, api_key=SecretStr("none"), use_responses_api=False, scripted=scripted
-    )
-    return create_deep_agent(model, checkpointer=InMemorySaver(), **options)
-
-
-class TestProfile:
-    def test_an_agent_has_a_list_without_being_given_one(self, config: RunnableConfig) -> None:
-        """The loop sends it back to work."""
-        script: list[Any] = [plan("a"), "Too early.", edit("complete", 0), "Done."]
-        final = deep_agent(ScriptedChatModel(script=script)).invoke(BEGIN, config)
-        assert final["todos"] == items("a", status="completed")
-
-    def test_the_default_subagent_has_a_list_of_its_own(self, config: RunnableConfig) -> None:
-        """The parent's list stays as it is."""
-        tools: list[set[str]] = []
-        child: list[Any] = [plan("child"), edit("complete", 0), "Its answer."]
-        script = iter([delegate("general-purpose"), *child, "Done."])
-
-        def answer(_: Any) -> Any:
-            tools.append(set(tool_names(scripted)))
-            return next(script)
-
-        scripted = ScriptedChatModel(script=answer)
-        final = deep_agent(scripted).invoke(BEGIN, config)
-        assert all(names >= TODO_TOOLS for names in tools)
-        assert len(tools) == 5
-        assert final.get("todos", []) == []
-
-    def test_middleware_of_the_caller_replaces_that_of_the_profile(
-        self, config: RunnableConfig
-    ) -> None:
-        """Here it has no loop, so the agent may stop early."""
-        scripted = ScriptedChatModel(script=[plan("a"), "Too early."])
-        agent = deep_agent(scripted, middleware=[TodoMiddleware(policy=None)])
-        assert agent.invoke(BEGIN, config)["todos"] == items("a")
+    script: list[Any] = [plan("a"), "Too early.", edit("complete", 0), "Done."]
+    scripted, key = ScriptedChatModel(script=script), SecretStr("none")
+    model = CodexStandIn(model=MODEL, api_key=key, use_responses_api=False, scripted=scripted)
+    agent: Any = create_deep_agent(model, checkpointer=InMemorySaver())
+    assert agent.invoke(BEGIN, config)["todos"] == items("a", status="completed")

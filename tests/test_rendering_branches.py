@@ -11,11 +11,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import StateSnapshot
 
 from graphs.until_done import build_graph
-from tests.consoles import RecordingConsole
 from tests.pages import ELEMENTS, page
 from tests.support import BEGIN, edit, items, plan
 from todo_tools import AutoContinue, TodoState, item_starts
-from todo_tools.operations import start_items
 from todo_tools.rendering import show_branches
 from todo_tools.rendering._branches import knots_of
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -53,15 +51,6 @@ def shown(history: Iterator[StateSnapshot]) -> str:
 
 
 class TestTree:
-    def test_a_thread_without_forks_is_drawn_as_its_tip(
-        self, graph: Any, config: RunnableConfig
-    ) -> None:
-        """The tip is shown with its list."""
-        write(graph, write(graph, config, "a", "b"), "a", "b", done=1)
-        assert shown(graph.get_state_history(config)) == (
-            "● step 1 📋 1/2, newest\n  ✓ [0] a\n  – [1] b"  # noqa: RUF001
-        )
-
     def test_each_fork_and_each_tip_has_its_list(self, graph: Any, config: RunnableConfig) -> None:
         """Older branches come first, and the newest checkpoint is marked."""
         fork = write(graph, config, "a", "b")
@@ -102,23 +91,6 @@ class TestTree:
         (fork, *_) = shown(forked.get_state_history(config)).splitlines()
         assert fork == '◆ step 4 📋 0/4, 2 branches before "b␊c", "d"'
 
-    def test_a_fork_that_precedes_no_start_names_no_item(self, config: RunnableConfig) -> None:
-        """Neither a start later on a branch counts, nor one of the application."""
-        forked = agent([plan("a"), "Wait.", "Wait.", edit("start", 0), "Done."])
-        forked.invoke(BEGIN, config)
-        place = forked.get_state(config).config
-        forked.invoke(BEGIN, place)
-        forked.invoke(BEGIN, place)
-        forked.update_state(place, {"todos": start_items(0)}, as_node="agent")
-        (fork, *_) = shown(forked.get_state_history(config)).splitlines()
-        assert fork.endswith(", 3 branches")
-
-    def test_the_id_leads_back_to_the_checkpoint(self, graph: Any, config: RunnableConfig) -> None:
-        """The end of a checkpoint's id is enough to find it."""
-        tip: Any = write(graph, config, "a")
-        end = str(show_branches(graph.get_state_history(config))).splitlines()[0].split()[-1]
-        assert tip["configurable"]["checkpoint_id"].endswith(end)
-
     def test_a_part_of_a_history_can_be_drawn(self, graph: Any, config: RunnableConfig) -> None:
         """A checkpoint whose parent is missing starts a new tree."""
         fork = write(graph, config, "a")
@@ -141,21 +113,6 @@ class TestTree:
         knots = list(knots_of(graph.get_state_history(config)))
         assert len(knots) == 801
         assert max(len(knot.path) for knot in knots) == 400
-        assert "</ul>" in page_html(graph, config)
-
-    async def test_an_asynchronous_history_is_given_as_a_list(
-        self, graph: Any, config: RunnableConfig
-    ) -> None:
-        """An asynchronous iterator is refused."""
-        write(graph, config, "a")
-        history = [state async for state in graph.aget_state_history(config)]
-        assert "step 0" in str(show_branches(history))
-        with pytest.raises(TypeError, match="async_generator"):
-            show_branches(graph.aget_state_history(config))
-
-    def test_an_empty_history_is_an_empty_picture(self) -> None:
-        assert str(show_branches([])) == ""
-        assert page(show_branches([])).text == ""
 
     def test_a_value_that_is_not_a_snapshot_is_refused(self) -> None:
         """The error says what was given."""
@@ -163,42 +120,10 @@ class TestTree:
             show_branches([{}])  # type: ignore[list-item]
 
 
-def page_html(graph: Any, config: RunnableConfig) -> str:
-    return show_branches(graph.get_state_history(config))._repr_html_()
-
-
 class TestDrawing:
-    def test_html_nests_as_the_tree_does(self, graph: Any, config: RunnableConfig) -> None:
-        """Every list in the HTML is closed."""
-        fork = write(graph, config, "a")
-        write(graph, fork, "b")
-        write(graph, fork, "c")
-        bare = re.sub(r"<(?!/?[ul][li]\b)[^>]*>|[^<>]+(?=<|$)", "", page_html(graph, config))
-        assert re.sub(r' class="[^"]*"', "", bare) == (
-            "<ul><li><ul><li></li><li></li></ul></li></ul>"
-        )
-
     def test_no_text_acts(self, graph: Any, config: RunnableConfig) -> None:
         """The texts are escaped in HTML and kept on one line in plain text."""
         write(graph, config, "<script>alert(1)</script>\n└─● step 9")
         view = show_branches(graph.get_state_history(config))
         assert set(page(view).tags) <= ELEMENTS
         assert len(str(view).splitlines()) == 2
-
-    def test_a_terminal_without_unicode_gets_plain_rails(
-        self, graph: Any, config: RunnableConfig
-    ) -> None:
-        """Its icons are boxes like `[x]`."""
-        fork = write(graph, config, "a")
-        write(graph, fork, "b")
-        write(graph, fork)
-        console = RecordingConsole(encoding="ascii", terminal=False, width=80)
-        console.print(show_branches(graph.get_state_history(config)))
-        lines = re.sub(r" [0-9a-f]{8}$", "", console.written, flags=re.MULTILINE)
-        assert lines.splitlines() == [
-            "* step 0 Todos 0/1, 2 branches",
-            "| [ ] [0] a",
-            "+-o step 1 Todos 0/1",
-            "|   [ ] [0] b",
-            "`-o step 1 No todos, newest",
-        ]

@@ -6,27 +6,24 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 
 from tests.strategies import edit_calls, json_values, todo_lists, write_calls
-from tests.support import MIXED, items, recorded_scenarios, result_of
+from tests.support import items, recorded_scenarios, result_of
 from todo_tools import TodoItem
 from todo_tools._calls.answers import format_call
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import format_todos
-from todo_tools.clients import to_client_todos
-from todo_tools.rendering import show_call, show_result, show_status, show_todos
+from todo_tools.rendering import show_call, show_messages, show_result, show_status, show_todos
 from todo_tools.rendering._calls import call_lines
 from todo_tools.rendering._lines import (
     Line,
-    Progress,
     Span,
-    encodable,
     in_view,
     list_lines,
-    progress_of,
     result_lines,
 )
+from todo_tools.testing import call, turn
 
 
 def recorded_calls() -> list[dict[str, Any]]:
@@ -73,23 +70,6 @@ class TestRecordedRenderings:
                 assert step["todos"] or marked(shown) == step["render_result"]
 
 
-class TestProgress:
-    def test_each_status_is_counted(self) -> None:
-        """Completed and abandoned items are finished."""
-        assert progress_of(MIXED) == Progress(total=4, completed=1, abandoned=1, in_progress=1)
-        assert progress_of(MIXED).finished == 2
-
-    def test_the_status_names_the_items_in_progress(self) -> None:
-        """They follow the status line, with their index."""
-        assert str(show_status(MIXED)) == "📋 2/4\n[1] Implement migration script"
-
-    def test_a_finished_list_is_done(self) -> None:
-        assert str(show_status(items("a", status="completed"))) == "✓ Done (1 item)"
-
-    def test_without_todos_there_is_nothing_to_show(self) -> None:
-        assert str(show_status([])) == ""
-
-
 class TestCalls:
     @given(st.one_of(write_calls, edit_calls, st.dictionaries(st.text(max_size=5), json_values)))
     def test_a_call_of_a_todo_tool_is_one_line(self, args: dict[str, Any]) -> None:
@@ -123,12 +103,6 @@ class TestCalls:
             "    … 2,000 more characters",
         ]
 
-    def test_malformed_arguments_are_shown_unchanged(self) -> None:
-        """They do not have the colours of a mode or of indices."""
-        assert marked(call_lines("write_todos", {"todos": "junk"})) == (
-            "<toolTitle><bold>write_todos </bold></toolTitle><muted>junk</muted>"
-        )
-
 
 class TestResults:
     def test_another_tool_s_text_is_shown_line_by_line(self) -> None:
@@ -136,45 +110,21 @@ class TestResults:
         result = ToolMessage("ok\r\n\x1b[2J[red]b", name="shell", tool_call_id="1")
         assert str(show_result(result)) == "ok\n␛[2J[red]b"
 
-    def test_another_tool_s_error_is_shown_as_an_error(self) -> None:
-        """Each of its lines has the colour of an error."""
-        result = ToolMessage("no\nfile", name="shell", tool_call_id="1", status="error")
-        assert [line.body[0].token for line in show_result(result).lines] == ["error", "error"]
+    @pytest.mark.parametrize("show", [show_result, lambda text: show_messages([text])])
+    def test_a_text_is_no_message(self, show: Any) -> None:
+        with pytest.raises(TypeError, match="got str"):
+            show("text")
 
-    def test_an_artifact_that_is_not_a_list_is_not_drawn(self) -> None:
-        """The text of the result is shown instead."""
-        damaged: Any = {"action": "write", "todos": [{"content": "a"}]}
-        result = ToolMessage("text", name="write_todos", tool_call_id="1", artifact=damaged)
-        assert str(show_result(result)) == "text"
-
-    def test_a_result_is_drawn_alike_in_either_format(self) -> None:
-        drawn = [
-            result_lines(ToolMessage("…", name="edit_todos", tool_call_id="1", artifact=artifact))
-            for todos in (MIXED, to_client_todos(MIXED))
-            for artifact in [{"action": "edit", "todos": todos}]
+    def test_a_conversation_shows_the_list_once_a_turn(self) -> None:
+        """After the last call that changed it."""
+        answer = turn("", call("edit_todos", action="start"), call("edit_todos", action="start"))
+        results = [
+            result_of(
+                "edit_todos", {"action": "start", "indices": [0]}, todos, tool_call_id=each["id"]
+            )
+            for each, todos in zip(answer.tool_calls, (items("a"), items("b")), strict=True)
         ]
-        assert drawn == [list_lines(MIXED)] * 2
-
-    def test_a_listing_without_its_list_is_shown_as_its_text(self) -> None:
-        """Version 0.2.0 did not store the list, and an import may lose it."""
-        imported = result_of("list_todos", {}, MIXED, response_metadata={})
-        assert str(show_result(imported)) == format_todos(MIXED)
-
-    def test_a_text_that_middleware_replaced_does_not_matter(self) -> None:
-        """The model reads less, and people see the same list."""
-        for name, args in (("list_todos", {}), ("edit_todos", {"action": "start", "indices": [1]})):
-            result = result_of(name, args, MIXED)
-            cleared = result.model_copy(update={"content": "[cleared]"})
-            assert result_lines(cleared) == list_lines(MIXED)
-
-    def test_other_messages_are_refused(self) -> None:
-        """The error names the value."""
-        with pytest.raises(TypeError, match="AIMessage"):
-            show_result(AIMessage("a"))  # type: ignore[arg-type]
-
-    @given(todo_lists)
-    def test_a_listing_looks_like_the_list(self, todos: list[TodoItem]) -> None:
-        assert result_lines(result_of("list_todos", {}, todos)) == list_lines(todos)
+        assert str(show_messages([answer, *results])).endswith("start\n   │ ● [0] b")
 
 
 class TestTexts:
@@ -189,13 +139,10 @@ class TestTexts:
         with pytest.raises(ValueError, match=r"todos\[0\]"):
             show_todos([{"content": "a"}])  # type: ignore[typeddict-item,typeddict-unknown-key]
 
-    @given(todo_lists, st.sampled_from(["ascii", "cp437", "cp1252", "gbk", "latin-1", "utf-8"]))
-    def test_every_list_can_be_encoded(self, todos: list[TodoItem], encoding: str) -> None:
-        """Only characters that the encoding lacks are replaced."""
-        for line in list_lines(todos):
-            shown = "".join(encodable(span, encoding) for span in line.spans)
-            shown.encode(encoding)
-            assert encoding != "utf-8" or shown == str(line)
+    @pytest.mark.parametrize("show", [show_todos, show_status])
+    def test_a_whole_state_is_refused(self, show: Any) -> None:
+        with pytest.raises(TypeError, match=r"got a state; pass result\['todos'\]"):
+            show({"messages": [], "todos": items("a")})
 
 
 def test_the_end_of_a_list_fills_the_rows_that_there_are() -> None:

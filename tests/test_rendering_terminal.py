@@ -1,6 +1,6 @@
 """Drawing in a terminal: widths, encodings, colours, pipes, and the live view of a run."""
 
-import asyncio
+import io
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from rich.cells import cell_len
-from rich.theme import Theme
 
 from tests.consoles import RecordingConsole
 from tests.shelf import FINAL, MODES, REQUEST, shelf_graph
@@ -61,22 +60,6 @@ class TestColours:
             "\x1b[31m✗\x1b[0m \x1b[36m[3]\x1b[0m \x1b[2;9mAsk Bob\x1b[0m",
         ]
 
-    def test_a_call_is_a_title_with_its_mode_and_count(self) -> None:
-        """The title is bold, the mode has the colour of a warning, and the count is muted."""
-        view = show_call("write_todos", {"mode": "append", "todos": ["a"]})
-        assert drawn(view, color_system="standard") == (
-            "\x1b[1mwrite_todos \x1b[0m\x1b[33mappend \x1b[0m\x1b[2m(1 items)\x1b[0m\n"
-        )
-
-    def test_the_theme_of_the_console_wins(self) -> None:
-        """The theme uses the names of the tokens."""
-        theme = Theme({"todo.warning": "magenta"})
-        shown = drawn(show_todos(MIXED), color_system="standard", theme=theme)
-        assert "\x1b[35m●" in shown
-
-    def test_without_colour_the_icons_show_the_statuses(self) -> None:
-        assert drawn(show_todos(MIXED), color_system=None) == f"{format_todos(MIXED)}\n"
-
 
 class TestWidths:
     @given(todo_lists, st.integers(20, 100))
@@ -84,15 +67,6 @@ class TestWidths:
         """Wide characters and emoji count as two columns."""
         shown = drawn(show_todos(todos), width=width, color_system=None)
         assert max(map(cell_len, shown.splitlines())) <= width
-
-    @pytest.mark.parametrize("width", [1, 2, 5, 20, 40])
-    def test_no_part_of_a_text_is_lost(self, width: int) -> None:
-        """Long words and words without spaces are broken, not cut."""
-        todos = items("部署" * 30, "x" * 99, "a few short words that are wrapped")
-        shown = drawn(show_todos(todos), width=width, color_system=None)
-        letters = re.sub(r"\s", "", shown)
-        if width > 1:  # half of a wide character cannot be shown
-            assert letters == re.sub(r"\s", "", format_todos(todos))
 
     @pytest.mark.parametrize("width", [20, 80, 120])
     def test_no_view_cuts_a_long_word(self, width: int) -> None:
@@ -111,29 +85,24 @@ class TestWidths:
             assert word[:80] in shown
             assert shown.count(word) == f"{view}".count(word)
 
-    def test_a_broken_text_is_indented_by_its_icon_and_index(self) -> None:
-        """Only items begin at the left edge."""
-        shown = drawn(show_todos(items("Write the database schema")), width=20, color_system=None)
-        assert shown.splitlines() == [
-            "– [0] Write the",  # noqa: RUF001
-            "      database",
-            "      schema",
+    def test_a_line_may_be_cut_or_kept_whole(self) -> None:
+        """As the caller tells rich; a cut line ends with a mark."""
+        cases: list[tuple[dict[str, Any], str]] = [
+            ({"no_wrap": True}, "– [0] abcde…\n– [1] b\n"),  # noqa: RUF001
+            ({"soft_wrap": True}, "– [0] abcdefghijk\n– [1] b\n"),  # noqa: RUF001
         ]
+        for settings, shown in cases:
+            console = RecordingConsole(width=12, color_system=None)
+            console.print(show_todos(items("abcdefghijk", "b")), **settings)
+            assert console.written == shown
 
-    def test_a_blank_after_a_full_row_makes_no_empty_row(self) -> None:
-        """An empty row would look like the end of the item."""
-        shown = drawn(show_todos(items(f"{'a' * 20} {'b' * 14}")), width=16, color_system=None)
-        assert shown.splitlines() == [
-            "– [0] aaaaaaaaaa",  # noqa: RUF001
-            "      aaaaaaaaaa",
-            "      bbbbbbbbbb",
-            "      bbbb",
-        ]
-
-    def test_an_empty_line_of_a_result_is_kept(self) -> None:
-        """A text of several lines keeps its line breaks."""
-        view = show_result(ToolMessage("a\n\nb", name="shell", tool_call_id="1"))
-        assert drawn(view, width=20, color_system=None) == "a\n\nb\n"
+    @pytest.mark.parametrize("width", [2, 16])
+    def test_a_text_is_broken_without_empty_rows(self, width: int) -> None:
+        """Where there is no room for an indent, it has none."""
+        todos = items(f"{'a' * 20} {'b' * 14}")
+        shown = drawn(show_todos(todos), width=width, color_system=None)
+        assert "".join(shown.split()) == "".join(format_todos(todos).split())
+        assert "\n\n" not in shown
 
 
 class TestEncodings:
@@ -147,17 +116,41 @@ class TestEncodings:
             "[-] [3] Ask Bob",
         ]
 
-    def test_the_status_line_loses_its_icon(self) -> None:
-        """The numbers remain."""
-        assert drawn(show_status(MIXED), encoding="cp1252", color_system=None) == (
-            "Todos 2/4\n[1] Implement migration script\n"
-        )
+    @pytest.mark.parametrize("encoding", ["cp437", "cp1252", "latin-1", "gbk", "utf-16", None])
+    def test_every_view_can_be_printed(
+        self, encoding: str | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A character that standard output lacks is shown as an escape; an f-string keeps it."""
+        written = io.BytesIO()
+        out = io.TextIOWrapper(written, encoding=encoding or "utf-8") if encoding else io.StringIO()
+        monkeypatch.setattr(sys, "stdout", out)
+        view = show_todos(items(*HOSTILE))
+        print(view)
+        print(show_messages([HumanMessage(HOSTILE[-1])]))
+        out.flush()
+        assert f"{view}" == repr(view) == format_todos(items(*HOSTILE))
+        if encoding:
+            assert len(written.getvalue().decode(encoding).splitlines()) == len(HOSTILE) + 1
 
-    @pytest.mark.parametrize("encoding", ["ascii", "cp437", "cp1252", "latin-1", "gbk"])
-    def test_every_text_can_be_printed(self, encoding: str) -> None:
-        """A character that the encoding lacks is shown as an escape."""
-        shown = drawn(show_todos(items(*HOSTILE)), encoding=encoding, color_system=None)
-        assert len(shown.splitlines()) == len(HOSTILE)
+    @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+    @pytest.mark.parametrize("rich", [True, False])
+    def test_a_printed_view_is_coloured_in_a_terminal(
+        self,
+        term: str,
+        rich: bool,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """That needs rich; in an f-string it is plain, because that text may go anywhere."""
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        if not rich:
+            monkeypatch.setattr(_terminal, "find_spec", lambda _: None)
+        print(show_status(items("a")))
+        coloured = rich and term != "dumb"
+        shown = "\x1b[2m📋 0/1\x1b[0m\n" if coloured else "📋 0/1\n"
+        assert capsys.readouterr().out == shown
 
 
 class TestHostileTexts:
@@ -169,17 +162,6 @@ class TestHostileTexts:
         shown = drawn(view, terminal=terminal, width=500, color_system=None)
         assert shown.count("\n") == 1
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
-
-    def test_markup_of_rich_is_text(self) -> None:
-        """Tags, links and emoji codes are shown unchanged."""
-        shown = drawn(show_todos(items(HOSTILE[3])), width=500)
-        assert HOSTILE[3] in shown
-
-    def test_an_error_of_a_tool_is_text(self) -> None:
-        """It may repeat text from a model."""
-        details = {"action": "edit", "todos": [], "error": "[red]\x1b[2J"}
-        result = ToolMessage("x", name="edit_todos", tool_call_id="1", artifact=details)
-        assert drawn(show_result(result), color_system=None) == "Error: [red]␛[2J\n"
 
 
 MAKE: Any = {"name": "shell", "args": {"command": "make"}, "id": "1"}
@@ -204,13 +186,6 @@ class TestFollowing:
         assert {mode for mode, _ in chunks} == set(MODES)
         assert console.text.rstrip().endswith(FINAL)
         assert console.written.count("\x1b[1A")  # the cursor moved up to change a line
-
-    async def test_an_asynchronous_stream_is_followed_too(self, config: RunnableConfig) -> None:
-        console = RecordingConsole(width=60)
-        stream = shelf_graph().astream(REQUEST, config, stream_mode=MODES)
-        modes = [mode async for mode, _ in follow_in_terminal(stream, console=console)]
-        assert set(modes) == set(MODES)
-        assert console.text.rstrip().endswith(FINAL)
 
     def test_a_pipe_gets_plain_lines(self, config: RunnableConfig) -> None:
         """It gets each change and then the whole list, without control codes or broken lines."""
@@ -243,49 +218,6 @@ class TestFollowing:
         next(steps)
         assert console.written == in_bars(so_far)
 
-    def test_the_calls_of_each_turn_may_have_the_same_ids(self) -> None:
-        """Some model servers number the calls of each answer from the beginning."""
-        console = RecordingConsole(terminal=False)
-        first, second = (
-            ("updates", {"agent": {"messages": [AIMessage("", tool_calls=[MAKE], id=name)]}})
-            for name in ("first", "second")
-        )
-        chunks = [first, output("a first line\n"), RESULT, second, output("second\n"), RESULT]
-        list(follow_in_terminal(iter(chunks), console=console))
-        assert console.written == in_bars("a first line\nsecond")
-
-    def test_output_that_an_error_cuts_off_is_whole(self) -> None:
-        """The list follows, because it is no longer the last thing printed."""
-
-        def broken() -> Iterator[Any]:
-            yield from [todos_event(MIXED), CALLS, output("one\ntw")]
-            raise RuntimeError("boom")
-
-        console = RecordingConsole(terminal=False)
-        with pytest.raises(RuntimeError, match="boom"):
-            list(follow_in_terminal(broken(), console=console))
-        listed, shown = f"{format_todos(MIXED)}\n📋 2/4\n", in_bars("one\ntw")
-        assert console.written == f"{listed}{shown}{listed}"
-
-    def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(self) -> None:
-        """Such a terminal has `TERM=dumb`."""
-        console = RecordingConsole(term="dumb")
-        steps = follow_in_terminal(iter([todos_event(MIXED)]), console=console)
-        next(steps)
-        assert console.written == f"{format_todos(MIXED)}\n📋 2/4\n"
-
-    def test_without_a_list_nothing_is_shown(self) -> None:
-        """The cursor is not moved either."""
-        console = RecordingConsole()
-        list(follow_in_terminal(iter([("updates", {})]), console=console))
-        assert console.written == ""
-
-    def test_a_known_list_is_shown_at_once(self) -> None:
-        """A resumed thread already has a list."""
-        console = RecordingConsole(terminal=False)
-        list(follow_in_terminal(iter([]), console=console, todos=items("a")))
-        assert console.written == "– [0] a\n📋 0/1\n"  # noqa: RUF001
-
     def test_a_long_list_shows_the_part_in_progress_until_it_is_final(self) -> None:
         """The view is never higher than the terminal; the whole list is shown at the end."""
         console = RecordingConsole(width=40, height=8)
@@ -299,6 +231,17 @@ class TestFollowing:
         assert "(9 above, 8 below)" in running
         assert list(steps) == []
         assert format_todos(todos) in console.text.replace("\r", "")
+
+    def test_a_pipe_names_the_calls_of_a_turn(self) -> None:
+        """What began no line break is printed when another turn begins, which may use the ids."""
+        console = RecordingConsole(terminal=False)
+        first, second = (
+            ("updates", {"agent": {"messages": [AIMessage("", tool_calls=calls, id=str(calls))]}})
+            for calls in ([MAKE, {**MAKE, "id": "2"}], [MAKE])
+        )
+        chunks = [first, output("one"), second, output("two\n"), RESULT]
+        list(follow_in_terminal(iter(chunks), console=console))
+        assert console.written == f"  1 shell make │ one\n{in_bars('two')}"
 
     def test_an_error_leaves_the_list_on_the_screen(self) -> None:
         """The error is raised to the caller, and the countdown is gone."""
@@ -314,25 +257,21 @@ class TestFollowing:
         assert "in 3s" in console.text
         assert console.text.replace("\r", "").endswith(f"{format_todos(MIXED)}\n📋 2/4\n")
 
-    def test_leaving_early_ends_the_run_and_the_view(self) -> None:
-        """The stream is closed, and the cursor is shown again."""
-        closed: list[bool] = []
+    @pytest.mark.parametrize(("todos", "shown"), [(None, ""), (items("a"), "– [0] a\n📋 0/1\n")])  # noqa: RUF001
+    async def test_an_empty_stream_shows_what_is_known(self, todos: Any, shown: str) -> None:
+        """A resumed thread has a list at once. The stream need not be a generator."""
 
-        def endless() -> Iterator[Any]:
-            try:
-                while True:
-                    yield ("custom", todos_event(MIXED))
-            finally:
-                closed.append(True)
+        class Empty(AsyncIterator[Any]):
+            async def __anext__(self) -> Any:
+                raise StopAsyncIteration
 
-        console = RecordingConsole()
-        stream = endless()  # kept alive here, so that only `close` ends it
-        for _ in follow_in_terminal(stream, console=console):
-            break
-        assert closed
-        assert "\x1b[?25h" in console.written
+        console = RecordingConsole(terminal=not todos)
+        stream = follow_in_terminal(Empty(), console=console, todos=todos)
+        assert [chunk async for chunk in stream] == []
+        assert console.written == shown
 
     async def test_closing_an_asynchronous_view_ends_its_run(self) -> None:
+        """The cursor is shown again."""
         closed: list[bool] = []
 
         async def endless() -> AsyncIterator[Any]:
@@ -342,54 +281,10 @@ class TestFollowing:
             finally:
                 closed.append(True)
 
-        stream = endless()
-        async with aclosing(follow_in_terminal(stream, console=RecordingConsole())) as chunks:
-            async for _ in chunks:
-                break
+        console, stream = RecordingConsole(), endless()
+        async with aclosing(follow_in_terminal(stream, console=console)) as chunks:
+            await anext(chunks)
         assert closed
-
-    async def test_an_asynchronous_stream_need_not_be_a_generator(self) -> None:
-        """It then has nothing to close."""
-
-        class Once:
-            chunks = iter([todos_event(MIXED)])
-
-            def __aiter__(self) -> "Once":
-                return self
-
-            async def __anext__(self) -> Any:
-                try:
-                    return next(self.chunks)
-                except StopIteration:
-                    raise StopAsyncIteration from None
-
-        console = RecordingConsole()
-        chunks = [chunk async for chunk in follow_in_terminal(Once(), console=console)]
-        assert chunks == [todos_event(MIXED)]
-        assert "\x1b[?25h" in console.written
-
-    async def test_a_cancelled_run_ends_the_view(self) -> None:
-        """The cursor is shown again."""
-
-        watched = asyncio.Event()
-
-        async def endless() -> AsyncIterator[Any]:
-            yield ("custom", todos_event(MIXED))
-            watched.set()
-            await asyncio.Event().wait()
-
-        console = RecordingConsole()
-
-        async def watch() -> None:
-            async with aclosing(follow_in_terminal(endless(), console=console)) as chunks:
-                async for _ in chunks:
-                    pass
-
-        task = asyncio.create_task(watch())
-        await watched.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
         assert "\x1b[?25h" in console.written
 
     @pytest.mark.parametrize("stream", [None, "text", [("custom", {})], {"type": "todos"}])
@@ -405,13 +300,6 @@ class TestFollowing:
         with pytest.raises(ImportError, match=re.escape('"langgraph-todo-tools[rich]"')):
             follow_in_terminal(iter([]))
 
-    def test_a_pipe_needs_no_rich(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setitem(sys.modules, "rich.console", None)
-        list(follow_in_terminal(iter([todos_event(items("a"))])))
-        assert capsys.readouterr().out == "– [0] a\n📋 0/1\n"  # noqa: RUF001
-
     def test_a_run_continues_if_its_view_cannot_be_written(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -423,60 +311,3 @@ class TestFollowing:
             monkeypatch.undo()
             with suppress(OSError):
                 full.close()
-
-
-class TestPrinting:
-    @pytest.mark.parametrize(("term", "coloured"), [("xterm-256color", True), ("dumb", False)])
-    def test_a_printed_view_is_coloured_in_a_terminal(
-        self,
-        term: str,
-        coloured: bool,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        """In an f-string it is plain, because that text may go anywhere."""
-        monkeypatch.setenv("TERM", term)
-        monkeypatch.delenv("NO_COLOR", raising=False)
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        view = show_todos(MIXED)
-        print(view)
-        assert ("\x1b[" in capsys.readouterr().out) == coloured
-        assert f"{view}" == repr(view) == format_todos(MIXED)
-
-
-class TestClipping:
-    def test_a_cut_line_ends_with_a_mark(self) -> None:
-        """Lines are cut if the caller does not want them broken."""
-        for encoding, shown in (("utf-8", "– [0] abcde…"), ("ascii", "[ ] [0] a...")):  # noqa: RUF001
-            console = RecordingConsole(width=12, encoding=encoding, color_system=None)
-            console.print(show_todos(items("abcdefghijk")), no_wrap=True)
-            assert console.written == f"{shown}\n"
-
-    def test_a_line_that_fits_is_whole(self) -> None:
-        console = RecordingConsole(width=12, color_system=None)
-        console.print(show_todos(items("abcdef")), no_wrap=True)
-        assert console.written == "– [0] abcdef\n"  # noqa: RUF001
-
-    def test_where_the_reader_scrolls_every_line_is_whole(self) -> None:
-        """rich calls this soft wrap."""
-        console = RecordingConsole(width=12, color_system=None)
-        console.print(show_todos(items("abcdefghijk")), soft_wrap=True)
-        assert console.written == "– [0] abcdefghijk\n"  # noqa: RUF001
-
-
-class TestPrint:
-    def test_where_standard_output_has_colours_they_are_shown(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        monkeypatch.setenv("TERM", "xterm-256color")
-        print(show_status(items("a")))
-        assert capsys.readouterr().out == "\x1b[2m📋 0/1\x1b[0m\n"
-
-    def test_without_rich_it_is_plain_text(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        monkeypatch.setattr(_terminal, "find_spec", lambda _: None)
-        print(show_status(items("a")))
-        assert capsys.readouterr().out == "📋 0/1\n"

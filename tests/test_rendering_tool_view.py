@@ -7,7 +7,7 @@ from langchain_core.messages import ToolMessage
 
 from tests.support import items
 from todo_tools.rendering import ToolView, show_call, show_messages, show_result
-from todo_tools.rendering.lowlevel import Followed, Line, Span, advance
+from todo_tools.rendering.lowlevel import Followed, Line, Span
 from todo_tools.testing import call, turn
 
 
@@ -61,6 +61,6 @@ def test_a_run_shows_the_first_line_of_the_call_that_runs() -> None:
     for path in ((), ("child:1",)):
         answer = turn("", call("buy", item="x" * 300), call("buy", count=2))
         chunk = (path, ("updates", {"agent": {"messages": [answer], "todos": items("a")}}))
-        followed = advance(Followed(views=VIEWS), chunk)
+        followed = Followed(views=VIEWS).after(chunk)
         shown = dict(followed.below)[path].open if path else followed.open
         assert [text for _, text in shown] == [f"+ Buy {'x' * 194}", "buy 2"]

@@ -1,9 +1,4 @@
-"""Run a demonstration: an agent stops too early, is sent back, and finishes its list.
-
-Start it with `python -m todo_tools.demo`. The model is a script, so no API key is needed.
-Everything else is real: the graph, the tools, the files that are written and the tests that run.
-The files are in a temporary directory that is removed at the end.
-"""
+"""Demonstrate an agent that stops too early, is sent back, and finishes its list."""
 
 import subprocess
 import sys
@@ -14,12 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.tool import ToolCall
+from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
-from typing_extensions import override
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._loop.node import add_auto_continue
@@ -31,135 +25,74 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 
 __all__ = ["build_demo", "main"]
 
-_DESCRIPTION = (
-    "An agent stops too early, is sent back, and finishes its list. The model is a script, so no "
-    "key is needed; the files are in a temporary directory."
-)
-_SECONDS_PER_ANSWER = 0.5
-_SECONDS_PER_COMMAND = 60
-
-_TASK = "Write a function slugify and test it."
-_STEPS = [
-    "Write slugify.py",
-    "Write its tests",
-    "Run the tests",
-    "Fix what fails",
-    "Run the tests again",
-]
+_STEPS = ["Write slugify.py", "Write its tests", "Run the tests", "Fix what fails"]
 _BROKEN = 'def slugify(title):\n    return "-".join(title.split())\n'
 _FIXED = 'def slugify(title):\n    return "-".join(title.lower().split())\n'
-_TESTS = """\
-import unittest
-from slugify import slugify
-
-class Slugify(unittest.TestCase):
-    def test_title(self):
-        self.assertEqual(slugify("Hello World"), "hello-world")
-"""
-_RUN_TESTS = "python -m unittest test_slugify"
-
-
-def _script() -> list[AIMessage | str]:
-    return [
-        turn(
-            "I have a plan.",
-            call("write_todos", mode="replace", todos=[{"text": step} for step in _STEPS]),
-            _edit("start", 0),
-        ),
-        turn("", call("write_file", path="slugify.py", text=_BROKEN)),
-        turn("", _edit("complete", 0), _edit("start", 1)),
-        turn("", call("write_file", path="test_slugify.py", text=_TESTS)),
-        turn("", _edit("complete", 1), _edit("start", 2)),
-        turn("", call("run", command=_RUN_TESTS)),
-        turn("", _edit("complete", 2)),
-        "All done! The function is written and tested.",
-        turn("Two items are open: a test failed.", _edit("start", 3)),
-        turn("", call("write_file", path="slugify.py", text=_FIXED)),
-        turn("", _edit("complete", 3), _edit("start", 4)),
-        turn("", call("run", command=_RUN_TESTS)),
-        turn("", _edit("complete", 4)),
-        "The function is written, and its test passes.",
-    ]
+_TESTS = (
+    "import unittest\nfrom slugify import slugify\n\nclass Slugify(unittest.TestCase):\n"
+    '    def test_title(self):\n        self.assertEqual(slugify("Hello World"), "hello-world")\n'
+)
 
 
 def _edit(action: str, index: int) -> ToolCall:
     return call("edit_todos", action=action, indices=[index])
 
 
-class _PacedModel(ScriptedChatModel):
-    """A scripted model that waits before each answer, so that people can follow the run."""
+def _script() -> list[AIMessage | str]:
+    plan = call("write_todos", mode="replace", todos=[*_STEPS, "Run the tests again"])
+    return [
+        turn("I have a plan.", plan, _edit("start", 0)),
+        turn("", call("write_file", path="slugify.py", text=_BROKEN)),
+        turn("", _edit("complete", 0), _edit("start", 1)),
+        turn("", call("write_file", path="test_slugify.py", text=_TESTS)),
+        turn("", _edit("complete", 1), _edit("start", 2)),
+        turn("", call("run", command="python -m unittest test_slugify")),
+        turn("", _edit("complete", 2)),
+        "All done! The function is written and tested.",
+        turn("Two items are open: a test failed.", _edit("start", 3)),
+        turn("", call("write_file", path="slugify.py", text=_FIXED)),
+        turn("", _edit("complete", 3), _edit("start", 4)),
+        turn("", call("run", command="python -m unittest test_slugify")),
+        turn("", _edit("complete", 4)),
+        "The function is written, and its test passes.",
+    ]
 
-    pause: float
 
-    @override
-    def _answer(self, messages: list[BaseMessage]) -> AIMessage | str:
-        time.sleep(self.pause)
-        return super()._answer(messages)
+def build_demo(workdir: Path, *, pause: float = 0.0) -> Any:
+    """Build the agent, for one run; `pause` is the seconds that the model takes for an answer."""
 
-
-def build_demo(workdir: Path, *, pause: float = 0.0) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Build the agent of the demonstration.
-
-    Args:
-        workdir: The directory for the agent's files.
-        pause: The seconds that the model waits before each answer.
-
-    Returns:
-        The compiled graph, for one run.
-    """
-
+    @tool(description="Write a file.")
     def write_file(path: str, text: str) -> str:
-        """Write a file."""
         (workdir / path).write_text(text, encoding="utf-8")
         return f"wrote {len(text.splitlines())} lines"
 
+    @tool(description="Run a command.")
     def run(command: str) -> str:
-        """Run a command."""
-        _python, *args = command.split()  # each command of the script begins with it
-        done = subprocess.run(  # noqa: S603  the command is from the script above
-            [sys.executable, *args],
-            cwd=workdir,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS_PER_COMMAND,
-            check=False,
-        )
+        program = [sys.executable, *command.split()[1:]]  # each command of the script is Python's
+        done = subprocess.run(program, cwd=workdir, capture_output=True, text=True, check=False)  # noqa: S603
         lines = [line for line in done.stderr.splitlines() if "Error:" in line]
         return "\n".join([*lines, f"exit code {done.returncode}"])
 
-    tools: list[Any] = [*create_todo_tools(), write_file, run]
-    model = _PacedModel(script=_script(), pause=pause)
+    tools = [*create_todo_tools(), write_file, run]
+    model = ScriptedChatModel(_script()).bind_tools(tools)
 
     def agent(state: TodoState) -> dict[str, Any]:
-        return {"messages": [model.bind_tools(tools).invoke(model_view(state))]}
+        time.sleep(pause)
+        return {"messages": [model.invoke(model_view(state))]}
 
-    builder = StateGraph(TodoState)
-    builder.add_node("agent", agent)
-    builder.add_node("tools", ToolNode(tools))
-    builder.add_edge(START, "agent")
-    builder.add_edge("tools", "agent")
+    builder = StateGraph(TodoState).add_node("agent", agent).add_node("tools", ToolNode(tools))
+    builder.add_edge(START, "agent").add_edge("tools", "agent")
     return add_auto_continue(builder).compile()
 
 
 def main(argv: Sequence[str] = ()) -> int:
-    """Run the demonstration in the terminal.
-
-    Args:
-        argv: The command line without the program's name; only `--help` is known.
-
-    Returns:
-        The exit code, always 0; errors are raised.
-
-    Raises:
-        SystemExit: `argv` asks for help, or is not empty.
-    """
-    ArgumentParser("python -m todo_tools.demo", description=_DESCRIPTION).parse_args(argv)
+    """Run the demonstration in the terminal; `argv` is the command line without the program."""
+    ArgumentParser("python -m todo_tools.demo", description="Runs an agent.").parse_args(argv)
     print("The model is a script. All else is real.\n")
     with tempfile.TemporaryDirectory() as workdir:
-        graph = build_demo(Path(workdir), pause=_SECONDS_PER_ANSWER)
-        request: Any = {"messages": [HumanMessage(_TASK)]}
+        request: Any = {"messages": [("user", "Write a function slugify and test it.")]}
+        graph, said = build_demo(Path(workdir), pause=0.5), 0
         stream: Iterator[Any] = graph.stream(request, stream_mode=["values", "custom", "messages"])
-        said = 0
         for mode, chunk in follow_in_terminal(stream):
             if mode == "values":
                 for message in filter(None, map(_without_list, chunk["messages"][said:])):
@@ -170,17 +103,12 @@ def main(argv: Sequence[str] = ()) -> int:
 
 
 def _without_list(message: AnyMessage) -> AnyMessage | None:
-    """Remove todo calls from a message, as the list shows them; `None` if nothing is left."""
-    if isinstance(message, AIMessage):
-        calls = [_short(made) for made in message.tool_calls if made["name"] not in TOOLS]
-        left = message.model_copy(update={"tool_calls": calls})
-        return left if calls or message.text else None
-    return None if message.name in TOOLS else message
-
-
-def _short(made: ToolCall) -> ToolCall:
-    """Return a call without the argument that holds the text of a file."""
-    return {**made, "args": {name: value for name, value in made["args"].items() if name != "text"}}
+    """Return a message without what the list shows, and without the texts of files, if any is."""
+    if not isinstance(message, AIMessage):
+        return None if message.name in TOOLS else message
+    shown = [made for made in message.tool_calls if made["name"] not in TOOLS]
+    calls = [{**made, "args": dict([*made["args"].items()][:1])} for made in shown]
+    return message.model_copy(update={"tool_calls": calls}) if calls or message.text else None
 
 
 if __name__ == "__main__":

@@ -1,25 +1,22 @@
 """No change is made without the approval of exactly this call, whatever way a run comes to it."""
 
 import asyncio
-import signal
+import os
+import subprocess
+import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, Send
 
 from graphs.coding_agent import build_coding_agent
-from graphs.terminal.tools.ask_first import AskFirst
-from tests.screens import Emulator
-from tests.support import BEGIN, Graph, results_in, write_checklist
-from tests.waiting import await_for
+from tests.support import BEGIN, ROOT, Graph, results_in
+from tests.waiting import LONG, await_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow
@@ -142,34 +139,6 @@ class TestOtherWays:
         assert [f"echo {ran} >> log" for ran in done.log] == [asked]
         assert sorted(each.status for each in results_in(final)) == ["error", "success"]
 
-    @pytest.mark.parametrize("answer", [APPROVE, REJECT])
-    def test_the_question_of_another_program_is_asked_again(
-        self, answer: Command[Any], work: Callable[..., Work]
-    ) -> None:
-        """It may have been about another call of the task, which ran there."""
-        done = work()
-        done.run(BEGIN)
-        done.run(Command(goto=Send("tools", [ONE, FORGED])))
-        done.restart()
-        done.run(answer)
-        assert (len(done.questions), done.log) == (1, [])
-        final = done.run(APPROVE)
-        assert (done.questions, len(done.log)) == ([], 1)
-        assert sorted(each.status for each in results_in(final)) == ["error", "success"]
-
-    def test_an_answer_for_another_program_runs_no_call_again(
-        self, work: Callable[..., Work]
-    ) -> None:
-        """One call of the task was approved and ran; the question was about the other one."""
-        done = work(turn("", ONE))
-        done.run(BEGIN)
-        done.run(APPROVE, interrupt_before=["tools"])
-        done.run(Command(goto=Send("tools", [ONE, FORGED])))
-        assert (done.asked[-1], done.log) == (["echo forged >> log"], ["one"])
-        done.restart()
-        done.run(APPROVE)
-        assert done.log == ["one"]
-
     def test_after_two_restarts_no_earlier_answer_counts(self, work: Callable[..., Work]) -> None:
         """Each program has asked, and was stopped or replaced before it used the answer."""
         done = work()
@@ -258,17 +227,6 @@ class TestTimeTravel:
         done.run(None, fork)
         assert (done.asked, done.log) == ([["echo one >> log"]], ["one"])
 
-    def test_a_copied_thread_does_not_have_the_approval(self, work: Callable[..., Work]) -> None:
-        """Not even before the command has run."""
-        done = work(turn("", ONE))
-        done.run(BEGIN)
-        done.run(APPROVE, interrupt_before=["tools"])
-        copied = done.agent.get_state(done.config).values
-        done.config = {"configurable": {"thread_id": "copy"}}
-        done.agent.update_state(done.config, copied, as_node=QUESTION)
-        done.run()
-        assert (done.asked, done.log) == ([["echo one >> log"]], [])
-
 
 class TestRestart:
     """Another program resumes a thread between an approval and the end of the command."""
@@ -331,59 +289,51 @@ class TestStopped:
         assert ("__interrupt__" in final, stopped.log) == (True, [])
 
 
-class TestItsOwnQuestion:
-    """An approved tool asks a person while it runs."""
+PROGRAM = """
+import sys
+from pathlib import Path
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Command
+from graphs.coding_agent import build_coding_agent
+from todo_tools.testing import ScriptedChatModel, call, turn
 
-    def agent(self) -> tuple[Any, list[str]]:
-        log: list[str] = []
-
-        @tool
-        def deploy(place: str) -> str:
-            """Deploy."""
-            log.append(str(interrupt(f"Deploy to {place} now?")))
-            return "Deployed."
-
-        model = ScriptedChatModel(script=[turn("", call("deploy", place="here")), "Done."])
-        asks = AskFirst({"deploy": True})
-        agent = create_agent(model, [deploy], middleware=[asks], checkpointer=InMemorySaver())
-        return agent, log
-
-    def test_it_goes_on_with_its_approval(self, config: RunnableConfig) -> None:
-        agent, log = self.agent()
-        agent.invoke(BEGIN, config)
-        (asked,) = agent.invoke(APPROVE, config)["__interrupt__"]
-        assert asked.value == "Deploy to here now?"
-        assert "__interrupt__" not in agent.invoke(Command(resume="At noon."), config)
-        assert log == ["At noon."]
-
-    def test_a_fork_is_asked_about_the_call_again(self, config: RunnableConfig) -> None:
-        agent, log = self.agent()
-        agent.invoke(BEGIN, config)
-        agent.invoke(APPROVE, config)
-        fork = agent.update_state(agent.get_state(config).config, None)
-        (asked,) = agent.invoke(None, fork)["__interrupt__"]
-        assert asked.value["action_requests"][0]["name"] == "deploy"
-        assert log == []
+waits = "echo begun >> log; test -e go || sleep 600"
+first = turn("", call("execute", command=waits))
+model = ScriptedChatModel(script=lambda prompt: "Done." if prompt[-1].type == "tool" else first)
+requests = {
+    "begin": {"messages": [("user", "Begin.")]},
+    "approve": Command(resume={"decisions": [{"type": "approve"}]}),
+    "resume": None,
+}
+with SqliteSaver.from_conn_string("threads.sqlite") as saver:
+    agent = build_coding_agent(model, Path("."), checkpointer=saver)
+    for word in sys.argv[1:]:
+        config = {"configurable": {"thread_id": "t"}}
+        final = agent.invoke(requests[word], config, durability="sync")
+        print("asked" if "__interrupt__" in final else "done", flush=True)
+"""
 
 
-def test_a_killed_program_asks_again_when_it_is_resumed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It names the command that was cut off, and shows the question on its terminal."""
-    monkeypatch.chdir(tmp_path)
-    settings = ("--agent", "coding", "--workdir", "work", "--create", "--thread", "t")
-    plan = write_checklist("Wait: `echo begun >> log; test -e go || sleep 600`")
-    log = tmp_path / "work" / "log"
-    with closing(Emulator("-m", "graphs", plan, *settings, rows=50)) as first:
-        first.see("command: echo begun", "Do it?")
-        first.press("yes\r")
-        first.wait(log.exists)
-        first.child.kill(signal.SIGKILL)
-        first.child.wait()
-    (tmp_path / "work" / "go").touch()
-    with closing(Emulator("-m", "graphs", "--thread", "t", rows=50)) as again:
-        again.see("cut off, runs again", "command: echo begun", "Do it?")
-        assert log.read_text() == "begun\n"
-        again.press("yes\r")
-        again.see("✓ Done (1 item)")
+def test_a_killed_program_asks_again_when_it_is_resumed(tmp_path: Path) -> None:
+    """The command that was cut off runs only after another approval."""
+    log = tmp_path / "log"
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    with start("begin", "approve") as first:
+        wait_for_line(log)
+        first.kill()
+    (tmp_path / "go").touch()
+    with start("resume") as second:
+        assert second.communicate(timeout=LONG)[0] == "asked\n"
+    assert log.read_text() == "begun\n"
+    with start("resume", "approve") as third:
+        assert third.communicate(timeout=LONG)[0] == "asked\ndone\n"
     assert log.read_text() == "begun\nbegun\n"

@@ -12,23 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
-from langchain_core.messages.tool import ToolCall
-from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool, ToolException
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
 
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal.tools.background import BackgroundTasks
 from graphs.terminal.tools.shell import LocalShell, shell_tool
 from tests.lifeline import BEGIN, Lifeline
-from tests.support import items
 from tests.waiting import LONG, await_for, wait_for_file
 from todo_tools import AutoContinue
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user
 
@@ -81,17 +73,6 @@ class TestThreads:
         assert (await use("one", show)).startswith(f"{task_id} running: pwd")
         assert await use("one", fetch) == f"{tmp_path}\nstill running"
 
-    def test_without_a_thread_the_tasks_are_those_without_one(self, tasks: BackgroundTasks) -> None:
-        """A call outside a graph has no thread."""
-        mine = id_in(tasks.start("true"))
-        other = id_in(tasks.start("true", "a thread"))
-        assert mine in tasks.show()
-        assert other not in tasks.show()
-        with pytest.raises(ToolException, match="no background task"):
-            tasks.fetch(other)
-        with pytest.raises(ToolException, match="no background task"):
-            tasks.fetch(mine, "a thread")
-
 
 class TestTheLimit:
     def test_parallel_starts_do_not_exceed_it(self, tmp_path: Path) -> None:
@@ -113,12 +94,6 @@ class TestTheLimit:
             assert len(few.show().splitlines()) == 3
         assert sum(answer.startswith("Started") for answer in answers) == 3
         assert sum("which is the limit" in answer for answer in answers) == 5
-
-    def test_it_is_one_for_all_threads(self, tmp_path: Path) -> None:
-        with BackgroundTasks(LocalShell(tmp_path), max_running=1) as tasks:
-            tasks.start("sleep 600", "one")
-            with pytest.raises(ToolException, match="1 background tasks are running"):
-                tasks.start("sleep 600", "two")
 
 
 class TestTheirEnd:
@@ -222,10 +197,10 @@ class TestTheEnd:
     """The agent is told when a task has ended."""
 
     def ran(self, tasks: BackgroundTasks, tmp_path: Path, script: Any) -> ScriptedChatModel:
-        """Run the agent, with a list of two items; it stops when it only talks."""
+        """Run the agent; it stops when it only talks."""
         model = ScriptedChatModel(script=script)
         agent = build_coding_agent(model, tmp_path, ask=False, tasks=tasks, policy=STOPS)
-        agent.invoke({"messages": [("user", "Begin.")], "todos": items("a", "b")})
+        agent.invoke({"messages": [("user", "Begin.")]})
         return model
 
     @pytest.mark.parametrize("form", ["sync", "async"])
@@ -266,7 +241,7 @@ class TestTheEnd:
                 case ToolMessage():
                     return "Done."
                 case _:
-                    return turn("", call("run_in_background", command=command, item=0))
+                    return turn("", call("run_in_background", command=command))
 
         prompts = self.ran(tasks, tmp_path, rule).prompts
         assert prompts[-1][-1].text.endswith("exit code 0")
@@ -274,127 +249,29 @@ class TestTheEnd:
         assert "has ended" in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
         assert "has ended" in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
 
-    def test_a_fetch_whose_result_was_lost_tells_the_agent_nothing(
-        self, tasks: BackgroundTasks, tmp_path: Path
-    ) -> None:
-        """A person stopped the run while it waited, for example."""
-        task_id = id_in(tasks.start("true"))
-        assert tasks.fetch(task_id, wait=LONG).endswith("exit code 0")
-        assert "has ended" in self.ran(tasks, tmp_path, ["Done."]).prompts[0][-1].text
-
-    def test_an_item_that_waits_for_a_task_cannot_be_completed_before(
-        self, tasks: BackgroundTasks, tmp_path: Path
-    ) -> None:
-        """Its index may change; other items can be completed."""
-        release = tmp_path / "release"
-        command = f"until [ -e {release} ]; do sleep 0.01; done"
-
-        def complete(*indices: int) -> ToolCall:
-            return call("edit_todos", action="complete", indices=list(indices))
-
-        calls = iter(
-            [
-                call("run_in_background", command=command, item=7),
-                call("run_in_background", command=command, item=1),
-                call("write_todos", mode="insert", index=0, todos=["new"]),
-                complete(2),
-                complete(0, 1),
-            ]
-        )
-
-        def rule(prompt: list[BaseMessage]) -> Any:
-            if made := next(calls, None):
-                return turn("", made)
-            release.touch()
-            (task_id,) = tasks._tasks
-            fetch = call("get_background_task", task_id=task_id, wait=60)
-            last = prompt[-1].text
-            made = None if "Completed [2]" in last else complete(2) if "exit" in last else fetch
-            return turn("", made) if made else "Done."
-
-        prompts = self.ran(tasks, tmp_path, rule).prompts
-        results = [message.text for message in prompts[-1] if message.type == "tool"]
-        assert results[0] == "Error: there is no todo [7]; write the list first"
-        (task_id,) = tasks._tasks
-        assert f"item 2 is not done: background task {task_id} is still running" in results[3]
-        assert results[4].startswith("Completed [0, 1]")
-        assert results[5].endswith("exit code 0")
-        assert results[6].startswith("Completed [2]")
-
-    @pytest.mark.parametrize(
-        ("fetched", "told"),
-        [("one\nstill running", True), ("one\nexit code 0", False)],
-        ids=["running", "ended"],
-    )
-    @pytest.mark.parametrize("note", ["", "Note: a person edited this call.\n\nTool response:\n"])
+    @pytest.mark.parametrize("is_fetched", [False, True])
     def test_a_task_that_ended_with_an_earlier_program_is_said_to_be_gone(
-        self, tasks: BackgroundTasks, tmp_path: Path, fetched: str, told: bool, note: str
+        self, tasks: BackgroundTasks, tmp_path: Path, is_fetched: bool
     ) -> None:
         """Once, and not if the agent had fetched its result."""
-        start = call("run_in_background", command="make")
-        fetch = call("get_background_task", task_id="12ab34cd")
-        started = f"{note}Started background task 12ab34cd."
-        history = [
-            HumanMessage("Begin."),
-            turn("", start),
-            ToolMessage(started, tool_call_id=start["id"], name=start["name"]),
-            turn("", fetch),
-            ToolMessage(fetched, tool_call_id=fetch["id"], name=fetch["name"]),
-        ]
+
+        def rule(prompt: list[BaseMessage]) -> Any:
+            if prompt[-1].type == "human":
+                return turn("", call("run_in_background", command="sleep 0.2"))
+            if is_fetched and prompt[-1].text.startswith("Started"):
+                task_id = id_in(prompt[-1].text)
+                return turn("", call("get_background_task", task_id=task_id, wait=LONG))
+            return "Done."
+
+        with BackgroundTasks(LocalShell(tmp_path)) as earlier:
+            model = ScriptedChatModel(script=rule)
+            agent = build_coding_agent(model, tmp_path, ask=False, tasks=earlier, policy=STOPS)
+            history = agent.invoke({"messages": [("user", "Begin.")]})["messages"]
         model = ScriptedChatModel(script=[turn("", call("list_todos")), "Done."])
         agent = build_coding_agent(model, tmp_path, tasks=tasks, policy=STOPS)
         agent.invoke({"messages": [*history, HumanMessage("Go on.")]})
         said = [message.text for message in model.prompts[-1] if "is gone" in message.text]
-        assert [text.partition(":")[0] for text in said] == [
-            "Background task 12ab34cd is gone"
-        ] * told
-
-    @pytest.mark.parametrize("item", [0, 0.0, "0", False])
-    def test_also_not_in_the_message_that_starts_the_task(
-        self, item: Any, tasks: BackgroundTasks
-    ) -> None:
-        """The tick may run before the task has begun, for example while a person is asked."""
-        start = call("run_in_background", command="sleep 600", item=item)
-        tick = call("edit_todos", action="complete", indices=[0])
-        rejected = ToolMessage("Rejected.", tool_call_id=start["id"], name=start["name"])
-
-        def reason(*results: ToolMessage) -> str | None:
-            state = {"messages": [turn("", start, tick), *results], "todos": items("Build")}
-            rule: RunnableLambda[None, str | None] = RunnableLambda(
-                lambda _: tasks.running_for(items("Build")[0], state)
-            )
-            return rule.invoke(None)  # as a check in a graph, with a config
-
-        assert reason() == "its background task is being started"
-        assert reason(rejected) is None
-
-    def test_a_task_is_not_bound_beside_a_new_list(
-        self, tasks: BackgroundTasks, tmp_path: Path
-    ) -> None:
-        """Otherwise it would be bound to an item of the list before."""
-        write = call("write_todos", mode="replace", todos=["New"])
-        start = call("run_in_background", command="sleep 600", item=0)
-        script: list[Any] = [turn("", call("write_todos", mode="replace", todos=["Old"]))]
-        script += [turn("", write, start), "Done.", "Done."]
-        prompt = self.ran(tasks, tmp_path, script).prompts[2]
-        assert prompt[-1].text == "Error: the list is being written; call again after its result"
-
-    def test_also_if_a_person_rejected_the_new_list(self, tasks: BackgroundTasks) -> None:
-        """The model counted the items of its own list. In the coding agent, the gate refuses."""
-        insert = call("write_todos", mode="insert", index=0, todos=["New"])
-        start = call("run_in_background", command="sleep 600", item=1)
-        model = ScriptedChatModel(script=[turn("", insert, start), "Done."])
-        approval = HumanInTheLoopMiddleware[Any, Any, Any]({"write_todos": True})
-        middleware: list[Any] = [approval, TodoMiddleware(policy=STOPS)]
-        agent: Any = create_agent(
-            model, tasks.tools, middleware=middleware, checkpointer=InMemorySaver()
-        )
-        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
-        todos = [*items("Build", status="in_progress"), *items("Ship")]
-        agent.invoke({"messages": [("user", "Go.")], "todos": todos}, config)
-        agent.invoke(Command(resume={"decisions": [{"type": "reject"}]}), config)
-        last = model.prompts[1][-1].text
-        assert last.startswith("Error: the list is being written; call again after its result")
+        assert len(said) == (not is_fetched)
 
 
 def test_every_parameter_of_every_tool_is_described(tasks: BackgroundTasks, tmp_path: Path) -> None:
@@ -407,7 +284,6 @@ def test_every_parameter_of_every_tool_is_described(tasks: BackgroundTasks, tmp_
     }
     assert described == {
         ("run_in_background", "command"): True,
-        ("run_in_background", "item"): True,
         ("get_background_task", "task_id"): True,
         ("get_background_task", "wait"): True,
         ("shell", "command"): True,

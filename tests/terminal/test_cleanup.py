@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from graphs.coding_agent import build_coding_agent
-from graphs.terminal.tools.endings import FOLDER
 from graphs.terminal.tools.run import ShellRun
-from tests.support import BEGIN, ROOT, Graph
+from tests.support import BEGIN, Graph
 from tests.waiting import await_for, has_ended, wait_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -25,20 +22,10 @@ pytestmark = pytest.mark.slow
 COMMAND = "echo $$ > pid; exec sleep 600"
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> RunnableConfig:
-    """A thread that keeps the results of commands in a folder."""
-    return {"configurable": {"thread_id": "1", FOLDER: str(tmp_path / "endings")}}
-
-
 def agent(folder: Path, *tools: str, ask: bool = False) -> Graph:
     calls = [call(name, command=COMMAND) for name in tools]
     model = ScriptedChatModel(script=[turn("", *calls), "Done."])
     return build_coding_agent(model, folder, ask=ask, checkpointer=InMemorySaver())
-
-
-def endings(folder: Path) -> list[Path]:
-    return list((folder / "endings").glob("*"))
 
 
 def test_after_a_denial_nothing_has_been_started(
@@ -81,7 +68,6 @@ def test_after_an_error_nothing_is_left(
     with pytest.raises(RuntimeError, match="tired"):
         run(graph, config)
     wait_for(lambda: has_ended(tmp_path / "pid"), "the command to be ended")
-    assert endings(tmp_path) == []
 
 
 @pytest.mark.parametrize("tool", ["execute", "run_in_background"])
@@ -101,7 +87,6 @@ def test_a_command_that_fails_to_start_is_ended(
     (pid,) = processes
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert endings(tmp_path) == []
 
 
 async def test_after_a_cancellation_nothing_is_left(tmp_path: Path, config: RunnableConfig) -> None:
@@ -112,33 +97,3 @@ async def test_after_a_cancellation_nothing_is_left(tmp_path: Path, config: Runn
     with pytest.raises(asyncio.CancelledError):
         await task
     await await_for(lambda: has_ended(tmp_path / "pid"), "the command to be ended")
-    assert endings(tmp_path) == []
-
-
-INTERRUPTS_THE_IMPORT = """
-import sys
-
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name in ("graphs.terminal.chat", "graphs.terminal.checklist"):
-            raise KeyboardInterrupt
-
-sys.meta_path.insert(0, Finder())
-"""
-
-
-@pytest.mark.parametrize("arguments", [[], ["chat"]])
-def test_a_signal_while_the_program_is_loaded_ends_it_quietly(
-    arguments: list[str], tmp_path: Path
-) -> None:
-    """As at any other moment, the exit code is 130."""
-    (tmp_path / "sitecustomize.py").write_text(INTERRUPTS_THE_IMPORT)
-    ended = subprocess.run(
-        [sys.executable, "-m", "graphs", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (130, "")

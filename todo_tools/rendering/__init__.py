@@ -1,7 +1,6 @@
 """Show lists, calls, results and runs in a terminal (extra `rich`) and in notebooks."""
 
 from todo_tools.rendering._branches import show_branches
-from todo_tools.rendering._ledger import show_ledger
 from todo_tools.rendering._notebook import follow_in_notebook
 from todo_tools.rendering._terminal import follow_in_terminal
 from todo_tools.rendering._tool_view import ToolView
@@ -19,7 +18,6 @@ __all__ = [
     "follow_in_terminal",
     "show_branches",
     "show_call",
-    "show_ledger",
     "show_messages",
     "show_result",
     "show_status",

@@ -2,16 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
 from todo_tools._list.formatting import one_line
-from todo_tools._list.todos import TodoItem
 from todo_tools._thread.places import Search
 from todo_tools._thread.state import todos_in
-from todo_tools.rendering._html import framed, html_of_lines
 from todo_tools.rendering._lines import Line, Span, list_lines, status_lines
 from todo_tools.rendering._views import View
 
@@ -28,19 +25,8 @@ class Knot:
     branches: int
     """The number of branches that begin here; 0 for a tip."""
     newest: bool = False
-    """Whether it is the thread's latest checkpoint."""
     started: tuple[str, ...] = ()
     """The texts of the items that an answer directly after this fork started."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class BranchView(View):
-    """A view of the branches of a thread."""
-
-    knots: tuple[Knot, ...] = ()
-
-    def _repr_html_(self) -> str:
-        return framed(_tree_html(self.knots))
 
 
 def show_branches(history: Iterable[StateSnapshot]) -> View:
@@ -66,17 +52,11 @@ def show_branches(history: Iterable[StateSnapshot]) -> View:
         print(show_branches(graph.get_state_history(config)))
         ```
     """
-    knots = tuple(knots_of(history))
-    return BranchView(tuple(line for knot in knots for line in _knot_lines(knot)), knots=knots)
+    return View(tuple(line for knot in knots_of(history) for line in _knot_lines(knot)))
 
 
 def knots_of(history: Iterable[StateSnapshot]) -> Iterator[Knot]:
     """Yield the forks and tips of a thread, parents before children, older branches first."""
-    if not isinstance(history, Iterable):
-        raise TypeError(
-            "history must be what graph.get_state_history(config) returns, got "
-            f"{type(history).__name__}"
-        )
     snapshots = list(history)
     for snapshot in snapshots:
         if not isinstance(snapshot, StateSnapshot):
@@ -87,7 +67,7 @@ def knots_of(history: Iterable[StateSnapshot]) -> Iterator[Knot]:
     ]
     while waiting:  # no recursion: a thread may fork at every step
         snapshot, path = waiting.pop()
-        while len(following := children.get(_id(snapshot), [])) == 1:
+        while len(following := children.get(_id(snapshot.config), [])) == 1:
             snapshot = following[0]
         started = tuple(dict.fromkeys(_started_after(snapshot, children))) if following else ()
         yield Knot(snapshot, path, len(following), snapshot is snapshots[0], started)
@@ -97,11 +77,11 @@ def knots_of(history: Iterable[StateSnapshot]) -> Iterator[Knot]:
 
 def _children(snapshots: list[StateSnapshot]) -> dict[str | None, list[StateSnapshot]]:
     """Map each checkpoint to its children, oldest first; `None` maps to the roots."""
-    ids = {_id(snapshot) for snapshot in snapshots}
+    ids = {_id(snapshot.config) for snapshot in snapshots}
     children = dict[str | None, list[StateSnapshot]]()
     for snapshot in reversed(snapshots):
         above = snapshot.parent_config
-        parent = _id_in(above) if above else None
+        parent = _id(above) if above else None
         children.setdefault(parent if parent in ids else None, []).append(snapshot)
     return children
 
@@ -111,10 +91,10 @@ def _started_after(
 ) -> Iterator[str]:
     """Yield the texts of the items that were started by an answer directly after a fork."""
     before = todos_in(fork.values)
-    for child in children[_id(fork)]:
+    for child in children[_id(fork.config)]:
         branch = [fork, child]
         while (todos := todos_in(branch[-1].values)) == before:  # the answer's calls have not run
-            following = children.get(_id(branch[-1]), [])
+            following = children.get(_id(branch[-1].config), [])
             if len(following) != 1:
                 break
             branch += following
@@ -124,11 +104,7 @@ def _started_after(
         yield from (todos[item]["text"] for item, (at, *_) in search.starts.items() if at is fork)
 
 
-def _id(snapshot: StateSnapshot) -> str:
-    return _id_in(snapshot.config)
-
-
-def _id_in(config: RunnableConfig) -> str:
+def _id(config: RunnableConfig) -> str:
     return str(config.get("configurable", {}).get("checkpoint_id", ""))
 
 
@@ -145,13 +121,8 @@ def _head(knot: Knot) -> Line:
         spans.append(Span(f" before {named}", "muted"))
     if knot.newest:
         spans.append(Span(", newest", "accent"))
-    spans.append(Span(f" {_id(knot.snapshot)[-_ID_CHARACTERS:]}", "dim"))
+    spans.append(Span(f" {_id(knot.snapshot.config)[-_ID_CHARACTERS:]}", "dim"))
     return Line(tuple(spans))
-
-
-def _items(knot: Knot) -> tuple[Line, ...]:
-    todos: list[TodoItem] = todos_in(knot.snapshot.values)
-    return list_lines(todos) if todos else ()
 
 
 def _knot_lines(knot: Knot) -> Iterator[Line]:
@@ -160,7 +131,8 @@ def _knot_lines(knot: Knot) -> Iterator[Line]:
     if knot.path:
         above[-1] = _rail("└─" if knot.path[-1] else "├─")
     yield replace(_head(knot), lead=tuple(above))
-    for line in _items(knot):
+    todos = todos_in(knot.snapshot.values)
+    for line in list_lines(todos) if todos else ():
         yield replace(line, lead=(*below, *line.lead))
 
 
@@ -169,17 +141,3 @@ _PLAIN_RAILS = str.maketrans("│├└─", "|+`-")
 
 def _rail(text: str) -> Span:
     return Span(text, "dim", plain=text.translate(_PLAIN_RAILS))
-
-
-def _tree_html(knots: tuple[Knot, ...]) -> str:
-    """Draw the tree as nested HTML lists, which are readable even without the styles."""
-    if not knots:
-        return ""
-    html = ['<ul class="todo-tree">']
-    for knot, following in pairwise([*knots, None]):
-        assert knot is not None
-        html.append(f"<li>{html_of_lines([_head(knot), *_items(knot)])}")
-        after = len(following.path) if following else 0
-        up = len(knot.path) - after
-        html.append("<ul>" if up < 0 else "</li>" + "</ul></li>" * up)
-    return "".join([*html, "</ul>"])

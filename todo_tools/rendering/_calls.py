@@ -17,10 +17,7 @@ _INDENT = (Span("    "),)
 
 
 def call_lines(name: str, args: Mapping[str, Any], label: str = "") -> tuple[Line, ...]:
-    """Draw a tool call as `Label: action main option=value`, with long texts on extra lines.
-
-    The todo tools have a special form.
-    """
+    """Draw a tool call as `Label: action main option=value`, with long texts on extra lines."""
     if name in TOOLS:
         return (_todo_call(name, args),)
     return tuple(_call(label or name, args))

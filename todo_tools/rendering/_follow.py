@@ -1,6 +1,5 @@
 """Pass the chunks of a stream through and show the run on a screen."""
 
-import sys
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -11,15 +10,13 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, TypeVar
 
 from todo_tools._list.todos import TodoItem
-from todo_tools._thread.state import todos_in
-from todo_tools.rendering._advance import advance
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW, can_be_shown
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes, list_part, status_part
-from todo_tools.rendering._lines import Line, encodable
+from todo_tools.rendering._lines import Line, checked, printable
 from todo_tools.rendering._output import OutputLines
 from todo_tools.rendering._tool_view import ToolViews
 
@@ -31,18 +28,13 @@ class Screen(Protocol):
 
     def show(self, followed: Followed) -> None:
         """Show the current state of the run."""
-        ...
 
     def finish(self, followed: Followed) -> None:
         """Show the last state; called once, also after an error."""
-        ...
 
 
 class PlainScreen:
-    """A screen without updates in place.
-
-    It prints each change of the list and the output of tools, and the whole list at the end.
-    """
+    """Prints each change of the list and the output of tools, and the whole list at the end."""
 
     def __init__(self, print_line: Callable[[Line], None]) -> None:
         self.print_line = print_line
@@ -54,10 +46,9 @@ class PlainScreen:
         """Print the changes since the last call."""
         self._print_output(followed)
         lines = changes(self.before, followed)
-        lists = [followed.todos or [], *(todos for _, todos in followed.lists)]
-        if (followed.todos, followed.lists) != (self.before.todos, self.before.lists):
+        if followed.todos != self.before.todos:
             rows = sum(line.status is not None for line in lines)
-            self.whole = rows == sum(map(len, lists))
+            self.whole = rows == len(followed.todos or [])
         self._print(lines)
         self.before = followed
 
@@ -68,7 +59,7 @@ class PlainScreen:
             self._print((*list_part(followed), *status_part(followed)))
 
     def _print_output(self, followed: Followed) -> None:
-        lines = self.output.after(followed)
+        lines = list(self.output.after(followed))
         self.whole = self.whole and not lines
         self._print(lines)
 
@@ -79,38 +70,17 @@ class PlainScreen:
 
 def print_plain(line: Line) -> None:
     """Print a line on standard output; replace characters that its encoding lacks."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print("".join(encodable(span, encoding) for span in line.spans), flush=True)
+    print(printable(line), flush=True)
 
 
-@overload
 def follow(
-    stream: Iterator[Chunk],
+    stream: Iterator[Any] | AsyncIterator[Any],
     screen: Screen,
     todos: Sequence[TodoItem] | None,
-    views: ToolViews | None = None,
-) -> Generator[Chunk, None, None]: ...
-@overload
-def follow(
-    stream: AsyncIterator[Chunk],
-    screen: Screen,
-    todos: Sequence[TodoItem] | None,
-    views: ToolViews | None = None,
-) -> AsyncGenerator[Chunk, None]: ...
-def follow(
-    stream: Iterator[Chunk] | AsyncIterator[Chunk],
-    screen: Screen,
-    todos: Sequence[TodoItem] | None,
-    views: ToolViews | None = None,
-) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
-    """Show a stream on a screen.
-
-    Raises:
-        TypeError: `stream` is neither an iterator nor an async iterator.
-        ValueError: `todos` is not a list of todos.
-    """
-    before = todos_in({"todos": list(todos)}) if todos is not None else None
-    known = Followed(before, views=views or {})
+    views: ToolViews | None,
+) -> Any:
+    """Show a stream on a screen, and return a generator of its chunks."""
+    known = Followed(None if todos is None else checked(todos), views=views or {})
     if isinstance(stream, AsyncIterator):
         return _afollow(stream, _Viewer(screen, known))
     if isinstance(stream, Iterator):
@@ -135,7 +105,7 @@ class _Viewer:
             self._show(self.screen.show)
 
     def see(self, chunk: object) -> None:
-        before, self.known = self.known, advance(self.known, chunk)
+        before, self.known = self.known, self.known.after(chunk)
         self.seen = True
         self.useful = self.useful or can_be_shown(chunk)
         if (self.known.shown, self.known.doing) != (before.shown, before.doing):
@@ -149,18 +119,15 @@ class _Viewer:
         self._show(self.screen.finish)
 
     def _show(self, how: Callable[[Followed], None]) -> None:
-        """Show the state of the run; if that fails, continue the run without a screen.
-
-        The disk may be full, or the reader of a pipe may have closed it. rich would then exit.
-        """
+        """Show the state of the run; if that fails, continue the run without a screen."""
         if self.shows:
             try:
                 how(self.known)
-            except (OSError, SystemExit):
+            except (OSError, SystemExit):  # rich exits when the reader of a pipe has closed it
                 self.shows = False
 
 
-def _follow(stream: Iterator[Chunk], viewer: _Viewer) -> Generator[Chunk, None, None]:
+def _follow(stream: Iterator[Chunk], viewer: _Viewer) -> Iterator[Chunk]:
     try:
         viewer.begin()
         for chunk in stream:
@@ -168,10 +135,11 @@ def _follow(stream: Iterator[Chunk], viewer: _Viewer) -> Generator[Chunk, None, 
             yield chunk
     finally:
         viewer.finish()
-        _closer(stream, "close")()
+        if isinstance(stream, Generator):  # so that its run ends when the caller stops early
+            stream.close()
 
 
-async def _afollow(stream: AsyncIterator[Chunk], viewer: _Viewer) -> AsyncGenerator[Chunk, None]:
+async def _afollow(stream: AsyncIterator[Chunk], viewer: _Viewer) -> AsyncIterator[Chunk]:
     try:
         viewer.begin()
         async for chunk in stream:
@@ -179,13 +147,5 @@ async def _afollow(stream: AsyncIterator[Chunk], viewer: _Viewer) -> AsyncGenera
             yield chunk
     finally:
         viewer.finish()
-        await _closer(stream, "aclose", _nothing)()
-
-
-def _closer(stream: object, name: str, otherwise: Callable[[], Any] = lambda: None) -> Any:
-    """Return the method that closes a stream, so that its run ends when the caller stops early."""
-    return getattr(stream, name, otherwise)
-
-
-async def _nothing() -> None:
-    pass
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()

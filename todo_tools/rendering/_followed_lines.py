@@ -1,24 +1,19 @@
-"""Draw the state of a running graph as lines: its lists, its status, and what has changed."""
+"""Draw the state of a running graph as lines: its list, its status, and what has changed."""
 
 from dataclasses import replace
 
-from todo_tools._list.formatting import one_line
 from todo_tools._list.todos import TodoItem
-from todo_tools.rendering._chunks import Path
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
 
 
 def list_part(followed: Followed) -> tuple[Line, ...]:
-    """Draw the list, and below it the lists of subgraphs as a tree."""
+    """Draw the list, and below it the open lists of subgraphs."""
     lines = list(() if followed.todos is None else list_lines(followed.todos))
-    names = _names(followed)
-    for path, todos in followed.lists:
-        indent = Span("  " * (len(path) - 1))
+    for name, todos in followed.lists:
         (status,) = status_lines(todos)
-        head = (indent, Span("└ ", "dim", plain="` "), Span(f"{names[path]} ", bold=True))
-        lines.append(Line(status.body, head))
-        lines += (replace(row, lead=(indent, Span("  "), *row.lead)) for row in list_lines(todos))
+        lines.append(replace(status, lead=(Span("└ ", "dim", plain="` "), Span(f"{name} "))))
+        lines += (replace(row, lead=(Span("  "), *row.lead)) for row in list_lines(todos))
     return tuple(lines)
 
 
@@ -32,18 +27,12 @@ def changes(before: Followed, after: Followed) -> tuple[Line, ...]:
     """Draw the differences between two states, as lines to print.
 
     If items only changed their status or were added at the end, only these are drawn; otherwise the
-    whole list. Lines of a subgraph begin with its name.
+    whole list. Lists of subgraphs are left out.
     """
     lines: list[Line] = []
     if after.todos is not None and after.todos != before.todos:
         lines += _changed_rows(before.todos or [], after.todos)
         lines += status_lines(after.todos)
-    names, known = _names(after), dict(before.lists)
-    for path, todos in after.lists:
-        if todos != known.get(path):
-            rows = (*_changed_rows(known.get(path, []), todos), *status_lines(todos))
-            name = Span(f"{names[path]}: ", "dim")
-            lines += (replace(row, lead=(name, *row.lead)) for row in rows)
     note = after.countdown or after.notice
     if note != (before.countdown or before.notice):
         lines += note_lines(note)
@@ -57,11 +46,3 @@ def _changed_rows(before: list[TodoItem], after: list[TodoItem]) -> list[Line]:
         return list(rows)
     unchanged = [index < len(before) and before[index] == todo for index, todo in enumerate(after)]
     return [row for row, same in zip(rows, unchanged, strict=True) if not same]
-
-
-def _names(followed: Followed) -> dict[Path, str]:
-    """Name each subgraph; add a number if several have the same name."""
-    return {
-        path: one_line(f"{each.name} {each.number}" if each.number > 1 else each.name)
-        for path, each in followed.below
-    }

@@ -7,10 +7,9 @@ from html import escape
 from todo_tools.rendering._lines import Line, Progress, Span
 
 # Text has the colour of the page, so it is readable on every background. Icons and bars have the
-# notebook's own colours, or colours that are visible on white and on black. Some of the text's
-# colour is mixed in, to make Jupyter's orange dark enough. The selectors of lists include the class
-# `todo-tree`, so that they override Jupyter's rules for lists in outputs. The element `samp` gives
-# the font of printed text, also where a page has removed these styles.
+# notebook's own colours, or colours that are visible on white and on black; some of the text's is
+# mixed in, to make Jupyter's orange dark enough. The element `samp` gives the font of printed text,
+# also where a page has removed these styles.
 STYLE = """<style>
 .todo-tools { color: inherit; line-height: 1.5; overflow-wrap: anywhere; max-width: 60em;
   --todo-accent: color-mix(in srgb, currentColor 30%,
@@ -32,15 +31,6 @@ STYLE = """<style>
 .todo-tools .todo-success { color: var(--todo-success); }
 .todo-tools .todo-error { color: var(--todo-error); }
 .todo-tools .todo-in_progress .todo-body { font-weight: 600; }
-div.todo-tools ul.todo-tree, div.todo-tools ul.todo-tree ul { list-style: none; margin: 0;
-  padding: 0 0 0 .4em; }
-.todo-tools li { position: relative; margin: 0; padding: .15em 0; }
-.todo-tools li li { padding-left: 1.4em; }
-.todo-tools li li::before, .todo-tools li li:not(:last-child)::after { content: "";
-  position: absolute; left: 0; top: 0; width: 1em; height: 1em; opacity: .5;
-  border: 0 solid currentColor; border-left-width: 1px; }
-.todo-tools li li::before { border-bottom-width: 1px; }
-.todo-tools li li:not(:last-child)::after { top: 1em; height: calc(100% - 1em); }
 .todo-tools progress { appearance: none; border: 0; width: 12em; height: .4em;
   color: var(--todo-success); background: rgb(128 128 128 / .3); }
 .todo-tools progress::-webkit-progress-bar { background: rgb(128 128 128 / .3); }
@@ -51,26 +41,15 @@ div.todo-tools ul.todo-tree, div.todo-tools ul.todo-tree ul { list-style: none; 
 
 def html_of(lines: Iterable[Line], progress: Progress | None = None) -> str:
     """Draw lines as HTML, with a progress bar below if they are a list with items."""
-    return framed(f"{html_of_lines(lines)}{_bar(progress)}")
-
-
-def html_of_lines(lines: Iterable[Line]) -> str:
-    """Draw lines as HTML without the frame."""
-    return f'<div role="list">{"".join(map(_line_html, lines))}</div>'
-
-
-def framed(inner: str) -> str:
-    """Add the styles and the frame to HTML; notebooks do not render formulas in this frame."""
-    ignored = "tex2jax_ignore mathjax_ignore"
-    return f'{STYLE}<div class="todo-tools {ignored}">{inner}</div>'
+    rows = "".join(map(_line_html, lines))
+    ignored = "tex2jax_ignore mathjax_ignore"  # notebooks do not render formulas in this frame
+    shown = f'<div role="list">{rows}</div>{_bar(progress)}'
+    return f'{STYLE}<div class="todo-tools {ignored}">{shown}</div>'
 
 
 def escaped(text: str) -> str:
-    """Escape a text, so that it is neither HTML nor a formula.
-
-    Notebooks render formulas in HTML too, and a formula can contain a link. A delimiter inside its
-    own element does not start a formula.
-    """
+    """Escape a text, so that it is neither HTML nor a formula, which may contain a link."""
+    # A delimiter inside its own element does not start a formula.
     return re.sub(r"[$\\]", r"<span>\g<0></span>", escape(text))
 
 

@@ -4,9 +4,11 @@ The terminal and the notebook draw the same lines, and this module depends on ne
 that a model wrote passes through `one_line` before it becomes part of a line.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from langchain_core.messages import ToolMessage
 
@@ -16,11 +18,12 @@ from todo_tools._list.formatting import (
     format_todos,
     one_line,
 )
-from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, Token
+from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, Token, incomplete, is_mapping
 from todo_tools._thread.notes import listed_in
+from todo_tools._thread.state import todos_in
 from todo_tools._thread.transcript import details_of, list_after
 
-_PLAIN_MARKS = {"📋 ": "Todos ", "✓ ": "", "⏳ ": "", "⚠ ": "! "}
+_PLAIN_MARKS = {"📋 ": "Todos ", "✓ ": "", "⏳ ": "", "⚠ ": "! ", "↻ ": ""}
 
 _DRAWN = "│├└─◆…↪↻→←·━╌⠋"
 _GLYPHS = "".join([*(row.icon for row in STATUSES.values()), *_PLAIN_MARKS, _DRAWN]).replace(
@@ -60,40 +63,37 @@ class Line:
         return "".join(span.text for span in self.spans)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The number of items of a list, by status."""
+class Progress(NamedTuple):
+    """How many items of a list are finished."""
 
+    finished: int
     total: int
-    completed: int
-    abandoned: int
-    in_progress: int
-
-    @property
-    def finished(self) -> int:
-        """The number of completed and abandoned items."""
-        return self.completed + self.abandoned
 
 
 def progress_of(todos: Sequence[TodoItem]) -> Progress:
-    """Count the items of a list by status."""
-    count = Counter(todo["status"] for todo in todos)
-    return Progress(
-        total=len(todos),
-        completed=count["completed"],
-        abandoned=count["abandoned"],
-        in_progress=count["in_progress"],
-    )
+    """Count the finished items of a list."""
+    return Progress(len(todos) - len(incomplete(todos)), len(todos))
+
+
+def checked(todos: Sequence[TodoItem]) -> list[TodoItem]:
+    """Return a list that a caller gave, or raise an error that says what was wrong."""
+    if is_mapping(todos):
+        raise TypeError("got a state; pass result['todos']")
+    return todos_in({"todos": list(todos)})
 
 
 def encodable(span: Span, encoding: str) -> str:
-    """Return the text of a span for an encoding; characters that it lacks become escapes.
-
-    If one of this library's icons is missing, all of them are replaced, so that lines stay aligned.
-    """
+    """Return the text of a span for an encoding; characters that it lacks become escapes."""
+    # If one of this library's icons is missing, all are replaced, so that lines stay aligned.
     plain = span.plain is not None and not _has(encoding, _GLYPHS)
     shown = span.plain if plain and span.plain is not None else span.text
     return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def printable(line: Line) -> str:
+    """Return a line as standard output can show it, without colours."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return "".join(encodable(span, encoding) for span in line.spans)
 
 
 def _has(encoding: str, characters: str) -> bool:
@@ -108,22 +108,18 @@ def list_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
 
 
 def status_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
-    """Draw the status line; no line if there are no todos.
-
-    The line says "Done" only if every item was completed. For a finished list with abandoned items,
-    it shows the number of completed and of abandoned ones.
-    """
+    """Draw the status line; it says "Done" only if every item was completed."""
     if not todos:
         return ()
-    progress = progress_of(todos)
-    if progress.finished < progress.total:
+    if incomplete(todos):
         return (Line((_marked(format_status(todos), "muted"),)),)
-    if not progress.abandoned:
-        done = f"✓ Done ({counted(progress.total, 'item')})"
+    count = Counter(todo["status"] for todo in todos)
+    if not count["abandoned"]:
+        done = f"✓ Done ({counted(len(todos), 'item')})"
         return (Line((_marked(done, "success"),)),)
-    completed = _count_span("completed", progress.completed)
-    abandoned = _count_span("abandoned", progress.abandoned)
-    return (Line((completed, Span(", "), abandoned) if progress.completed else (abandoned,)),)
+    completed = _count_span("completed", count["completed"])
+    abandoned = _count_span("abandoned", count["abandoned"])
+    return (Line((completed, Span(", "), abandoned) if count["completed"] else (abandoned,)),)
 
 
 def counted(number: int, noun: str) -> str:
@@ -134,19 +130,7 @@ def counted(number: int, noun: str) -> str:
 def in_view(
     lines: Sequence[Line], height: int, rows_of: Callable[[Line], int] = lambda _: 1
 ) -> tuple[Line, ...]:
-    """Return the part of a list that fits on the screen.
-
-    It contains the first item in progress or, if there is none, the first item not started.
-
-    Args:
-        lines: The lines of the list.
-        height: The number of rows on the screen, at least 1.
-        rows_of: Returns the number of rows that a line needs.
-
-    Returns:
-        All lines, or some of them. If there is room, a last line says how many are hidden above and
-        below.
-    """
+    """Return the part of a list that fits in a height, around the first item that is not done."""
     sizes = [rows_of(line) for line in lines]
     if sum(sizes) <= height:
         return tuple(lines)
@@ -203,10 +187,7 @@ def note_lines(note: str) -> tuple[Line, ...]:
 
 
 def result_lines(message: ToolMessage) -> tuple[Line, ...]:
-    """Draw a tool result: the list after a change, the output of `list_todos`, or the error.
-
-    The result of any other tool is drawn as its text.
-    """
+    """Draw a tool result: the list that it shows, its error, or its text."""
     details = details_of(message)
     if details is None:
         return _text_lines(message.text, "error" if message.status == "error" else None)

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from todo_tools._list.formatting import one_line
-from todo_tools._list.todos import TodoItem
-from todo_tools.rendering._chunks import Path
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import list_part
 from todo_tools.rendering._lines import (
@@ -37,18 +35,17 @@ class LiveLines:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._known: Followed | None = None
-        self._changed = dict[tuple[Path, str], float]()
+        self._changed = dict[int, float]()
         self._since = clock()
 
     def see(self, followed: Followed) -> None:
         """Store the new state of the run, and remember which items changed."""
         before, now = self._known or followed, self._clock()
-        lists = dict(_lists(before))
-        for path, todos in _lists(followed):
-            old = lists.get(path) or todos
-            for index, todo in enumerate(todos):
-                if index >= len(old) or old[index] != todo:
-                    self._changed[path, f"[{index}]"] = now
+        todos = followed.todos or []
+        old = before.todos or todos
+        for index, todo in enumerate(todos):
+            if index >= len(old) or old[index] != todo:
+                self._changed[index] = now
         if before.open != followed.open or before.answer != followed.answer:
             self._since = now
         self._known = followed
@@ -91,14 +88,11 @@ class LiveLines:
         """Draw the list, and mark the rows that have just changed."""
         rows, now = list_part(followed), self._clock()
         changed = self._changed.copy()  # another thread draws
-        recent = {key for key, at in changed.items() if now - at < _SECONDS_MARKED}
-        if not recent:
-            return rows
-        keys = [(path, f"[{n}]") for path, todos in _lists(followed) for n in range(len(todos))]
-        left = iter(keys)
+        recent = {index for index, at in changed.items() if now - at < _SECONDS_MARKED}
+        recent &= set(range(len(followed.todos or [])))  # the rows after these are of subgraphs
         return tuple(
-            replace(row, body=(*row.body, _MARK)) if row.status and next(left) in recent else row
-            for row in rows
+            replace(row, body=(*row.body, _MARK)) if index in recent else row
+            for index, row in enumerate(rows)
         )
 
     def _status(self, followed: Followed, hint: str) -> tuple[Line, ...]:
@@ -118,10 +112,6 @@ class LiveLines:
         others = f" and {len(followed.open) - 1} more" if len(followed.open) > 1 else ""
         passed = f"{seconds}s " if seconds else ""
         return Line((Span(f"{passed}{what}{others}", "dim"),), (mark,))
-
-
-def _lists(followed: Followed) -> list[tuple[Path, list[TodoItem]]]:
-    return [((), followed.todos or []), *followed.lists]
 
 
 def _said(followed: Followed) -> list[Line]:

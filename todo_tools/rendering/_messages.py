@@ -19,11 +19,7 @@ _MARKS = {
 
 
 def superseded(messages: Sequence[BaseMessage]) -> set[int]:
-    """Find the results that are not shown, since a later result of their turn shows the list.
-
-    Returns:
-        Their positions.
-    """
+    """Find the positions of results that a later result of their turn replaces."""
     found, calls, last = set[int](), set[str | None](), list[int]()
     for position, message in enumerate(messages):
         if isinstance(message, AIMessage):

@@ -36,23 +36,23 @@ def follow_in_notebook(
     views: Mapping[str, ToolView] | None = None,
 ) -> AsyncGenerator[Chunk, None]: ...
 def follow_in_notebook(
-    stream: Iterator[Chunk] | AsyncIterator[Chunk],
+    stream: Any,
     *,
     todos: Sequence[TodoItem] | None = None,
     views: Mapping[str, ToolView] | None = None,
-) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
+) -> Any:
     """Show the list of a running graph below a notebook cell, and pass its stream through.
 
-    The list, its status, the countdown and the current activity are updated in place, four times a
-    second. The saved notebook has the last list and its status. Outside a notebook, each change is
-    printed as plain lines.
+    The list, its status and what goes on are updated in place. The saved notebook has the last list
+    and its status. Outside a notebook, each change is printed as plain lines.
 
     Args:
         stream: The result of `graph.stream(...)` or `graph.astream(...)`. Set
             `stream_mode=["updates", "custom"]`; you may add other modes. With `messages`, the
             answer is shown while the model writes it, once there is a list. With
-            `subgraphs=True`, the lists of subgraphs are shown as a tree.
-        todos: The list before the first change, for example that of a resumed thread.
+            `subgraphs=True`, the open lists of subgraphs are shown below that of the graph.
+        todos: The list before the first change, of a resumed thread or of your input. It is not
+            needed if the stream has the mode `values`.
         views: The forms of your own tools, by tool name, for the call that runs.
 
     Returns:
@@ -74,11 +74,7 @@ def follow_in_notebook(
 
 
 class _NotebookScreen:
-    """A display below the notebook cell.
-
-    A thread updates it, as rich does in a terminal. So the seconds pass while the model or a tool
-    is silent, the last piece of an answer is not held back, and many chunks are one update.
-    """
+    """A display below the notebook cell, which a thread updates: seconds pass in silence, too."""
 
     def __init__(self) -> None:
         self.handle: Any = None

@@ -11,7 +11,7 @@ from collections.abc import (
     Sequence,
 )
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from todo_tools._list.todos import TodoItem, Token
 from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
@@ -57,30 +57,28 @@ def follow_in_terminal(
     views: Mapping[str, ToolView] | None = None,
 ) -> AsyncGenerator[Chunk, None]: ...
 def follow_in_terminal(
-    stream: Iterator[Chunk] | AsyncIterator[Chunk],
+    stream: Any,
     *,
     console: "Console | None" = None,
     todos: Sequence[TodoItem] | None = None,
     views: Mapping[str, ToolView] | None = None,
-) -> Generator[Chunk, None, None] | AsyncGenerator[Chunk, None]:
+) -> Any:
     """Show the list of a running graph in the terminal, and pass its stream through.
 
-    The list, its status, the countdown and the current activity are shown below your own output and
-    updated in place. A row that has just changed is marked for a moment. If the list has more lines
-    than the terminal, only the part around the item in progress is shown. When the run ends, even
-    with an error, the whole list stays on the screen.
-
-    If the output is not a terminal, each change is printed as plain lines without control codes;
-    this does not need rich. To change the colours, define the styles `todo.accent`, `todo.dim` and
-    so on in the theme of the console.
+    The list, its status and what goes on are updated in place below your own output. Of a long list
+    only the part around the item in progress is shown; when the run ends, even with an error, the
+    whole list stays. If the output is not a terminal, each change is printed as plain lines, and
+    rich is not needed. To change the colours, define the styles `todo.accent`, `todo.dim` and so on
+    in the theme of the console.
 
     Args:
         stream: The result of `graph.stream(...)` or `graph.astream(...)`. Set
             `stream_mode=["updates", "custom"]`; you may add other modes. With `messages`, the
-            answer is shown while the model writes it. With `subgraphs=True`, the lists of subgraphs
-            are shown as a tree.
+            answer is shown while the model writes it. With `subgraphs=True`, the open lists of
+            subgraphs are shown below that of the graph.
         console: The console to draw on; standard output by default.
-        todos: The list before the first change, for example that of a resumed thread.
+        todos: The list before the first change, of a resumed thread or of your input. It is not
+            needed if the stream has the mode `values`.
         views: The forms of your own tools, by tool name, for the call that runs.
 
     Returns:
@@ -113,20 +111,15 @@ def texts(lines: Iterable[Line], console: "Console", options: "ConsoleOptions") 
             yield from _broken(line, console, options.max_width)
 
 
-def has_colours() -> bool:
-    """Whether rich is installed and standard output is a terminal with colours."""
+def coloured(drawn: "RenderableType") -> str | None:
+    """Draw with the colours and the width of standard output; `None` if it shows no colours."""
     if not sys.stdout.isatty() or find_spec("rich") is None:
-        return False
-    from rich.console import Console  # noqa: PLC0415  an extra
-
-    return Console().color_system is not None
-
-
-def coloured(drawn: "RenderableType") -> str:
-    """Return the output of rich for standard output, with its control codes."""
+        return None
     from rich.console import Console  # noqa: PLC0415  an extra
 
     console = Console()
+    if console.color_system is None:
+        return None
     with console.capture() as captured:
         console.print(drawn)
     return captured.get().rstrip("\n")

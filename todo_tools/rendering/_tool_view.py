@@ -1,8 +1,8 @@
 """Draw the calls and results of tools, in the form that an application brings for its own."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.messages import ToolMessage
 
@@ -10,18 +10,6 @@ from todo_tools._calls.answers import format_call
 from todo_tools._list.formatting import one_line
 from todo_tools.rendering._calls import call_lines
 from todo_tools.rendering._lines import Line, Span, result_lines
-
-
-class DrawCall(Protocol):
-    """A function that draws a call."""
-
-    def __call__(self, args: Mapping[str, Any], /) -> Sequence[Line] | None: ...
-
-
-class DrawResult(Protocol):
-    """A function that draws a result."""
-
-    def __call__(self, message: ToolMessage, /) -> Sequence[Line] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +28,10 @@ class ToolView:
         ```
     """
 
-    call: DrawCall | None = None
+    call: Callable[[Mapping[str, Any]], Sequence[Line] | None] | None = None
     """Returns the lines of a call, from its arguments as the model wrote them: they may have any
     shape. `None`, or no lines, means the usual form."""
-    result: DrawResult | None = None
+    result: Callable[[ToolMessage], Sequence[Line] | None] | None = None
     """Returns the lines of a result. `None`, or no lines, means the usual form."""
 
 

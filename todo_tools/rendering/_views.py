@@ -2,18 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
 from todo_tools._list.todos import TodoItem
-from todo_tools._thread.state import todos_in
 from todo_tools.rendering import _html, _lines, _terminal
 from todo_tools.rendering._messages import message_lines, superseded
 from todo_tools.rendering._tool_view import ToolView, shown_call, shown_result
-
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -22,15 +18,17 @@ class View:
 
     As the last expression of a notebook cell, a view is shown as HTML. With rich,
     `console.print(view)` shows it in colour and in the width of the console. `print(view)` does the
-    same if the output is a terminal with colours and rich is installed. Otherwise, and in an
-    f-string, the view is plain text. Texts from the model are escaped in each of these forms.
+    same if the output is a terminal with colours and rich is installed; otherwise it replaces what
+    the output cannot encode. In an f-string, the view is plain text. Texts from the model are
+    escaped in each of these forms.
     """
 
     lines: tuple[_lines.Line, ...]
     progress: _lines.Progress | None = None
 
     def __str__(self) -> str:
-        return _terminal.coloured(self) if _terminal.has_colours() else repr(self)
+        coloured = _terminal.coloured(self)
+        return "\n".join(map(_lines.printable, self.lines)) if coloured is None else coloured
 
     def __format__(self, spec: str) -> str:
         return format(repr(self), spec)
@@ -41,9 +39,7 @@ class View:
     def _repr_html_(self) -> str:
         return _html.html_of(self.lines, self.progress)
 
-    def __rich_console__(
-        self, console: "Console", options: "ConsoleOptions"
-    ) -> "Iterable[RenderableType]":
+    def __rich_console__(self, console: Any, options: Any) -> Any:
         return _terminal.texts(self.lines, console, options)
 
 
@@ -57,6 +53,7 @@ def show_todos(todos: Sequence[TodoItem]) -> View:
         A view of each item with its icon, index and text. In a notebook it has a progress bar.
 
     Raises:
+        TypeError: `todos` is a whole state.
         ValueError: `todos` is not a list of todos.
 
     Example:
@@ -65,7 +62,7 @@ def show_todos(todos: Sequence[TodoItem]) -> View:
         assert str(view) == "✓ [0] Measure"
         ```
     """
-    checked = _checked(todos)
+    checked = _lines.checked(todos)
     return View(_lines.list_lines(checked), _lines.progress_of(checked))
 
 
@@ -79,6 +76,7 @@ def show_status(todos: Sequence[TodoItem]) -> View:
         A view of the status line and the items in progress; empty if there are no todos.
 
     Raises:
+        TypeError: `todos` is a whole state.
         ValueError: `todos` is not a list of todos.
 
     Example:
@@ -87,7 +85,7 @@ def show_status(todos: Sequence[TodoItem]) -> View:
         assert str(view) == "📋 0/1\n[0] Measure"
         ```
     """
-    checked = _checked(todos)
+    checked = _lines.checked(todos)
     return View((*_lines.status_lines(checked), *_lines.in_progress_lines(checked)))
 
 
@@ -178,7 +176,3 @@ def show_messages(
         if position not in hidden:
             lines += message_lines(message, labels or {}, views)
     return View(tuple(lines))
-
-
-def _checked(todos: Sequence[TodoItem]) -> list[TodoItem]:
-    return todos_in({"todos": list(todos)})

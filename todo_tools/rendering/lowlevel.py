@@ -5,22 +5,18 @@ only those.
 """
 
 from todo_tools._list.formatting import one_line
-from todo_tools.rendering._advance import advance
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes
 from todo_tools.rendering._lines import Line, Span, note_lines
 from todo_tools.rendering._live import LiveLines
-from todo_tools.rendering._output import OutputLines
 from todo_tools.rendering._views import View
 
 __all__ = [
     "Followed",
     "Line",
     "LiveLines",
-    "OutputLines",
     "Span",
     "View",
-    "advance",
     "changes",
     "note_lines",
     "one_line",

@@ -1,7 +1,6 @@
 """Commands that run in the background while an agent works; it is told when they end."""
 
 import asyncio
-import re
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -11,20 +10,16 @@ from typing import Annotated, Any
 from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.config import get_config
-from langgraph.prebuilt import ToolRuntime
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 from typing_extensions import override
 
-from graphs.terminal.tools.ask_first import answered
 from graphs.terminal.tools.run import ShellRun
 from graphs.terminal.tools.shell import SECONDS_TO_DIE, Command, LocalShell, shell_answer
-from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import one_line
-from todo_tools.state import messages_in, todos_in
 
 
 class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -55,13 +50,12 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
         self._end_all = weakref.finalize(self, _end, self._tasks, self._lock)
         self.tools = _tools(self)
 
-    def start(self, command: str, thread: str | None = None, item: str = "") -> str:
+    def start(self, command: str, thread: str | None = None) -> str:
         """Start a command.
 
         Args:
             command: A shell command.
             thread: The thread that it belongs to.
-            item: The text of the todo that waits for it.
 
         Returns:
             A sentence with the id of the task.
@@ -69,9 +63,15 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
         Raises:
             ToolException: Too many tasks are running, or the command cannot be started.
         """
-        task = _Task(uuid4().hex[:8], self._shell.run(command), thread, item)
+        task = _Task(uuid4().hex[:8], self._shell.run(command), thread)
         with self._lock:  # tools of one turn run in parallel threads
-            self._check_that_one_may_start()
+            if not self._end_all.alive:
+                raise ToolException("Error: background tasks have been closed")
+            if sum(not each.run.finished for each in self._tasks.values()) >= self._max_running:
+                raise ToolException(
+                    f"Error: {self._max_running} background tasks are running, which is the limit; "
+                    "wait until one has ended"
+                )
             try:
                 task.run.start()
             except (OSError, ValueError) as error:
@@ -81,8 +81,11 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def show(self, thread: str | None = None) -> str:
         """List the tasks of a thread, oldest first, a line `id status: command` each."""
-        tasks = self._of(thread)
-        lines = (f"{task.id} {task.status}: {one_line(task.run.command)}" for task in tasks)
+        lines = (
+            f"{task.id} {'finished' if task.run.finished else 'running'}: "
+            f"{one_line(task.run.command)}"
+            for task in self._of(thread)
+        )
         return "\n".join(lines) or "No background tasks"
 
     def fetch(self, task_id: str, thread: str | None = None, wait: int = 0) -> str:
@@ -113,16 +116,6 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
                     await asyncio.sleep(_POLL_SECONDS)
         return await asyncio.to_thread(self.fetch, task_id, thread)
 
-    def running_for(self, item: TodoItem, state: Any) -> str | None:
-        """Say why an item is not done: a task of this thread that it waits for is running.
-
-        The calls of one message run at the same time, so the task may be about to start.
-        """
-        for task in self._of(_thread(get_config())):
-            if task.item == item["text"] and not task.run.finished:
-                return f"background task {task.id} is still running"
-        return "its background task is being started" if item["text"] in _starting(state) else None
-
     @override
     def wrap_model_call(
         self,
@@ -145,10 +138,10 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
 
     def _ends(self, history: Sequence[AnyMessage]) -> list[HumanMessage]:
         """The messages about ended tasks that the history lacks; a branch may lack them again."""
-        started, fetched = _known_from(history)
+        started, fetched = (set(_ids_in(history, key)) for key in ("started", "fetched"))
         said = {*(message.id for message in history), *map(_end_id, fetched)}
         ends = [task.end for task in self._of(_thread(get_config())) if task.run.finished]
-        lost = [_end_of(each, _LOST) for each in started if each not in self._tasks]
+        lost = [_end_of(each, _LOST) for each in sorted(started - self._tasks.keys())]
         return [end for end in (*lost, *ends) if end.id not in said]
 
     def _run(self, task_id: str, thread: str | None) -> ShellRun:
@@ -167,15 +160,6 @@ class BackgroundTasks(AgentMiddleware[AgentState[Any], Any, Any]):
     def close(self) -> None:
         """End all tasks, with every process they started; no more tasks can be started."""
         self._end_all()
-
-    def _check_that_one_may_start(self) -> None:
-        if not self._end_all.alive:
-            raise ToolException("Error: background tasks have been closed")
-        if sum(not task.run.finished for task in self._tasks.values()) >= self._max_running:
-            raise ToolException(
-                f"Error: {self._max_running} background tasks are running, which is the limit; "
-                "wait until one has ended"
-            )
 
     def __enter__(self) -> "BackgroundTasks":
         return self
@@ -197,17 +181,12 @@ _GET_DESCRIPTION = (
 _LONGEST_WAIT = 600
 _POLL_SECONDS = 0.05
 _RUNNING = "still running"
-_STARTED = re.compile(r"^Started background task (\w+)\.", re.MULTILINE)
 _LOST = "is gone: tasks end with the program that runs them. If it is still needed, start it again."
 
 TaskId = Annotated[str, Field(description="The id that run_in_background returned.")]
+Answer = tuple[str, dict[str, str] | None]
+"""A text for the model, and what the history shows programs."""
 Wait = Annotated[int, Field(description=f"Seconds to wait for its end, at most {_LONGEST_WAIT}.")]
-Item = Annotated[
-    int | None, Field(description="The index of a todo that cannot be completed before it ends.")
-]
-
-_ITEM = TypeAdapter[int | None](Item)
-"""Reads an index as LangChain does for the tool; a model may write it as `0.0`."""
 
 
 @dataclass
@@ -215,7 +194,6 @@ class _Task:
     id: str
     run: ShellRun
     thread: str | None
-    item: str
 
     @property
     def end(self) -> HumanMessage:
@@ -226,10 +204,6 @@ class _Task:
             f"has ended with exit code {code}: {one_line(self.run.command)}\n"
             "get_background_task returns its output.",
         )
-
-    @property
-    def status(self) -> str:
-        return "finished" if self.run.finished else "running"
 
 
 def _end_of(task_id: str, how: str) -> HumanMessage:
@@ -244,75 +218,52 @@ def _end_id(task_id: str) -> str:
     return f"do-not-render-task-{task_id}"
 
 
-def _known_from(history: Sequence[AnyMessage]) -> tuple[list[str], list[str]]:
-    """The ids of the tasks that were started, as a history says, and of those fetched at their end.
-
-    A program before this one may have started them.
-    """
-    asked, started, fetched = dict[str | None, Any](), list[str](), list[str]()
+def _ids_in(history: Sequence[AnyMessage], key: str) -> Iterator[str]:
+    """The tasks that results name by this key; a program before this one may have run them."""
     for message in history:
-        if isinstance(message, AIMessage):
-            asked = {made["id"]: made["args"].get("task_id") for made in message.tool_calls}
-        elif not isinstance(message, ToolMessage):
-            continue
-        elif message.name == "run_in_background" and (said := _STARTED.search(message.text)):
-            started.append(said[1])
-        elif message.name == "get_background_task" and not message.text.endswith(_RUNNING):
-            fetched.append(str(asked.get(message.tool_call_id)))
-    return started, fetched
+        artifact: Any = message.artifact if isinstance(message, ToolMessage) else None
+        if isinstance(artifact, dict) and key in artifact:
+            yield artifact[key]
 
 
 def _tools(tasks: BackgroundTasks) -> list[BaseTool]:
     """The tools. LangChain passes `config`; the model neither sees nor sets it."""
 
-    def run_in_background(
-        command: Command, runtime: ToolRuntime[Any, Any], item: Item = None
-    ) -> str:
-        todos = todos_in(runtime.state)
-        if item is not None and not 0 <= item < len(todos):
-            raise ToolException(f"Error: there is no todo [{item}]; write the list first")
-        # A person may reject or edit the list, so its indices are not known yet.
-        if item is not None and any(made["name"] == "write_todos" for made in _made(runtime.state)):
-            raise ToolException("Error: the list is being written; call again after its result")
-        text = "" if item is None else todos[item]["text"]
-        return tasks.start(command, _thread(runtime.config), text)
+    def run_in_background(command: Command, config: RunnableConfig) -> Answer:
+        said = tasks.start(command, _thread(config))
+        return said, {"command": command, "started": said.split()[3].rstrip(".")}
 
-    def list_background_tasks(config: RunnableConfig) -> str:
-        return tasks.show(_thread(config))
+    def list_background_tasks(config: RunnableConfig) -> Answer:
+        return tasks.show(_thread(config)), None
 
-    def get_background_task(task_id: TaskId, config: RunnableConfig, wait: Wait = 0) -> str:
-        return tasks.fetch(task_id, _thread(config), wait)
+    def get_background_task(task_id: TaskId, config: RunnableConfig, wait: Wait = 0) -> Answer:
+        return _fetched(task_id, tasks.fetch(task_id, _thread(config), wait))
 
-    async def aget_background_task(task_id: TaskId, config: RunnableConfig, wait: Wait = 0) -> str:
-        return await tasks.afetch(task_id, _thread(config), wait)
+    async def aget_background_task(
+        task_id: TaskId, config: RunnableConfig, wait: Wait = 0
+    ) -> Answer:
+        return _fetched(task_id, await tasks.afetch(task_id, _thread(config), wait))
 
-    described: list[tuple[Callable[..., str], Callable[..., Any] | None, str, str]] = [
+    described: list[tuple[Callable[..., Answer], Callable[..., Any] | None, str, str]] = [
         (run_in_background, None, "Run in background", _RUN_DESCRIPTION),
         (list_background_tasks, None, "Background tasks", _LIST_DESCRIPTION),
         (get_background_task, aget_background_task, "Background task", _GET_DESCRIPTION),
     ]
     return [
         StructuredTool.from_function(
-            tool, atool, description=description, handle_tool_error=True, metadata={"label": label}
+            tool,
+            atool,
+            description=description,
+            handle_tool_error=True,
+            metadata={"label": label},
+            response_format="content_and_artifact",
         )
         for tool, atool, label, description in described
     ]
 
 
-def _starting(state: Any) -> Iterator[str]:
-    """The texts of the items that wait for a task which a call without a result starts."""
-    todos, messages = todos_in(state), messages_in(state)
-    for made in _made(state):
-        if made["name"] == "run_in_background" and made["id"] not in answered(messages):
-            with suppress(ValidationError):  # then the tool refuses the call
-                item = _ITEM.validate_python(made["args"].get("item"))
-                yield from (todo["text"] for at, todo in enumerate(todos) if at == item)
-
-
-def _made(state: Any) -> Sequence[ToolCall]:
-    """The calls of the last answer of the model."""
-    answers = [message for message in messages_in(state) if isinstance(message, AIMessage)]
-    return answers[-1].tool_calls if answers else ()
+def _fetched(task_id: str, answer: str) -> Answer:
+    return answer, None if answer.endswith(_RUNNING) else {"fetched": task_id}
 
 
 def _bounded(wait: int) -> int:

@@ -12,8 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 _SECONDS_TO_END = 5.0
@@ -33,7 +32,9 @@ class Guard:
         with self._lock:
             if self._process and self._process.poll() is None:
                 return
-            with _blocked_signals():
+            # A process that starts with a blocked signal never gets it.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+            try:
                 self._process = subprocess.Popen(  # noqa: S603  this file
                     [sys.executable, "-I", "-S", str(Path(__file__))],
                     bufsize=0,
@@ -44,6 +45,8 @@ class Guard:
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,  # a signal to the program's group does not reach it
                 )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def add(self, group: int) -> None:
         """Add a process group, to be killed when the program ends."""
@@ -67,27 +70,9 @@ class Guard:
                     self._process.wait(_SECONDS_TO_END)
             self._process = None
 
-    def forget(self) -> None:
-        """Forget the guard and its groups in a fork: they belong to the parent process."""
-        self._lock = threading.Lock()
-        self._groups = set()
-        if self._process and self._process.stdin:
-            self._process.stdin.close()
-        self._process = None
-
     def _tell(self) -> None:
         if self._process and self._process.stdin:
             self._process.stdin.write(b" ".join(b"%d" % group for group in self._groups) + b"\n")
-
-
-@contextmanager
-def _blocked_signals() -> Generator[None, None, None]:
-    """Block the signals that may go to all processes; one that starts here never gets them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _environment() -> dict[str, str]:
@@ -97,7 +82,6 @@ def _environment() -> dict[str, str]:
 
 GUARD = Guard()
 atexit.register(GUARD.close)
-os.register_at_fork(after_in_child=GUARD.forget)
 
 
 def end_group(group: int) -> None:

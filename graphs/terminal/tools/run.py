@@ -1,6 +1,6 @@
 """One run of a command; when it ends, every process that it started is killed."""
 
-import selectors
+import os
 import shutil
 import subprocess
 import threading
@@ -11,7 +11,7 @@ from pathlib import Path
 from deepagents.backends.protocol import ExecuteResponse
 
 from graphs.terminal.tools.guard import GUARD, end_group
-from graphs.terminal.tools.output import Output, WholeOutput, both
+from graphs.terminal.tools.output import Output
 
 # The command starts once the guard knows its group, and never if the program ends before that.
 _WHEN_GUARDED = 'read -r _ && exec "$0" -c "$1" </dev/null'
@@ -21,8 +21,7 @@ class ShellRun:
     """One run of a command, in a new process group.
 
     All processes left in the group are killed when the run finishes, when it is ended, or when this
-    program ends, even by SIGKILL. A process that has left the group cannot be found and keeps
-    running: one started by `setsid`, or a job of a shell with `set -m`.
+    program ends, even by SIGKILL. A process that has left the group (`setsid`) keeps running.
 
     In a `with` statement, the run is ended after the block in any case.
 
@@ -39,9 +38,7 @@ class ShellRun:
         self.command = command
         self._workdir = workdir
         self._env = env
-        self._max_output_bytes = max_output_bytes
-        self._outputs = Output(max_output_bytes), Output(max_output_bytes)
-        self._whole = WholeOutput(max_output_bytes)
+        self._output = Output(max_output_bytes)
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.RLock()  # garbage collection may end a run at any moment
         self._ended = threading.Event()
@@ -72,7 +69,7 @@ class ShellRun:
                 env=self._env,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
             try:
@@ -95,11 +92,6 @@ class ShellRun:
         """Whether the command has ended and no process that it started holds its output open."""
         return self._finished.is_set()
 
-    @property
-    def ended(self) -> bool:
-        """Whether the run was ended by a call of `end`."""
-        return self._ended.is_set()
-
     def is_ended_within(self, seconds: float) -> bool:
         """Wait for a call of `end`; return whether there was one."""
         return self._ended.wait(seconds)
@@ -117,39 +109,25 @@ class ShellRun:
 
     def take_new(self) -> str:
         """The output since the last call; if there is much, only its end."""
-        return "".join(output.take_new() for output in self._outputs)
+        return self._output.take_new()
 
     def response(self, *, note: str = "", exit_code: int | None = None) -> ExecuteResponse:
         """The output so far, with the exit code if the command has ended."""
         code = self._process.returncode if self._process else None
-        out, err = (output.excerpt for output in self._outputs)
-        text, truncated = both(out, err, self._max_output_bytes)
-        if truncated and (where := self._whole.note()):
-            text, _ = both(out, err, self._max_output_bytes - len(where) - 1)
-            text = f"{text}\n{where}"
         return ExecuteResponse(
-            output="\n".join(filter(None, [text, note])) or "<no output>",
+            output="\n".join(filter(None, [self._output.text(), note])) or "<no output>",
             exit_code=code if exit_code is None else exit_code,
-            truncated=truncated,
+            truncated=self._output.missing > 0,
         )
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:
         """Start the command, read its output to the end, and kill the rest of the group."""
-        if process.stdin:
+        if process.stdin and process.stdout:
             with process.stdin, suppress(BrokenPipeError):  # the run may have been ended already
                 process.stdin.write(b"\n")
-        with selectors.DefaultSelector() as selector:
-            for stream, output in zip((process.stdout, process.stderr), self._outputs, strict=True):
-                if stream:
-                    selector.register(stream, selectors.EVENT_READ, (stream, output))
-            while selector.get_map():
-                for key, _ in selector.select():
-                    stream, output = key.data
-                    chunk = output.read(stream)
-                    self._whole.add(chunk)
-                    if not chunk:
-                        selector.unregister(stream)
-                        stream.close()
+            with process.stdout as stream:
+                while chunk := os.read(stream.fileno(), 1 << 16):
+                    self._output.add(chunk)
         process.wait()
         with self._lock:
             end_group(process.pid)

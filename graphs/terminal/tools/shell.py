@@ -6,19 +6,16 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Annotated, Any, cast
 
 from deepagents.backends import LocalShellBackend
 from deepagents.backends.protocol import ExecuteArtifact, ExecuteResponse
 from langchain_core.tools import StructuredTool
 from langgraph.config import get_stream_writer
-from langgraph.pregel import Pregel
 from pydantic import Field
 
-from graphs.terminal.tools.endings import ending_of
 from graphs.terminal.tools.run import ShellRun
 
 NOT_STARTED, TIMED_OUT, INTERRUPTED = 1, 124, 130
@@ -39,7 +36,7 @@ PASSED_VARIABLES = frozenset(
         "VIRTUAL_ENV",
     ]
 )
-"""The variables that commands always get, besides those of the locale (`LC_*`)."""
+"""The variables that commands get, besides those of the locale (`LC_*`)."""
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_TO_HEAR = 0.05
@@ -63,9 +60,7 @@ class ShellArtifact(ExecuteArtifact):
     command: str
 
 
-def shell_tool(
-    workdir: Path, *, timeout: int = 120, env: Mapping[str, str] | None = None
-) -> StructuredTool:
+def shell_tool(workdir: Path, *, timeout: int = 120) -> StructuredTool:
     """Make the tool `shell`.
 
     Commands run with the rights of this process and are not confined to the directory. Give the
@@ -74,12 +69,11 @@ def shell_tool(
     Args:
         workdir: Where commands run.
         timeout: Seconds after which a command is ended, with exit code 124.
-        env: Variables for commands, added to the few of `PASSED_VARIABLES`.
 
     Returns:
         A tool that takes `command`. The artifact of its result is a `ShellArtifact`.
     """
-    backend = LocalShell(workdir, timeout=timeout, env=env)
+    backend = LocalShell(workdir, timeout=timeout)
 
     def shell(command: Command) -> tuple[str, ShellArtifact]:
         return _with_artifact(command, backend.execute(command))
@@ -100,35 +94,24 @@ def shell_tool(
 class LocalShell(LocalShellBackend):
     """The local shell of deepagents, with another way to run a command.
 
-    On time-out, the original kills only the shell itself. On cancellation or at the end of the
-    program it kills nothing. This class also kills every process that a command started
-    (`ShellRun`). The original keeps all output in memory and cuts off its end; this class keeps
-    only the two ends.
+    The original leaves what a command started running after a time-out, a cancellation or the end
+    of the program, and keeps only the beginning of long output. This class kills every process that
+    a command started (`ShellRun`), and keeps both ends.
 
     Commands get only a few variables of this program's environment, so that they cannot print its
-    API keys by mistake. This does not stop a command that looks for keys. It can read the user's
-    files, and the environment of the user's processes in `/proc`.
+    API keys by mistake. This does not stop a command that looks for keys.
 
     Args:
         workdir: Where commands run.
         timeout: Seconds after which a command is ended, with exit code 124.
-        env: Variables for commands, added to the few of `PASSED_VARIABLES`.
         max_output_bytes: How much of a command's output is kept, half of it from each end.
-        virtual_mode: Whether the file operations see the directory as `/` and nothing beyond it.
     """
 
     def __init__(
-        self,
-        workdir: Path,
-        *,
-        timeout: int = 120,
-        env: Mapping[str, str] | None = None,
-        max_output_bytes: int = MAX_OUTPUT_BYTES,
-        virtual_mode: bool = False,
+        self, workdir: Path, *, timeout: int = 120, max_output_bytes: int = MAX_OUTPUT_BYTES
     ) -> None:
-        super().__init__(workdir, timeout=timeout, virtual_mode=virtual_mode)
+        super().__init__(workdir, timeout=timeout)
         self.timeout = timeout
-        self.env = dict(env or {})
         self.max_output_bytes = max_output_bytes
 
     def run(self, command: str) -> ShellRun:
@@ -136,20 +119,14 @@ class LocalShell(LocalShellBackend):
         return ShellRun(
             command,
             self.cwd,
-            env=command_environment(self.env),
+            env=command_environment(),
             max_output_bytes=self.max_output_bytes,
         )
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a command and wait for it."""
-        ending = ending_of(command)
-        if ending and (kept := ending.take()):
-            return kept
         with self.run(command) as run:
-            response = self._finish(run, timeout)
-        if ending and run.finished:
-            ending.keep(response)
-        return response
+            return self._finish(run, timeout)
 
     async def aexecute(
         self,
@@ -158,14 +135,8 @@ class LocalShell(LocalShellBackend):
         timeout: int | None = None,  # noqa: ASYNC109  the base class has it
     ) -> ExecuteResponse:
         """Run a command; when cancelled, end it."""
-        ending = ending_of(command)
-        if ending and (kept := ending.take()):
-            return kept
         with self.run(command) as run:
-            response = await asyncio.to_thread(self._finish, run, timeout)
-        if ending and run.finished:  # a call that was cancelled does not come here
-            ending.keep(response)
-        return response
+            return await asyncio.to_thread(self._finish, run, timeout)
 
     def _finish(self, run: ShellRun, timeout: int | None) -> ExecuteResponse:
         seconds = self.timeout if timeout is None else timeout
@@ -189,21 +160,20 @@ def shell_answer(response: ExecuteResponse) -> str:
     return f"{response.output}\nexit code {response.exit_code}"
 
 
+def command_environment() -> dict[str, str]:
+    """The environment of commands: a part of this program's."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in PASSED_VARIABLES or name.startswith("LC_")
+    }
+
+
 def _with_artifact(command: str, response: ExecuteResponse) -> tuple[str, ShellArtifact]:
     artifact = ShellArtifact(command=command, truncated=response.truncated)
     if response.exit_code is not None:
         artifact["exit_code"] = response.exit_code
     return shell_answer(response), artifact
-
-
-def command_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of commands: a part of this program's, and `env`."""
-    passed = {
-        name: value
-        for name, value in os.environ.items()
-        if name in PASSED_VARIABLES or name.startswith("LC_")
-    }
-    return passed | dict(added or {})
 
 
 def _output_writer(command: str) -> Callable[[str], None]:
@@ -219,14 +189,14 @@ def _why_unfinished(
     run: ShellRun, seconds: int, write: Callable[[str], None]
 ) -> tuple[str, int] | None:
     """Wait for a run. If it does not finish by itself, return a notice and its exit code."""
-    before, deadline, is_shown = _earlier_interrupt(), time.monotonic() + seconds, False
+    before, deadline, is_shown = _interrupt(), time.monotonic() + seconds, False
     while not run.wait(_SECONDS_BETWEEN_LOOKS):
         if text := run.take_new():
             write(text)
             is_shown = True
         if time.monotonic() >= deadline:
             return f"[Timed out after {seconds}s]", TIMED_OUT
-        if run.ended or _interrupt() not in (None, before):
+        if run.is_ended_within(0) or _interrupt() not in (None, before):
             return _INTERRUPTED
     # A signal to all processes may reach the command first. Then its end means nothing.
     if run.is_ended_within(_SECONDS_TO_HEAR) or _interrupt() not in (None, before):
@@ -236,56 +206,23 @@ def _why_unfinished(
     return None
 
 
-def _interrupt() -> KeyboardInterrupt | None:
-    """The KeyboardInterrupt that the main thread is handling, if any.
-
-    Python raises it only in the main thread. In a synchronous run that thread then waits until the
-    tools in other threads have finished, without informing them.
-    """
-    handled = _of_main_thread(sys._current_exceptions)  # pyright: ignore[reportPrivateUsage]
-    if isinstance(handled, tuple):  # before Python 3.12
-        _, handled, _ = cast("tuple[object, object, object]", handled)
-    return handled if isinstance(handled, KeyboardInterrupt) else None
-
-
 _LOOK = threading.Lock()
 
 
-def _of_main_thread(look: Callable[[], Mapping[int, Any]]) -> Any:
-    """What a look at all threads shows of the main thread.
+def _interrupt() -> KeyboardInterrupt | None:
+    """The KeyboardInterrupt that the main thread is handling, if any.
 
-    Without the two guards, some versions of Python 3.11 hang for ever if a garbage collection
-    begins during the look while another thread starts or ends.
+    Python raises it only there. In a synchronous run, the main thread then waits for the tools in
+    other threads, without telling them.
     """
-    with _LOOK:
+    with _LOOK:  # some Python 3.11 hang if a garbage collection begins during the look
         collects = gc.isenabled()
         gc.disable()
         try:
-            return look().get(threading.main_thread().ident or 0)
+            handled: Any = sys._current_exceptions().get(threading.main_thread().ident or 0)  # pyright: ignore[reportPrivateUsage]
         finally:
             if collects:
                 gc.enable()
-
-
-_RUNS: set[CodeType] = {
-    cast("Any", function).__code__
-    for function in (LocalShell.execute, Pregel.stream, asyncio.BaseEventLoop.run_forever)  # pyright: ignore[reportUnknownVariableType]
-}
-"""The functions in which the main thread runs commands."""
-
-
-def _earlier_interrupt() -> KeyboardInterrupt | None:
-    """The KeyboardInterrupt that the main thread was handling when it began to run commands.
-
-    A later KeyboardInterrupt ends every command, even one whose thread has just started.
-    """
-    interrupt = _interrupt()
-    caught = interrupt and interrupt.__traceback__
-    frame: FrameType | None = _of_main_thread(sys._current_frames)  # pyright: ignore[reportPrivateUsage]
-    runs = False
-    while frame and caught:
-        if frame is caught.tb_frame:
-            return interrupt if runs else None
-        runs = runs or frame.f_code in _RUNS
-        frame = frame.f_back
-    return None  # there is none, or it is still on its way to the frame that handles it
+    if isinstance(handled, tuple):  # before Python 3.12
+        _, handled, _ = cast("tuple[object, object, object]", handled)
+    return handled if isinstance(handled, KeyboardInterrupt) else None
