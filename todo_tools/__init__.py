@@ -4,9 +4,9 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from todo_tools._list.formatting import format_status, format_todos
+from todo_tools._list.formatting import format_todos
 from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
-from todo_tools._list.todos import TodoItem, TodoLimits, TodoStatus
+from todo_tools._list.todos import TodoItem, TodoLimits
 from todo_tools._loop.node import add_auto_continue
 from todo_tools._loop.policy import AutoContinue
 from todo_tools._loop.said import asks_user
@@ -32,13 +32,11 @@ __all__ = [
     "TodoLimits",
     "TodoMiddleware",
     "TodoState",
-    "TodoStatus",
     "add_auto_continue",
     "aitem_starts",
     "asks_user",
     "count_folded_tokens",
     "create_todo_tools",
-    "format_status",
     "format_todos",
     "has_worked",
     "item_starts",

@@ -6,7 +6,7 @@ this format. To do so, use `TodoMiddleware(todos_format="langchain")`, or a grap
 `ClientTodoState`. The library reads both formats.
 """
 
-from todo_tools._list.formats import TodosFormat, from_client_todos, to_client_todos
+from todo_tools._list.formats import to_client_todos
 from todo_tools._thread.state import ClientTodoState
 
-__all__ = ["ClientTodoState", "TodosFormat", "from_client_todos", "to_client_todos"]
+__all__ = ["ClientTodoState", "to_client_todos"]

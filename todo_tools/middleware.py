@@ -36,11 +36,7 @@ from langchain.agents.middleware.types import (
     TracePolicy,
 )
 
-__all__ = [
-    "TodoAgentState",
-    "TodoGateMiddleware",
-    "TodoMiddleware",
-]
+__all__ = ["TodoGateMiddleware", "TodoMiddleware"]
 
 
 # deepagents sets this key in the state of a subagent with `"mode": "fork"`, which starts with a

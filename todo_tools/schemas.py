@@ -1,8 +1,7 @@
-"""Create argument schemas for tools that validate their arguments themselves.
+"""Create argument schemas for tools that check their arguments themselves.
 
 If arguments fail validation, langchain-core returns an error that repeats all of them. A tool with
-these schemas receives the arguments exactly as the model wrote them, so it can return a short
-error. The `read_*` functions parse such arguments; their `CallError` has a text for the model.
+these schemas receives the arguments as the model wrote them, so it can return a short error.
 
 Example:
     ```python
@@ -15,19 +14,6 @@ Example:
     ```
 """
 
-from todo_tools._calls.arguments import (
-    CallError,
-    brief,
-    read_index,
-    read_texts,
-)
 from todo_tools._tools.build import LenientArgs, argument
 
-__all__ = [
-    "CallError",
-    "LenientArgs",
-    "argument",
-    "brief",
-    "read_index",
-    "read_texts",
-]
+__all__ = ["LenientArgs", "argument"]

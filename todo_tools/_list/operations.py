@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from todo_tools._list.todos import (
     MAX_INDEX,
     MAX_ITEMS,
+    STATUSES,
     TodoItem,
     TodoStatus,
     incomplete,
@@ -121,53 +122,23 @@ def append_items(*texts: str) -> Append:
     Raises:
         ValueError: A text is not a string of 1 to 100,000 characters, or only white space.
     """
-    return {"op": "append", "texts": _checked(texts)}
+    todos = validate_todos([{"text": text, "status": "not_started"} for text in texts])
+    return {"op": "append", "texts": [todo["text"] for todo in todos]}
 
 
-def start_items(*indices: int) -> SetStatus:
-    """Set the items at these indices to `in_progress`; any earlier status is allowed.
+def set_status(status: TodoStatus, *indices: int) -> SetStatus:
+    """Set the status of the items at these indices, whatever it was.
 
-    Raises:
-        TypeError: An index is not a whole number.
-        ValueError: An index is negative or above 1,000,000,000, or no index is given.
-    """
-    return _set_status("in_progress", indices)
-
-
-def complete_items(*indices: int) -> SetStatus:
-    """Set the items at these indices to `completed`; any earlier status is allowed.
+    Args:
+        status: `not_started`, `in_progress`, `completed` or `abandoned`.
+        indices: The indices of the items, from 0.
 
     Raises:
         TypeError: An index is not a whole number.
-        ValueError: An index is negative or above 1,000,000,000, or no index is given.
+        ValueError: `status` is unknown, or an index is negative or above 1,000,000,000.
     """
-    return _set_status("completed", indices)
-
-
-def abandon_items(*indices: int) -> SetStatus:
-    """Set the items at these indices to `abandoned`; any earlier status is allowed.
-
-    Raises:
-        TypeError: An index is not a whole number.
-        ValueError: An index is negative or above 1,000,000,000, or no index is given.
-    """
-    return _set_status("abandoned", indices)
-
-
-def _set_status(status: TodoStatus, indices: tuple[int, ...]) -> SetStatus:
-    if not indices:
-        raise ValueError("indices are required; give at least one")
+    if not is_status(status):
+        raise ValueError(f"unknown status {status!r}; use one of {', '.join(STATUSES)}")
     for index in indices:
         require_whole_number("index", index, minimum=0, maximum=MAX_INDEX)
     return {"op": "set_status", "status": status, "indices": list(indices)}
-
-
-def _checked(texts: tuple[str, ...]) -> list[str]:
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(
-                f"text {position} must be a string, got {type(text).__name__}; "
-                "pass each text as an argument"
-            )
-    todos = validate_todos([{"text": text, "status": "not_started"} for text in texts])
-    return [todo["text"] for todo in todos]
