@@ -7,15 +7,12 @@ checkpoint copies the state from there. So nothing is stored except checkpoints.
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, cast
-from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.constants import START
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
+from graphs.terminal.agents import Graph
 from graphs.terminal.commands import CommandError, within
 from todo_tools import TodoItem, aitem_starts
 from todo_tools.state import loop_in, messages_in, todos_in
@@ -53,25 +50,6 @@ def tips(history: Sequence[StateSnapshot]) -> dict[int, StateSnapshot]:
     """The newest checkpoint of each branch, by its number."""
     numbers = branch_numbers(history)
     return {numbers[_id(snapshot)]: snapshot for snapshot in reversed(history)}
-
-
-def redone_items(history: Sequence[StateSnapshot]) -> dict[int, dict[str, list[int]]]:
-    """The items that were done again, by branch: the text of each, and the branches that did so.
-
-    An item belongs to every branch that leads through the checkpoint before its start.
-    """
-    numbers = branch_numbers(history)
-    ways = {
-        number: {_id(at) for at in _way_back(tip, history)} for number, tip in tips(history).items()
-    }
-    found: dict[int, dict[str, list[int]]] = {number: {} for number in ways}
-    for snapshot in reversed(history):
-        text = (snapshot.metadata or {}).get("redone")
-        if isinstance(text, str):
-            for number, way in ways.items():
-                if _parent_id(snapshot) in way:
-                    found[number].setdefault(text, []).append(numbers[_id(snapshot)])
-    return found
 
 
 def current_branch(history: Sequence[StateSnapshot]) -> int:
@@ -127,9 +105,7 @@ class Thread:
         config: The config of the thread, with the metadata for its checkpoints.
     """
 
-    def __init__(
-        self, graph: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig
-    ) -> None:
+    def __init__(self, graph: Graph, config: RunnableConfig) -> None:
         self.graph = graph
         self.config = config
 
@@ -140,11 +116,6 @@ class Thread:
     async def history(self) -> list[StateSnapshot]:
         """All its checkpoints, newest first."""
         return [snapshot async for snapshot in self.graph.aget_state_history(self.config)]
-
-    @property
-    def name(self) -> str:
-        """Its id."""
-        return str(self.config.get("configurable", {}).get("thread_id", ""))
 
     def run(self, message: Request) -> AsyncGenerator[tuple[str, Any], None]:
         """Run the agent on a message, or continue where it was stopped.
@@ -160,7 +131,7 @@ class Thread:
         # Each step is stored before the next one begins, so a kill repeats no finished step.
         stream = self.graph.astream(
             request,
-            {**self.config, "run_id": uuid4()},  # a later run finds the commands that ended in it
+            self.config,
             stream_mode=["updates", "custom", "messages"],
             durability="sync",
         )
@@ -202,11 +173,11 @@ class Thread:
             CommandError: There is no such item, or the agent has not started it.
         """
         todos = todos_in((await self.now()).values)
-        item = todos[within(todos, index)]
+        within(todos, index)
         starts = await aitem_starts(self.graph, self.config)
         if index not in starts:
             raise CommandError(f"the agent has not started [{index}]; /history and /fork go back")
-        await self._write_at(starts[index][-1], redone=item["text"])
+        await self._write_at(starts[index][-1])
 
     async def switch(self, number: int) -> None:
         """Go to another branch.
@@ -221,48 +192,9 @@ class Thread:
         if branches[number] is not history[0]:
             await self._write_at(branches[number])
 
-    async def _write_at(
-        self, place: StateSnapshot, values: dict[str, Any] | None = None, **metadata: str
-    ) -> None:
-        kept = {**self.config.get("metadata", {}), **metadata}
-        config: RunnableConfig = {**self.config, **place.config, "metadata": kept}
+    async def _write_at(self, place: StateSnapshot, values: dict[str, Any] | None = None) -> None:
+        config: RunnableConfig = {**self.config, **place.config}
+        config["metadata"] = self.config.get("metadata", {})
         # LangGraph finds the node that wrote last, but fails if no node has written yet.
         empty = place.metadata is None or place.next == (START,)
         await self.graph.aupdate_state(config, values, as_node=START if empty else None)
-
-
-async def newest_of_threads(saver: AsyncSqliteSaver, count: int) -> list[StateSnapshot]:
-    """The newest checkpoint of each of the most recent threads, newest first.
-
-    The threads may belong to several agents, so no graph reads them: it would log a warning for
-    each part of another graph that it does not know.
-
-    Args:
-        saver: The checkpointer, set up.
-        count: The largest number of threads.
-
-    Returns:
-        One snapshot for each thread, with its values, config and time.
-    """
-    # The saver's own method can only list all checkpoints of all threads.
-    query = (
-        "select thread_id from checkpoints where checkpoint_ns = '' "
-        "group by thread_id order by max(checkpoint_id) desc limit ?"
-    )
-    async with saver.lock, saver.conn.execute(query, (count,)) as rows:
-        names = [str(row[0]) async for row in rows]
-    found = [await saver.aget_tuple({"configurable": {"thread_id": name}}) for name in names]
-    return [_snapshot(saved) for saved in found if saved]
-
-
-def _snapshot(saved: CheckpointTuple) -> StateSnapshot:
-    return StateSnapshot(
-        values=saved.checkpoint["channel_values"],
-        next=(),
-        config=saved.config,
-        metadata=saved.metadata,
-        created_at=saved.checkpoint["ts"],
-        parent_config=saved.parent_config,
-        tasks=(),
-        interrupts=(),
-    )
