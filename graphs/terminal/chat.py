@@ -6,9 +6,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
 from graphs.model import ModelError
+from graphs.terminal.agents import open_agent
 from graphs.terminal.conversation import Conversation
 from graphs.terminal.lines import open_console, print_error, said, show, silence_libraries
 from graphs.terminal.options import (
@@ -18,20 +17,13 @@ from graphs.terminal.options import (
     Parser,
     UnusableInputError,
 )
-from graphs.terminal.session import Session, choose_session, open_saver
+from graphs.terminal.session import choose_session, open_saver
 from graphs.terminal.thread import Thread
 from todo_tools import AutoContinue, asks_user
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the program.
-
-    Args:
-        argv: The command line without the program's name and `chat`.
-
-    Returns:
-        0 when the user leaves, 2 on unusable input, 130 when a signal interrupts the program.
-    """
+    """Run the program and return its exit code: 0 when the user leaves."""
     silence_libraries()
     try:
         description = "Talk to an agent, with its todo list in view. /help lists the commands."
@@ -48,12 +40,17 @@ def main(argv: Sequence[str]) -> int:
 
 async def _converse(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, lambda *_: None)  # between two prompts, Ctrl-C does nothing
+    waiting, console = list[str](), open_console()
     async with open_saver(options.db) as saver:
         session = await choose_session(options, saver)
-        try:
-            await _talk(options, session, saver)
-        finally:
-            show(open_console(), *said(session.leave()))
+        with open_agent(session, chat_policy(options.grace, waiting), saver) as graph:
+            show(console, *said(session.opening), *said("/help lists the commands."))
+            try:
+                await Conversation(Thread(graph, session.config), waiting, console).talk()
+            finally:
+                show(console, *(line for text in waiting for line in said(f"not sent: {text}")))
+                print(f"resume with:\n{session.resume_command}")
+                show(console, *said(session.leave()))
     return EXIT_DONE
 
 
@@ -61,11 +58,7 @@ def chat_policy(grace: int, waiting: Sequence[str]) -> AutoContinue:
     """The policy of the chat, which never talks over the person in front of it.
 
     An agent that only talks is not sent back (`max_idle=0`), and neither is one that asks a
-    question or for which a message waits.
-
-    Args:
-        grace: The seconds of the countdown before a continuation.
-        waiting: The messages that were typed while the agent worked.
+    question or for which a message of `waiting` is kept.
     """
     return AutoContinue(
         max_idle=0,
@@ -73,14 +66,3 @@ def chat_policy(grace: int, waiting: Sequence[str]) -> AutoContinue:
         explain=False,
         stop_when=lambda state: bool(waiting) or asks_user(state),
     )
-
-
-async def _talk(options: argparse.Namespace, session: Session, saver: AsyncSqliteSaver) -> None:
-    waiting, console = list[str](), open_console()
-    with session.open_agent(chat_policy(options.grace, waiting), saver) as graph:
-        show(console, *said(session.opening), *said("/help lists the commands."))
-        try:
-            await Conversation(Thread(graph, session.config), waiting, console).talk()
-        finally:
-            show(console, *(line for text in waiting for line in said(f"not sent: {text}")))
-            print(f"resume with:\n{session.resume_command}")

@@ -9,14 +9,13 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import StateSnapshot
 from prompt_toolkit import PromptSession
 from rich.console import Console
 
 from graphs.model import ModelError
-from graphs.terminal.agents import Graph
+from graphs.terminal.agents import open_agent
 from graphs.terminal.approval import Answer, Approval, question_lines, read_answer
 from graphs.terminal.lines import (
     drop_typed,
@@ -36,6 +35,7 @@ from graphs.terminal.options import (
 )
 from graphs.terminal.run_lines import RunLines
 from graphs.terminal.session import Session, choose_session, open_saver
+from graphs.terminal.thread import Thread
 from todo_tools import AutoContinue, TodoItem, TodoLimits
 from todo_tools.checklist import read_checklist
 from todo_tools.rendering import follow_in_terminal
@@ -54,15 +54,7 @@ _NOTHING_TO_DO = (
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the program.
-
-    Args:
-        argv: The command line without the program's name.
-
-    Returns:
-        0 if all items are completed, 1 if some are abandoned or open or the run failed, 2 on
-        unusable input, 130 if interrupted.
-    """
+    """Run the program and return its exit code; `--help` says what each one means."""
     silence_libraries()
     try:
         return asyncio.run(_work_through(_parser().parse_args(argv)))
@@ -113,18 +105,22 @@ async def _run(
     # Nobody is there to answer, so an agent that only talks is sent back three times in a row.
     policy = AutoContinue(max_idle=3, grace_seconds=options.grace, explain=False)
     console = open_console()
-    with session.open_agent(policy, saver, _LIMITS) as graph:
-        before = await graph.aget_state(session.config)
+    with open_agent(session, policy, saver, limits=_LIMITS) as graph:
+        thread = Thread(graph, session.config)
+        before = await thread.now()
         request = request_of(before, plan, session.thread)
         show(console, *said(session.opening))
         if request is None and not before.tasks:
             show(console, *said(_NOTHING_TO_DO))
         try:
-            after = await _until_it_ends(graph, request, session.config, approve_all=options.yes)
+            after = await _until_it_ends(thread, request, console, approve_all=options.yes)
         except BaseException:
             print(f"\nstopped; resume with:\n{session.resume_command}", file=sys.stderr)
             raise
-    return _conclude(console, after)
+    todos = todos_in(after.values)
+    show(console, *said(f"stopped because: {loop_in(after.values).get('outcome')}"))
+    done = bool(todos) and all(todo["status"] == "completed" for todo in todos)
+    return EXIT_DONE if done else EXIT_NOT_DONE
 
 
 def _read_plan(source: str | None, *, resuming: bool) -> str | None:
@@ -133,29 +129,27 @@ def _read_plan(source: str | None, *, resuming: bool) -> str | None:
         return None
     name = {None: str(_DEMO), "-": "standard input"}.get(source, source)
     try:
-        plan = _text_of(source)
+        if source == "-" and not sys.stdin:
+            raise OSError(errno.EBADF, "it is closed")
+        # Many containers have no locale; `sys.stdin` then takes bytes that are not UTF-8.
+        given = sys.stdin.fileno() if source == "-" else source or _DEMO
+        with open(given, encoding="utf-8-sig", closefd=source != "-") as file:
+            plan = file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UnusableInputError(f"cannot read {name}: {reason}") from None
-    steps = read_checklist(plan)
-    if not steps:
-        raise UnusableInputError(f"{name} has no open step, for example '- [ ] Build it: `make`'")
-    if len(steps) > _LIMITS.max_todos:
-        raise UnusableInputError(f"{name} has {len(steps)} steps, at most {_LIMITS.max_todos} fit")
-    if any(len(step) > _LIMITS.max_text_length for step in steps):
-        raise UnusableInputError(
-            f"{name} has a step of more than {_LIMITS.max_text_length} characters"
-        )
+    if fault := _fault_in(read_checklist(plan)):
+        raise UnusableInputError(f"{name} has {fault}")
     return plan
 
 
-def _text_of(source: str | None) -> str:
-    if source == "-" and not sys.stdin:
-        raise OSError(errno.EBADF, "it is closed")
-    # Many containers have no locale; `sys.stdin` then takes bytes that are not UTF-8.
-    given = sys.stdin.fileno() if source == "-" else source or _DEMO
-    with open(given, encoding="utf-8-sig", closefd=source != "-") as file:
-        return file.read()
+def _fault_in(steps: Sequence[str]) -> str:
+    most, longest = _LIMITS.max_todos, _LIMITS.max_text_length
+    if not steps:
+        return "no open step, for example '- [ ] Build it: `make`'"
+    if len(steps) > most:
+        return f"{len(steps)} steps, at most {most} fit"
+    return f"a step of more than {longest} characters" if max(map(len, steps)) > longest else ""
 
 
 def request_of(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[str, Any] | None:
@@ -175,8 +169,8 @@ def request_of(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[s
                 "checklist, or name another --thread"
             )
         steps = read_checklist(plan)
-        new: list[TodoItem] = [{"text": step, "status": "not_started"} for step in steps]
-        return {"messages": [("user", plan)], "todos": new}
+        todos = [TodoItem(text=step, status="not_started") for step in steps]
+        return {"messages": [("user", plan)], "todos": todos}
     # `next` would be empty if all results of a step are stored but its checkpoint is not.
     if snapshot.tasks and messages:
         return None
@@ -190,27 +184,20 @@ def _steps_given(state: Mapping[str, Any]) -> list[str]:
 
 
 async def _until_it_ends(
-    graph: Graph, request: Any, config: RunnableConfig, *, approve_all: bool
+    thread: Thread, request: Any, console: Console, *, approve_all: bool
 ) -> StateSnapshot:
     """Run the thread and show it; when it waits for a person, ask and resume."""
-    console, approval = open_console(), Approval()
-    snapshot = await graph.aget_state(config)
-    run = RunLines(messages_in(snapshot.values))
+    approval, now = Approval(), await thread.now()
+    run = RunLines(messages_in(now.values))
     while True:
-        # Each step is stored before the next one begins, so a kill repeats no finished step.
-        stream = graph.astream(
-            request, config, stream_mode=["updates", "custom", "messages"], durability="sync"
-        )
-        todos = todos_in(snapshot.values) or None
-        async with aclosing(
-            follow_in_terminal(_for_this_program(stream), console=console, todos=todos)
-        ) as shown:
+        stream, todos = _for_this_program(thread.run(request)), todos_in(now.values) or None
+        async with aclosing(follow_in_terminal(stream, console=console, todos=todos)) as shown:
             async for mode, chunk in shown:
                 show(console, *(run.after(mode, chunk) if mode == "updates" else ()))
-        snapshot = await graph.aget_state(config)
-        if not snapshot.interrupts:
-            return snapshot
-        approval = approval.of(snapshot.interrupts)
+        now = await thread.now()
+        if not now.interrupts:
+            return now
+        approval = approval.of(now.interrupts)
         while call := approval.next_call:
             answer = Answer(approved=True) if approve_all else await _ask(console, call)
             approval = approval.decided(answer)
@@ -237,10 +224,3 @@ async def _ask(console: Console, call: Mapping[str, Any]) -> Answer:
         if answer := read_answer(text.encode(errors="replace").decode()):
             show(console, answer.line)
             return answer
-
-
-def _conclude(console: Console, snapshot: StateSnapshot) -> int:
-    todos = todos_in(snapshot.values)
-    show(console, *said(f"stopped because: {loop_in(snapshot.values).get('outcome')}"))
-    done = bool(todos) and all(todo["status"] == "completed" for todo in todos)
-    return EXIT_DONE if done else EXIT_NOT_DONE

@@ -1,7 +1,6 @@
 """The lines that a user types into the chat: messages, and commands that begin with a slash."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from todo_tools import TodoItem, TodoStatus
 from todo_tools.rendering.lowlevel import one_line
@@ -21,15 +20,13 @@ Other lines are messages; put a space before one that begins with a slash.
 While the agent works, Enter keeps a message until it stops; Ctrl-C stops it.
 Type during the countdown to stop it. Ctrl-C twice leaves, and so does Ctrl-D."""
 
-_Name = Literal["todos", "history", "branches", "go", "help", "exit"]
-_NumberedName = Literal["fork", "redo", "switch"]
-
+_MOST_DIGITS = 9
+_PLAIN = ("todos", "history", "branches", "go", "help", "exit")
 _STATUS_WORDS: dict[str, TodoStatus] = {
     "start": "in_progress",
     "done": "completed",
     "abandon": "abandoned",
     "open": "not_started",
-    **{status: status for status in get_args(TodoStatus)},
 }
 _EDIT_FORMS = "/edit add TEXT, /edit drop N, /edit N TEXT or /edit N start|done|abandon|open"
 
@@ -39,93 +36,62 @@ class CommandError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """A message to the agent."""
+class Asked:
+    """What a line asks for: a message to the agent (`say`), or a command by its name.
 
-    text: str
+    `/edit` adds an item if there is no number, and drops it if there is neither text nor status.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """A command without arguments."""
-
-    name: _Name
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """Go back to a checkpoint or to the start of an item, optionally with a message, or switch."""
-
-    name: _NumberedName
-    number: int
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Change the list: add an item, drop one, change its text or its status."""
-
-    index: int | None = None
-    """The item; a new one by default."""
+    name: str
+    number: int | None = None
     text: str = ""
     status: TodoStatus | None = None
 
 
-Asked = Say | Plain | Move | Edit
-
-
 def read_line(line: str) -> Asked:
-    """Read what the user typed.
-
-    Args:
-        line: A line that is not blank.
-
-    Returns:
-        The message or command.
+    """Read what the user typed, a line that is not blank.
 
     Raises:
         CommandError: The line begins with a slash but is not a valid command.
 
     Example:
         ```python
-        assert read_line("/edit 2 done") == Edit(2, status="completed")
+        assert read_line("/edit 2 done") == Asked("edit", 2, status="completed")
         ```
     """
     if not line.startswith("/"):
-        return Say(line.strip())
+        return Asked("say", text=line.strip())
     name, argument = _first_word(line.removeprefix("/"))
     match name:
         case "edit":
             return _read_edit(argument)
         case "fork" | "redo":
             number, message = _first_word(argument)
-            return Move(name, _number(number, f"/{name} N [MESSAGE]"), message)
+            return Asked(name, _number(number, f"/{name} N [MESSAGE]"), message)
         case "switch":
-            return Move(name, _number(argument, "/switch N"))
-        case "todos" | "history" | "branches" | "go" | "help" | "exit":
-            if argument:
-                raise CommandError(f"/{name} takes no argument, got {_brief(argument)}")
-            return Plain(name)
-        case _:
+            return Asked(name, _number(argument, "/switch N"))
+        case _ if name not in _PLAIN:
             raise CommandError(f"no command {_brief(f'/{name}')}; /help lists them")
+        case _ if argument:
+            raise CommandError(f"/{name} takes no argument, got {_brief(argument)}")
+        case _:
+            return Asked(name)
 
 
-def edited(todos: list[TodoItem], edit: Edit) -> list[TodoItem]:
-    """Return the list after a manual edit; the given list is not changed.
+def edited(todos: list[TodoItem], edit: Asked) -> list[TodoItem]:
+    """Return the list after `/edit`; the given list is not changed.
 
     Raises:
         CommandError: There is no such item.
         ValueError: The new list or one of its texts would be too long.
     """
-    if edit.index is None:
+    if edit.number is None:
         return validate_todos([*todos, {"text": edit.text, "status": "not_started"}])
-    item = todos[within(todos, edit.index)]
+    item = todos[within(todos, edit.number)]
     changed: list[TodoItem] = []
-    if edit.status:
-        changed = [{**item, "status": edit.status}]
-    elif edit.text:
-        changed = [{**item, "text": edit.text}]
-    return validate_todos([*todos[: edit.index], *changed, *todos[edit.index + 1 :]])
+    if edit.status or edit.text:
+        changed = [{"text": edit.text or item["text"], "status": edit.status or item["status"]}]
+    return validate_todos([*todos[: edit.number], *changed, *todos[edit.number + 1 :]])
 
 
 def within(todos: list[TodoItem], index: int) -> int:
@@ -140,16 +106,16 @@ def within(todos: list[TodoItem], index: int) -> int:
     return index
 
 
-def _read_edit(argument: str) -> Edit:
+def _read_edit(argument: str) -> Asked:
     first, rest = _first_word(argument)
     if not rest:
         raise CommandError(f"/edit takes one of {_EDIT_FORMS}")
     if first == "add":
-        return Edit(text=rest)
+        return Asked("edit", text=rest)
     if first == "drop":
-        return Edit(_number(rest, "/edit drop N"))
+        return Asked("edit", _number(rest, "/edit drop N"))
     index, status = _number(first, _EDIT_FORMS), _STATUS_WORDS.get(rest.lower())
-    return Edit(index, status=status) if status else Edit(index, rest)
+    return Asked("edit", index, "" if status else rest, status)
 
 
 def _first_word(text: str) -> tuple[str, str]:
@@ -158,8 +124,8 @@ def _first_word(text: str) -> tuple[str, str]:
 
 
 def _number(text: str, form: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise CommandError(f"N must be a whole number in {form}, got {_brief(text)}")
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise CommandError(f"N must be a number in {form}, got {_brief(text)}")
     return int(text)
 
 

@@ -8,18 +8,8 @@ from dataclasses import replace
 from rich.console import Console
 
 from graphs.terminal.approval import ANSWERS, Approval, question_lines, read_answer
-from graphs.terminal.commands import (
-    HELP,
-    Asked,
-    CommandError,
-    Edit,
-    Move,
-    Plain,
-    Say,
-    edited,
-    read_line,
-)
-from graphs.terminal.lines import error_lines, said
+from graphs.terminal.commands import HELP, Asked, CommandError, edited, read_line
+from graphs.terminal.lines import error_text, said
 from graphs.terminal.run_lines import RunLines
 from graphs.terminal.screen import ChatScreen
 from graphs.terminal.thread import Request, Thread, current_branch
@@ -86,46 +76,35 @@ class Conversation:
             return True
         try:
             asked = read_line(line)
-            if asked == Plain("exit"):
+            if asked.name == "exit":
                 return False
             await self._carry_out(asked)
         except Exception as error:  # for example a locked database; the chat goes on
-            await self.screen.show(*error_lines(error))
+            await self._fail(error)
         return True
 
     async def _carry_out(self, asked: Asked) -> None:
         if self.work and (self.work.cancelling() or self.approval.next_call):  # it is about to end
             await asyncio.wait({self.work})
-        match asked:
-            case Say(text):
-                await self._say(text)
-            case Plain("go"):
-                await self._go()
-            case Plain(name):
-                await self.screen.show(*await self._answer(name))
+        match asked.name:
+            case "say":
+                await self._say(asked.text)
+            case "todos":
+                await self.screen.show(*show_todos(self.followed.todos or []).lines)
+            case "history":
+                await self.screen.show(*history_lines(await self.thread.history()))
+            case "branches":
+                await self.screen.show(*branch_lines(await self.thread.history()))
+            case "help":
+                await self.screen.show(*said(HELP))
             case _ if self.working:
                 raise CommandError("the agent is working; stop it with Ctrl-C first")
-            case Edit():
-                todos = todos_in((await self.thread.now()).values)
-                await self.thread.replace_todos(edited(todos, asked))
-                await self._look()
-                if self.approval.next_call and not await self._ask():
-                    await self.screen.show(*said("The question is withdrawn; /go asks it again."))
-            case Move():
-                await self._move(asked)
-
-    async def _answer(self, name: str) -> tuple[Line, ...]:
-        """What a command shows that changes nothing."""
-        match name:
-            case "todos":
-                return show_todos(self.followed.todos or []).lines
-            case "history":
-                lines = tuple(history_lines(await self.thread.history()))
-                return lines or said("No checkpoints yet.")
-            case "branches":
-                return tuple(branch_lines(await self.thread.history())) or said("No branches yet.")
+            case "go":
+                await self._go()
+            case "edit":
+                await self._edit(asked)
             case _:
-                return said(HELP)
+                await self._move(asked)
 
     async def _say(self, text: str) -> None:
         if self.working:
@@ -146,32 +125,32 @@ class Conversation:
             self._start(self.approval.command)
 
     async def _go(self) -> None:
-        if self.working or self.approval.next_call:
-            raise CommandError(
-                "nothing to continue: the agent is working, or waits for your answer"
-            )
         now = await self.thread.now()
+        if self.approval.next_call:
+            raise CommandError("the agent waits for your answer")
         if not (now.tasks and messages_in(now.values)):  # a list alone is no request
             raise CommandError("nothing to continue here; send a message")
         self._start(None)
 
-    async def _move(self, asked: Move) -> None:
+    async def _edit(self, asked: Asked) -> None:
+        todos = todos_in((await self.thread.now()).values)
+        await self.thread.replace_todos(edited(todos, asked))
+        await self._look()
+        if self.approval.next_call and not await self._ask():
+            await self.screen.show(*said("The question is withdrawn; /go asks it again."))
+
+    async def _move(self, asked: Asked) -> None:
         """Go to another checkpoint, and show the list there."""
-        match asked.name:
-            case "fork":
-                await self.thread.fork(asked.number)
-            case "redo":
-                await self.thread.redo(asked.number)
-            case "switch":
-                await self.thread.switch(asked.number)
+        moves = {"fork": self.thread.fork, "redo": self.thread.redo, "switch": self.thread.switch}
+        await moves[asked.name](asked.number or 0)
         await self._look()
         branch = f"On branch {current_branch(await self.thread.history())}"
-        if asked.message or asked.name == "redo":
+        if asked.text or asked.name == "redo":
             await self.screen.show(*said(f"{branch}."))
-            self._start(asked.message or None)
+            self._start(asked.text or None)
         elif not await self._ask():
-            waits = "; /go continues" if (await self.thread.now()).tasks else ""
-            await self.screen.show(*said(f"{branch}{waits}."))
+            waits = ", or /go to continue" if (await self.thread.now()).tasks else ""
+            await self.screen.show(*said(f"{branch}. Send a message{waits}."))
 
     async def _ask(self) -> bool:
         """Ask about the next call that a person must decide; return whether there is one."""
@@ -207,9 +186,12 @@ class Conversation:
             await self.screen.show(*said(text))
             raise
         except Exception as error:  # keep the chat alive when a run fails
-            await self.screen.show(*error_lines(error), *said(_STOPPED))
+            await self._fail(error, _STOPPED)
         finally:
             await self._look()
+
+    async def _fail(self, error: Exception, advice: str = "") -> None:
+        await self.screen.show(Line((Span(error_text(error), "error"),)), *said(advice))
 
     async def _follow(self, request: Request) -> None:
         """Show a run as it happens."""

@@ -50,11 +50,6 @@ def error_text(error: BaseException) -> str:
     return one_line(f"error: {kind}{' '.join(str(error).split())}")
 
 
-def error_lines(error: BaseException) -> tuple[Line, ...]:
-    """An error, to show in the chat."""
-    return (Line((Span(error_text(error), "error"),)),)
-
-
 def print_error(error: BaseException) -> None:
     """Print the error that ends a program. Its text is untrusted."""
     print(error_text(error), file=sys.stderr)

@@ -4,8 +4,6 @@ import argparse
 from pathlib import Path
 from typing import NoReturn
 
-from graphs.terminal.agents import AGENTS
-
 EXIT_DONE, EXIT_NOT_DONE, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 DEFAULT_DB = "todo-threads.sqlite"
@@ -25,7 +23,7 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(program=prog, yes=False)
         self.add_argument(
             "--agent",
-            choices=AGENTS,
+            choices=("coding", "until_done"),
             help="coding: edits files and runs commands, but asks first; until_done: runs commands "
             "without asking (default: the thread's, or until_done)",
         )
@@ -35,36 +33,25 @@ class Parser(argparse.ArgumentParser):
             help="a chat model, or stand-in, which follows simple rules and needs no key (default: "
             "the thread's, or stand-in)",
         )
-        self.add_argument(
-            "--db",
-            metavar="FILE",
-            type=_not_empty,
-            default=DEFAULT_DB,
-            help="where threads are kept (default: %(default)s)",
-        )
-        self.add_argument(
-            "--thread",
-            metavar="ID",
-            type=_not_empty,
-            help="the thread to start or resume (default: a new one)",
-        )
+        text = "where threads are kept (default: %(default)s)"
+        self.add_argument("--db", metavar="FILE", type=_name, default=DEFAULT_DB, help=text)
+        text = "the thread to start or resume (default: a new one)"
+        self.add_argument("--thread", metavar="ID", type=_name, help=text)
         self.add_argument(
             "-c", "--continue", dest="newest", action="store_true", help="resume the newest thread"
         )
         self.add_argument(
             "--workdir",
             metavar="DIR",
-            type=lambda text: Path(_not_empty(text)),
+            type=lambda text: Path(_name(text)),
             help="where commands run (default: the thread's, or a new temporary directory)",
         )
         self.add_argument("--create", action="store_true", help="create DIR if it does not exist")
+        text = (
+            f"how long to wait before a continuation, 0 to {_LONGEST_GRACE} (default: %(default)s)"
+        )
         self.add_argument(
-            "--grace",
-            metavar="SECONDS",
-            type=_grace,
-            default=DEFAULT_GRACE,
-            help=f"how long to wait before a continuation, 0 to {_LONGEST_GRACE} "
-            "(default: %(default)s)",
+            "--grace", metavar="SECONDS", type=_grace, default=DEFAULT_GRACE, help=text
         )
 
     def error(self, message: str) -> NoReturn:
@@ -72,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         raise UnusableInputError(f"{message}; see {self.prog} --help")
 
 
-def _not_empty(text: str) -> str:
+def _name(text: str) -> str:
     """Refuse what SQLite or `Path` would take for something else."""
     if not text.strip() or not text.isprintable() or text == ":memory:":
         raise argparse.ArgumentTypeError(f"must be a name, got {text!r}")
@@ -81,7 +68,6 @@ def _not_empty(text: str) -> str:
 
 def _grace(text: str) -> int:
     if not text.isdecimal() or int(text) > _LONGEST_GRACE:
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number from 0 to {_LONGEST_GRACE}, got {text!r}"
-        )
+        limit = f"a whole number from 0 to {_LONGEST_GRACE}"
+        raise argparse.ArgumentTypeError(f"must be {limit}, got {text!r}")
     return int(text)

@@ -6,7 +6,7 @@ import sqlite3
 import tempfile
 from argparse import Namespace
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.model import STAND_IN
-from graphs.terminal.agents import Graph, open_agent
 from graphs.terminal.options import DEFAULT_DB, DEFAULT_GRACE, UnusableInputError
-from todo_tools import AutoContinue, TodoLimits
 
 _COLUMNS = 80
+_ABOUT_THE_STAND_IN = "The model is a stand-in with simple rules; --model takes a real one."
 
 
 @dataclass(frozen=True)
@@ -39,13 +38,9 @@ class Session:
     @property
     def config(self) -> RunnableConfig:
         """The config of its runs; the checkpoints keep its metadata."""
-        kept = {
-            "agent": self.agent,
-            "model": self.model,
-            "workdir": str(self.workdir),
-            "temporary": self.temporary,
-        }
-        return {"configurable": {"thread_id": self.thread}, "metadata": kept}
+        kept = {"agent": self.agent, "model": self.model, "temporary": self.temporary}
+        metadata = {**kept, "workdir": str(self.workdir)}
+        return {"configurable": {"thread_id": self.thread}, "metadata": metadata}
 
     @property
     def resume_command(self) -> str:
@@ -61,25 +56,13 @@ class Session:
         if not self.temporary:
             words.append(_option("--workdir", str(self.workdir)))
         line = " ".join(words)
-        return line if len(line) < _COLUMNS - 2 else " \\\n    ".join(words)
+        return line if len(line) < _COLUMNS else " \\\n    ".join(words)
 
     @property
     def opening(self) -> str:
         """What a program prints first."""
-        stand_in = "\nThe model is a stand-in that follows simple rules; --model takes a real one."
-        return (
-            f"thread {self.thread}, agent {self.agent}, model {self.model}, "
-            f"working in {self.workdir}{stand_in if self.model == STAND_IN else ''}"
-        )
-
-    def open_agent(
-        self,
-        policy: AutoContinue,
-        checkpointer: AsyncSqliteSaver,
-        limits: TodoLimits = TodoLimits(),
-    ) -> AbstractContextManager[Graph]:
-        """Build its agent, whose commands end when the block ends."""
-        return open_agent(self.agent, self.model, self.workdir, policy, checkpointer, limits=limits)
+        text = f"thread {self.thread}, agent {self.agent}, model {self.model}, in {self.workdir}"
+        return text if self.model != STAND_IN else f"{text}\n{_ABOUT_THE_STAND_IN}"
 
     def leave(self) -> str:
         """Remove a temporary directory if it is empty; otherwise return a notice about it."""

@@ -4,15 +4,15 @@ The current state of a thread is its newest checkpoint. To go back or to another
 checkpoint copies the state from there. So nothing is stored except checkpoints.
 """
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.constants import START
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
-from graphs.terminal.agents import Graph
 from graphs.terminal.commands import CommandError, within
 from todo_tools import TodoItem, aitem_starts
 from todo_tools.state import loop_in, messages_in, todos_in
@@ -36,25 +36,25 @@ def branch_numbers(history: Sequence[StateSnapshot]) -> dict[str, int]:
     continued = set[str]()
     branches = 0
     for snapshot in reversed(history):
-        parent = _parent_id(snapshot)
+        parent = _id(snapshot.parent_config)
         if parent in numbers and parent not in continued:
             continued.add(parent)
-            numbers[_id(snapshot)] = numbers[parent]
+            numbers[_id(snapshot.config)] = numbers[parent]
         else:
             branches += 1
-            numbers[_id(snapshot)] = branches
+            numbers[_id(snapshot.config)] = branches
     return numbers
 
 
 def tips(history: Sequence[StateSnapshot]) -> dict[int, StateSnapshot]:
     """The newest checkpoint of each branch, by its number."""
     numbers = branch_numbers(history)
-    return {numbers[_id(snapshot)]: snapshot for snapshot in reversed(history)}
+    return {numbers[_id(snapshot.config)]: snapshot for snapshot in reversed(history)}
 
 
 def current_branch(history: Sequence[StateSnapshot]) -> int:
     """The number of the current branch; 0 before the first checkpoint."""
-    return branch_numbers(history)[_id(history[0])] if history else 0
+    return branch_numbers(history)[_id(history[0].config)] if history else 0
 
 
 def moments(history: Sequence[StateSnapshot]) -> list[StateSnapshot]:
@@ -63,18 +63,13 @@ def moments(history: Sequence[StateSnapshot]) -> list[StateSnapshot]:
     Checkpoints that look like the one before are skipped: they received input, or a node of the
     middleware ran.
     """
-    way = _way_back(history[0], history) if history else iter(())
-    past = [at for at in way if at.next != (START,) or at.parent_config is None][::-1]
-    return past[:1] + [new for old, new in pairwise(past) if _is_news(old, new)]
-
-
-def _way_back(tip: StateSnapshot, history: Sequence[StateSnapshot]) -> Iterator[StateSnapshot]:
-    """Yield a checkpoint and all those that lead to it, newest first."""
-    known = {_id(snapshot): snapshot for snapshot in history}
-    at: StateSnapshot | None = tip
+    known = {_id(snapshot.config): snapshot for snapshot in history}
+    way, at = list[StateSnapshot](), history[0] if history else None
     while at is not None:
-        yield at
-        at = known.get(_parent_id(at))
+        if at.next != (START,) or at.parent_config is None:
+            way.insert(0, at)
+        at = known.get(_id(at.parent_config))
+    return way[:1] + [new for old, new in pairwise(way) if _is_news(old, new)]
 
 
 def _is_news(old: StateSnapshot, new: StateSnapshot) -> bool:
@@ -88,13 +83,8 @@ def _is_news(old: StateSnapshot, new: StateSnapshot) -> bool:
     )
 
 
-def _id(snapshot: StateSnapshot) -> str:
-    return str(snapshot.config.get("configurable", {}).get("checkpoint_id", ""))
-
-
-def _parent_id(snapshot: StateSnapshot) -> str:
-    above = snapshot.parent_config or {}
-    return str(above.get("configurable", {}).get("checkpoint_id", ""))
+def _id(config: RunnableConfig | None) -> str:
+    return str((config or {}).get("configurable", {}).get("checkpoint_id", ""))
 
 
 class Thread:
@@ -105,7 +95,9 @@ class Thread:
         config: The config of the thread, with the metadata for its checkpoints.
     """
 
-    def __init__(self, graph: Graph, config: RunnableConfig) -> None:
+    def __init__(
+        self, graph: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig
+    ) -> None:
         self.graph = graph
         self.config = config
 
@@ -117,20 +109,14 @@ class Thread:
         """All its checkpoints, newest first."""
         return [snapshot async for snapshot in self.graph.aget_state_history(self.config)]
 
-    def run(self, message: Request) -> AsyncGenerator[tuple[str, Any], None]:
-        """Run the agent on a message, or continue where it was stopped.
+    def run(self, request: Request) -> AsyncGenerator[tuple[str, Any], None]:
+        """Run the agent on a message, or continue it: with `None`, or with answers to a question.
 
-        Args:
-            message: The user's message, `None` to continue, or a `Command` to answer a question.
-
-        Returns:
-            The stream of the run, in the modes `updates`, `custom` and `messages`.
+        The stream has the modes `updates`, `custom` and `messages`. Each step is stored before the
+        next one begins, so a kill repeats no finished step.
         """
-        said = isinstance(message, str)
-        request: Any = {"messages": [("user", message)]} if said else message
-        # Each step is stored before the next one begins, so a kill repeats no finished step.
         stream = self.graph.astream(
-            request,
+            {"messages": [("user", request)]} if isinstance(request, str) else request,
             self.config,
             stream_mode=["updates", "custom", "messages"],
             durability="sync",
@@ -172,8 +158,7 @@ class Thread:
         Raises:
             CommandError: There is no such item, or the agent has not started it.
         """
-        todos = todos_in((await self.now()).values)
-        within(todos, index)
+        within(todos_in((await self.now()).values), index)
         starts = await aitem_starts(self.graph, self.config)
         if index not in starts:
             raise CommandError(f"the agent has not started [{index}]; /history and /fork go back")
@@ -194,7 +179,6 @@ class Thread:
 
     async def _write_at(self, place: StateSnapshot, values: dict[str, Any] | None = None) -> None:
         config: RunnableConfig = {**self.config, **place.config}
-        config["metadata"] = self.config.get("metadata", {})
         # LangGraph finds the node that wrote last, but fails if no node has written yet.
         empty = place.metadata is None or place.next == (START,)
         await self.graph.aupdate_state(config, values, as_node=START if empty else None)

@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import StateSnapshot
 
+from graphs.terminal.lines import said
 from graphs.terminal.run_lines import text_lines
 from graphs.terminal.thread import moments, tips
 from todo_tools import TodoItem
@@ -21,6 +22,7 @@ _BRIEF_CHARACTERS = 56
 def history_lines(history: Sequence[StateSnapshot]) -> Iterator[Line]:
     """The checkpoints of this branch, numbered from 1: what happened, and which items changed."""
     before: StateSnapshot | None = None
+    yield from () if history else said("No checkpoints yet.")
     for number, snapshot in enumerate(moments(history), start=1):
         yield _row(number, " ", (Span(_happened(before, snapshot)),))
         known = todos_in(before.values) if before else []
@@ -30,12 +32,13 @@ def history_lines(history: Sequence[StateSnapshot]) -> Iterator[Line]:
 
 def branch_lines(history: Sequence[StateSnapshot]) -> Iterator[Line]:
     """The branches, each with its last message and its list; the current one is marked."""
+    yield from () if history else said("No branches yet.")
     for number, tip in tips(history).items():
         todos, messages = todos_in(tip.values), messages_in(tip.values)
         at = last_user_message(messages)
-        said = f"  {_brief(messages[at].text)}" if at is not None else ""
+        message = f"  {_brief(messages[at].text)}" if at is not None else ""
         mark = "▸" if tip is history[0] else " "
-        yield _row(number, mark, (*_status(todos), Span(said, "muted")))
+        yield _row(number, mark, (*_status(todos), Span(message, "muted")))
         yield from _beneath(show_todos(todos).lines if todos else ())
 
 
