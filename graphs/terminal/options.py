@@ -6,6 +6,7 @@ from typing import NoReturn
 
 EXIT_DONE, EXIT_NOT_DONE, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
+DEFAULT_AGENT = "until_done"
 DEFAULT_DB = "todo-threads.sqlite"
 DEFAULT_GRACE = 3
 _LONGEST_GRACE = 60
@@ -23,7 +24,7 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(program=prog, yes=False)
         self.add_argument(
             "--agent",
-            choices=("coding", "until_done"),
+            choices=("coding", DEFAULT_AGENT),
             help="coding: edits files and runs commands, but asks first; until_done: runs commands "
             "without asking (default: the thread's, or until_done)",
         )

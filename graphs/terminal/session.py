@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from graphs.model import STAND_IN
-from graphs.terminal.options import DEFAULT_DB, DEFAULT_GRACE, UnusableInputError
+from graphs.terminal.options import DEFAULT_AGENT, DEFAULT_DB, DEFAULT_GRACE, UnusableInputError
 
 _COLUMNS = 80
 _ABOUT_THE_STAND_IN = "The model is a stand-in with simple rules; --model takes a real one."
@@ -46,15 +46,11 @@ class Session:
     def resume_command(self) -> str:
         """A command for the shell that resumes the thread; a long one is broken between options.
 
-        It repeats the settings, because a thread that has stored nothing has not kept them.
+        It repeats the agent, because a thread that has stored nothing has not kept which one asks.
         """
         words = [*self.words, _option("--thread", self.thread)]
-        if self.agent != "until_done":
+        if self.agent != DEFAULT_AGENT:
             words.append(_option("--agent", self.agent))
-        if self.model != STAND_IN:
-            words.append(_option("--model", self.model))
-        if not self.temporary:
-            words.append(_option("--workdir", str(self.workdir)))
         line = " ".join(words)
         return line if len(line) < _COLUMNS else " \\\n    ".join(words)
 
@@ -112,7 +108,7 @@ async def choose_session(options: Namespace, saver: AsyncSqliteSaver) -> Session
     workdir, temporary = _choose_workdir(options, kept)
     return Session(
         thread,
-        options.agent or kept.get("agent") or "until_done",
+        options.agent or kept.get("agent") or DEFAULT_AGENT,
         options.model or kept.get("model") or STAND_IN,
         workdir,
         temporary,
