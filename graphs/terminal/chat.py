@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _converse(options: argparse.Namespace) -> int:
-    signal.signal(signal.SIGINT, lambda *_: None)  # between two prompts, Ctrl-C does nothing
+    signal.signal(signal.SIGINT, _do_nothing)  # between two prompts, so that Ctrl-C ends nothing
     waiting, console = list[str](), open_console()
     async with open_saver(options.db) as saver:
         session = await choose_session(options, saver)
@@ -66,3 +66,7 @@ def chat_policy(grace: int, waiting: Sequence[str]) -> AutoContinue:
         explain=False,
         stop_when=lambda state: bool(waiting) or asks_user(state),
     )
+
+
+def _do_nothing(*_: object) -> None:
+    pass

@@ -179,8 +179,8 @@ def request_of(snapshot: StateSnapshot, plan: str | None, thread: str) -> dict[s
 
 def _steps_given(state: Mapping[str, Any]) -> list[str]:
     """The steps of the newest checklist that the user sent."""
-    asked = (message.text for message in reversed(messages_in(state)) if is_from_user(message))
-    return next(filter(None, map(read_checklist, asked)), [])
+    asked = (read_checklist(m.text) for m in reversed(messages_in(state)) if is_from_user(m))
+    return next((steps for steps in asked if steps), list[str]())
 
 
 async def _until_it_ends(

@@ -27,10 +27,10 @@ def silence_libraries() -> None:
     logging.basicConfig(handlers=[logging.NullHandler()])
 
 
-def show(console: Console, *shown: Line | View) -> None:
-    """Print lines and views, one below the other."""
-    for each in shown:
-        console.print(View((each,)) if isinstance(each, Line) else each)
+def show(console: Console, *lines: Line) -> None:
+    """Print lines, one below the other."""
+    if lines:
+        console.print(View(lines))
 
 
 def drop_typed() -> None:

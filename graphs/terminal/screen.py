@@ -52,7 +52,11 @@ class ChatScreen:
             reserve_space_for_menu=0,
             refresh_interval=_SECONDS_A_FRAME,
         )
-        self._session.default_buffer.on_text_changed += lambda _: typed()
+
+        def changed(_: Buffer) -> None:
+            typed()
+
+        self._session.default_buffer.on_text_changed += changed
 
     @property
     def typed(self) -> Buffer:
@@ -72,15 +76,15 @@ class ChatScreen:
         """Draw the lines below the input line again."""
         self._session.app.invalidate()
 
-    async def show(self, *shown: Line | View) -> None:
+    async def show(self, *lines: Line) -> None:
         """Print above the input line."""
-        if shown:
-            await run_in_terminal(partial(show, self.console, *shown))
+        if lines:
+            await run_in_terminal(partial(show, self.console, *lines))
         self.redraw()
 
-    async def ask(self, *shown: Line | View) -> None:
+    async def ask(self, *lines: Line) -> None:
         """Print a question; what was typed before is not an answer, and Up brings it back."""
-        await self.show(*shown)
+        await self.show(*lines)
         if self._session.app.is_running:
             self.typed.reset(append_to_history=True)
         else:

@@ -21,16 +21,10 @@ Request = str | Command[Any] | None
 
 
 def branch_numbers(history: Sequence[StateSnapshot]) -> dict[str, int]:
-    """Number the branches of a thread from 1, oldest first.
+    """The number of the branch of each checkpoint, by its id; the history is newest first.
 
     The first child of a checkpoint continues its branch; each later child starts a new branch. So
     the number of a branch never changes.
-
-    Args:
-        history: All checkpoints of the thread, newest first.
-
-    Returns:
-        The branch of each checkpoint, by its id.
     """
     numbers = dict[str, int]()
     continued = set[str]()

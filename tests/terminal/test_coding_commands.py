@@ -1,21 +1,15 @@
 """The coding agent's commands, in the foreground and in the background."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_core.tools import ToolException
 
 from graphs.coding_agent import build_coding_agent
-from graphs.terminal.tools.background import BackgroundTasks
-from graphs.terminal.tools.shell import LocalShell
-from tests.support import BEGIN, ROOT, time_is_up_after
+from tests.support import BEGIN, time_is_up_after
 from tests.waiting import await_for, has_ended, wait_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -93,28 +87,13 @@ class TestCommands:
         assert "truncated" in notes
         assert is_empty(tmp_path)
 
-    async def test_a_command_that_reads_does_not_hang(self, execute: Execute) -> None:
-        """Its standard input is empty."""
-        assert "exit code 0" in await execute("cat")
-
 
 @pytest.mark.slow
 class TestBackgroundTasks:
-    @pytest.fixture
-    def tasks(self, tmp_path: Path) -> Any:
-        with BackgroundTasks(LocalShell(tmp_path), max_running=2) as tasks:
-            yield tasks
-
     def id_in(self, started: str) -> str:
         return started.split()[3].rstrip(".")
 
-    def start(self, tasks: BackgroundTasks, command: str) -> str:
-        return self.id_in(tasks.start(command))
-
-    @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_an_agent_starts_one_and_fetches_its_result_later(
-        self, form: str, tmp_path: Path
-    ) -> None:
+    async def test_an_agent_starts_one_and_fetches_its_result_later(self, tmp_path: Path) -> None:
         """It works meanwhile; the result has the form of any command's result."""
         command = "echo begun; until test -e go; do sleep 0.05; done; echo built; exit 3"
         seen: list[str] = []
@@ -135,53 +114,7 @@ class TestBackgroundTasks:
 
         agent = build_coding_agent(ScriptedChatModel(script=rule), tmp_path, ask=False)
         config: Any = {"recursion_limit": 9_000}
-        if form == "sync":
-            agent.invoke(BEGIN, config)
-        else:
-            await agent.ainvoke(BEGIN, config)
+        await agent.ainvoke(BEGIN, config)
         assert seen[1] == f"{self.id_in(seen[0])} running: {command}"
         assert seen[3].endswith("still running")
         assert seen[-1] == "begun\nbuilt\nexit code 3"
-
-    def test_only_so_many_run_at_a_time(self, tasks: BackgroundTasks) -> None:
-        """Finished tasks do not count."""
-        first = self.start(tasks, "true")
-        wait_for(lambda: "exit code" in tasks.fetch(first), "the result")
-        for _ in range(2):
-            tasks.start("sleep 600")
-        with pytest.raises(ToolException, match="2 background tasks are running"):
-            tasks.start("sleep 600")
-
-
-@pytest.mark.slow
-class TestCleanup:
-    """No background process outlives its owner."""
-
-    def test_closing_ends_all_of_a_task(self, tmp_path: Path) -> None:
-        """No more tasks can be started then."""
-        with BackgroundTasks(LocalShell(tmp_path)) as tasks:
-            tasks.start(WITH_CHILD)
-            wait_for_line(tmp_path / "child")
-        wait_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)
-        with pytest.raises(ToolException, match="closed"):
-            tasks.start("true")
-
-    def test_the_end_of_the_program_ends_all_tasks(self, tmp_path: Path) -> None:
-        """This holds even if they are still in use."""
-        program = (
-            "import sys, time; from pathlib import Path\n"
-            "from graphs.terminal.tools.background import BackgroundTasks\n"
-            "from graphs.terminal.tools.shell import LocalShell\n"
-            "tasks = BackgroundTasks(LocalShell(Path('.')))\n"
-            f"tasks.start({WITH_CHILD!r})\n"
-            "while not Path('child').exists() or not Path('child').read_text(): time.sleep(0.05)\n"
-            "raise SystemExit('broken')\n"
-        )
-        subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            check=False,
-            capture_output=True,
-        )
-        wait_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)
