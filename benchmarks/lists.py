@@ -12,8 +12,7 @@ from langchain.agents.middleware import (
 )
 
 from benchmarks.scripts import TodoCalls, langchain_calls, light_calls, no_calls, pack_calls
-from todo_tools import TODO_FOLD_PROMPT, TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TODO_FOLD_PROMPT, TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT, TodoMiddleware
 
 
 @dataclass(frozen=True)

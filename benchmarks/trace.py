@@ -23,7 +23,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 import todo_tools
 from benchmarks.tables import table
 from graphs.until_done import build_graph
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 LIBRARY = Path(todo_tools.__file__).parent

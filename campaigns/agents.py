@@ -17,10 +17,16 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from graphs.until_done import build_graph
 from tests.support import Graph, checklist
-from todo_tools import AutoContinue, DeltaTodoState, TodoLimits, TodoState, todos_from_messages
+from todo_tools import (
+    AutoContinue,
+    DeltaTodoState,
+    TodoLimits,
+    TodoMiddleware,
+    TodoState,
+    todos_from_messages,
+)
 from todo_tools._thread.state import loop_in
 from todo_tools.clients import ClientTodoState, TodosFormat
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import messages_in, todos_in
 from todo_tools.testing import checklist_model
 

@@ -9,9 +9,14 @@ from langchain_core.messages import AIMessage, ToolMessage
 from campaigns.cases import Case, Trial
 from tests.strategies import edit_calls, json_values, texts, todo_lists, write_calls
 from tests.support import BEGIN, results_in, tool_graph
-from todo_tools import TodoItem, create_todo_tools, format_todos, todos_from_messages
+from todo_tools import (
+    TodoItem,
+    TodoMiddleware,
+    create_todo_tools,
+    format_todos,
+    todos_from_messages,
+)
 from todo_tools._thread.transcript import list_after
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
 from todo_tools.transcript import details_of
 

@@ -21,9 +21,8 @@ from campaigns.agents import STATES
 from campaigns.cases import Case, Trial
 from tests.prompt_reader import read_list
 from tests.support import Graph
-from todo_tools import TodoItem, create_todo_tools, model_view
+from todo_tools import TodoItem, TodoMiddleware, create_todo_tools, model_view
 from todo_tools.clients import TodosFormat
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 

@@ -4,17 +4,13 @@ import multiprocessing
 import os
 import random
 import signal
-from collections import Counter
 from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 from campaigns.agents import DURABILITIES, VARIANTS, Durability, Job, Saver, opened
 from campaigns.cases import Case, Trial
-from tests.terminal.test_kills import killed_at_random, lines_in, resumed
-from tests.terminal.test_kills import (
-    test_no_finished_command_runs_twice_after_a_kill as run_program,
-)
+from tests.terminal.test_kills import check_ends, killed_at_random, resumed
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload([__name__])
@@ -42,28 +38,14 @@ def postgres_moments(case: Case) -> None:
     kill_at_moment(case, case.place.postgres)
 
 
-def program(case: Case) -> None:
-    """Kill the program of `graphs/` at any moment, and resume it."""
-    run_program(case.random.randrange(10**9), case.folder)
-
-
 def signals(case: Case) -> None:
-    """End the program several times, by any signal, while slow, fast and deaf commands run."""
+    """End the program of `graphs/` several times, by any signal, and resume it."""
     steps = [_step(case.random, number) for number in range(4)]
-    kills, again = case.random.choice([1, 2, 3]), list[str]()
+    kills = case.random.choice([1, 2, 3])
     for _ in range(kills):
         killed_at_random(case.folder, case.random, steps, _LONGEST_RUN)
-        ends = _lines(case, "end")
-        known = len(list(case.folder.glob("todo-threads.sqlite-endings/*/*")))
-        # A command has ended when the program knows its result, a moment after its last line.
-        again += ends[-1:] if len(ends) - known == len(again) + 1 else []
     resumed(case.folder, *steps)
-    begun, ended = Counter(_lines(case, "begin")), Counter(_lines(case, "end"))
-    for number in map(str, range(len(steps))):
-        times, allowed = ended[number], 1 + again.count(number)
-        assert 1 <= times <= allowed, f"step {number} ended {times} times: {steps}"
-        times = begun[number]
-        assert times <= 1 + kills, f"{kills} kills, step {number} began {times} times: {steps}"
+    check_ends(case.folder, steps, kills)
 
 
 _LONGEST_RUN = 2.5
@@ -77,18 +59,12 @@ def _step(chance: random.Random, number: int) -> str:
     return f"Step {number}: `{deaf}echo begin {number} >> log; {waits}echo end {number} >> log`"
 
 
-def _lines(case: Case, word: str) -> list[str]:
-    """The steps that wrote this word, in order."""
-    return [line.split()[1] for line in lines_in(case.folder) if line.startswith(word)]
-
-
 TRIALS: dict[Trial, int] = {
     sqlite_writes: 3,  # enough to reach each write once
     postgres_writes: 3,
     sqlite_moments: 1,
     postgres_moments: 1,
-    program: 1,
-    signals: 2,
+    signals: 3,
 }
 """The trials, each with its share of the time."""
 

@@ -10,6 +10,7 @@ import pyte
 from hypothesis import strategies as st
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from todo_tools.events import todos_event
 
 from campaigns.agents import agent
 from campaigns.cases import Case, Trial
@@ -24,7 +25,6 @@ from tests.test_rendering_terminal import HOSTILE
 from todo_tools import AutoContinue, TodoItem, TodoStatus, format_todos
 from todo_tools._list.formatting import one_line
 from todo_tools._list.todos import STATUSES
-from todo_tools.events import todos_event
 from todo_tools.rendering import follow_in_terminal, show_todos
 from todo_tools.testing import ScriptedChatModel
 

@@ -11,8 +11,7 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from evals.tasks import Task
-from todo_tools import TODO_LIGHT_PROMPT, TodoLimits, has_worked
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TODO_LIGHT_PROMPT, TodoLimits, TodoMiddleware, has_worked
 
 # A weak model that is told to report at the end reports at once, and without the second sentence it
 # makes texts up instead of reading them.

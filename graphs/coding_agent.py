@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from deepagents.middleware.filesystem import FilesystemMiddleware, FsToolName
 from langchain import agents
@@ -19,9 +19,7 @@ from graphs.terminal.tools.background import BackgroundTasks
 from graphs.terminal.tools.ran import RecordCommand
 from graphs.terminal.tools.shell import MAX_OUTPUT_BYTES
 from graphs.terminal.tools.workspace import EXCLUDED, MAX_FOUND, Workspace
-from todo_tools import AutoContinue, TodoItem, TodoLimits
-from todo_tools.clients import TodosFormat
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import AutoContinue, TodoItem, TodoLimits, TodoMiddleware
 
 CODING_PROMPT = """\
 You are a coding agent. You work in one directory of a real machine, with tools for its files and a
@@ -76,7 +74,7 @@ def build_coding_agent(
     limits: TodoLimits = TodoLimits(),
     tasks: BackgroundTasks | None = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
-    todos_format: TodosFormat = "todo_tools",
+    todos_format: Literal["todo_tools", "langchain"] = "todo_tools",
     context_schema: type[Any] | None = None,
     check: Callable[[TodoItem, Any], str | None] | None = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:

@@ -8,7 +8,7 @@ Extensions of `dcode` are experimental. This file needs only the library, so it 
 
 from typing import Any
 
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 
 
 async def extension(dcode: Any) -> None:

@@ -5,7 +5,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
-from todo_tools.transcript import is_from_user, is_injected
+from todo_tools.transcript import is_from_user
 
 STAND_IN = "stand-in"
 """The name of the model that needs no key and no network."""
@@ -49,7 +49,7 @@ def notes_stand_in() -> ScriptedChatModel:
     """A stand-in with notes: `note: ...` adds a note, and any other text lists the notes."""
 
     def rule(prompt: list[BaseMessage]) -> AIMessage:
-        last = next(message for message in reversed(prompt) if not is_injected(message))
+        last = prompt[-1]
         if not is_from_user(last):
             return turn(last.text)
         if last.text.startswith("note: "):

@@ -26,8 +26,8 @@ from typing_extensions import override
 from graphs.app import CHECKS
 from graphs.context import RunContext, policy_of
 from graphs.model import chat_model
+from todo_tools import TodoMiddleware
 from todo_tools.clients import to_client_todos
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import todos_in
 
 

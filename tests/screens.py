@@ -64,12 +64,6 @@ class Emulator:
         """The screen as one text."""
         return "\n".join(self.rows).strip("\n")
 
-    @property
-    def everything(self) -> str:
-        """The rows that have scrolled away, and those on the screen."""
-        gone = ["".join(line[at].data for at in sorted(line)) for line in self.screen.history.top]
-        return "\n".join([*(row.rstrip() for row in gone), *self.rows])
-
     def wait(self, condition: Callable[[], object], within: float = LONG) -> None:
         """Draw the program's output until a condition is true."""
         end = time.monotonic() + within

@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.support import ROOT, edit
 from todo_tools import AutoContinue
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 core = pytest.importorskip("ag_ui.core")

@@ -26,7 +26,7 @@ from graphs.until_done import build_graph
 from tests.messages_api import MessagesAPI, chat_anthropic
 from tests.support import items
 from todo_tools import AutoContinue
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import call, turn
 
 Script = Sequence[AIMessage | str]

@@ -23,7 +23,7 @@ from pydantic import Field, SecretStr
 from tests.conversations import look
 from tests.payloads import CLAUDE_ON_BEDROCK, ConverseClient, converse_model
 from tests.support import items
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 SYSTEM = "You work with care."

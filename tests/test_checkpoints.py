@@ -20,7 +20,7 @@ from langgraph.types import StateSnapshot
 from graphs.until_done import build_graph
 from tests.support import BEGIN, Graph, edit, items, plan
 from todo_tools import AutoContinue, DeltaTodoState, TodoItem, TodoState, todos_from_messages
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
 
 STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState])

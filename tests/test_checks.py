@@ -36,7 +36,7 @@ from todo_tools import (
     model_view,
     todos_from_messages,
 )
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.operations import start_items
 from todo_tools.testing import ScriptedChatModel, call, turn
 

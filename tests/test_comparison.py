@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.support import BEGIN, results_in
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 

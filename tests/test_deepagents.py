@@ -17,8 +17,8 @@ from pydantic import Field, SecretStr
 from tests.prompt_reader import read_list
 from tests.support import BEGIN, edit, items, loop_of, plan
 from todo_tools import AutoContinue
-from todo_tools.middleware import TodoMiddleware
-from todo_tools.rendering.lowlevel import Followed, advance, changes
+from todo_tools import TodoMiddleware
+from todo_tools.rendering.lowlevel import Followed, changes
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}
@@ -124,7 +124,7 @@ def test_each_list_is_shown_under_the_name_of_its_subagent() -> None:
     graph: Any = create_deep_agent(parent, subagents=[subagent("reader"), subagent("writer")])
     followed, names = Followed(), dict[str, set[str]]()
     for chunk in graph.stream(BEGIN, stream_mode=["updates", "custom"], subgraphs=True):
-        followed = advance(followed, chunk)
+        followed = followed.after(chunk)
         for line in changes(Followed(), followed):
             name, _, item = str(line).partition(": ")
             if "] " in item:

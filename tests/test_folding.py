@@ -30,7 +30,7 @@ from tests.support import items
 from todo_tools import AutoContinue, TodoItem, model_view, todos_from_messages
 from todo_tools._list.prompts import FOLDED
 from todo_tools._view import folding
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.operations import insert_items
 from todo_tools.testing import ScriptedChatModel, call, turn
 

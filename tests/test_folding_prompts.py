@@ -50,7 +50,7 @@ from todo_tools import (
     model_view,
 )
 from todo_tools._thread.transcript import list_after
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call
 
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}

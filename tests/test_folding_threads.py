@@ -27,7 +27,7 @@ from tests.messages_rules import check_order
 from tests.payloads import anthropic_request
 from tests.prompt_reader import read_list
 from todo_tools import count_folded_tokens, model_view
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 Script = Sequence[AIMessage | str]

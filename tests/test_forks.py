@@ -37,7 +37,7 @@ from todo_tools._thread.state import loop_in
 from todo_tools._view.blocks import due_block, newest_place
 from todo_tools._view.view import view_of
 from todo_tools.clients import ClientTodoState
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call
 

@@ -12,7 +12,7 @@ from graphs.until_done import build_graph
 from tests.support import Graph, checklist, items
 from todo_tools import DeltaTodoState, TodoState
 from todo_tools._thread.state import loop_in
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import checklist_model
 
 

@@ -33,7 +33,7 @@ from todo_tools import (
 )
 from todo_tools._thread.notes import continuation_message, noted
 from todo_tools._thread.transcript import list_after
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 TEXTS, STATUSES = st.sampled_from("abc"), ["not_started", "completed"]

@@ -33,7 +33,7 @@ from todo_tools import (
 )
 from todo_tools._thread.state import loop_in
 from todo_tools.clients import ClientTodoState
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.operations import append_items, complete_items, insert_items, start_items
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn

@@ -18,7 +18,7 @@ from tests.server import serving, user
 from tests.support import BEGIN, ROOT, edit, items, plan
 from tests.test_deepagents import CodexStandIn
 from todo_tools.clients import from_client_todos
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
 
 TEMPLATE = ROOT / "template"

@@ -15,7 +15,7 @@ from graphs.until_done import build_graph
 from tests.support import BEGIN, Graph, items, loop_of
 from todo_tools import AutoContinue
 from todo_tools._loop.policy import require_policy
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
 
 

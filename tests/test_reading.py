@@ -42,7 +42,7 @@ from todo_tools import AutoContinue, TodoItem
 from todo_tools._list.todos import is_mapping
 from todo_tools._thread.notes import continuation_message
 from todo_tools._thread.reading import Turn, read, read_messages, same_list
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, turn
 from todo_tools.transcript import is_from_user, is_injected
 

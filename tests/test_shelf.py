@@ -17,7 +17,7 @@ from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
 from graphs.shelf import CLAIMS, DONE, ShelfMiddleware, free_items, hand_back, put_up, take
 from tests.support import BEGIN, ROOT, Graph, edit, items, plan
 from tests.waiting import LONG
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 COUNT = 40

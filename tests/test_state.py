@@ -33,7 +33,7 @@ from todo_tools._thread.channels import (
     merge_loop,
 )
 from todo_tools._thread.state import loop_in
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 

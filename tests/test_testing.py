@@ -20,7 +20,7 @@ from todo_tools import (
     create_todo_tools,
     model_view,
 )
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, read_checklist, turn
 
 

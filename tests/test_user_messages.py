@@ -20,7 +20,7 @@ from langgraph.types import Command, interrupt
 
 from tests.support import BEGIN, Graph, edit, items, loop_of
 from todo_tools import AutoContinue, TodoState, add_auto_continue, create_todo_tools, model_view
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
 

@@ -47,7 +47,7 @@ from todo_tools._list.todos import STATUSES
 from todo_tools._thread.notes import continuation_message
 from todo_tools._thread.transcript import list_after
 from todo_tools.clients import ClientTodoState
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn

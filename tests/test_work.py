@@ -28,7 +28,7 @@ from graphs.until_done import build_graph
 from tests.support import ROOT, Graph, edit, items, loop_of, plan
 from tests.waiting import await_for
 from todo_tools import AutoContinue, TodoItem, asks_user, has_worked
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_injected
 

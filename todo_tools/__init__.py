@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from todo_tools._list.formatting import format_todos
+from todo_tools._list.formatting import format_status, format_todos
 from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT
 from todo_tools._list.todos import TodoItem, TodoLimits
 from todo_tools._loop.node import add_auto_continue
@@ -37,6 +37,7 @@ __all__ = [
     "asks_user",
     "count_folded_tokens",
     "create_todo_tools",
+    "format_status",
     "format_todos",
     "has_worked",
     "item_starts",

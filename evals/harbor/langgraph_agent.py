@@ -15,7 +15,7 @@ from langchain.agents.middleware import AgentMiddleware, TodoListMiddleware
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 
 WORKDIR = "/app"
 """The working directory of Terminal-Bench tasks."""

@@ -1,10 +1,9 @@
 """The lines that a user types into the chat: messages, and commands that begin with a slash."""
 
-import re
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any
 
-from todo_tools import TodoItem, TodoStatus
+from todo_tools import TodoItem
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import validate_todos
 
@@ -14,29 +13,17 @@ HELP = """\
 /edit N start|done|abandon|open   set the status of item N
 /history               list the checkpoints of this branch and what each changed
 /fork N [MESSAGE]      go back to checkpoint N and branch there
-/redo N [MESSAGE]      go back to where item N was last started and branch there
+/redo N [MESSAGE]      do item N again on a new branch, from its last start
 /branches, /switch N   list the branches, each with its list; continue on one
-/show [N]              print the newest result in full, or the Nth newest
 /go                    continue where the agent was stopped
-/ask                   ask again about tools that you approved with always
-/model NAME, /clear    go on with another model; begin an empty thread
-!COMMAND, /diff        run a command yourself; show what has changed, with git
-/help or ?             show this; /quit or /exit leaves, and the thread is kept
-Other lines are messages; put a space before one that begins with / or !.
-Tab completes a command. Alt-Enter, or \\ at the end of a line, starts a line.
+/help, /exit           show this; leave: the thread is kept
+Other lines are messages; put a space before one that begins with a slash.
 While the agent works, Enter keeps a message until it stops; Ctrl-C stops it.
 Type during the countdown to stop it. Ctrl-C twice leaves, and so does Ctrl-D."""
 
-_Name = Literal["todos", "history", "branches", "go", "ask", "clear", "diff", "help", "quit"]
-COMMANDS = (
-    *("/ask", "/branches", "/clear", "/diff", "/edit add ", "/edit drop ", "/exit", "/fork "),
-    *("/go", "/help", "/history", "/model ", "/quit", "/redo ", "/show", "/switch ", "/todos"),
-)
-"""The beginnings of commands, for Tab completion."""
-
-_STATUS_WORDS: dict[str, TodoStatus] = {
-    **{status: status for status in get_args(TodoStatus)},
-    "complete": "completed",
+_MOST_DIGITS = 9
+_PLAIN = ("todos", "history", "branches", "go", "help", "exit")
+_STATUS_WORDS: dict[str, str] = {
     "start": "in_progress",
     "done": "completed",
     "abandon": "abandoned",
@@ -50,197 +37,63 @@ class CommandError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """A message to the agent."""
+class Asked:
+    """What a line asks for: a message to the agent (`say`), or a command by its name.
 
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """A command without arguments."""
-
-    name: _Name
-
-
-@dataclass(frozen=True, slots=True)
-class Shell:
-    """Run a command of the person's own."""
-
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """Go on with another chat model."""
+    `/edit` adds an item if there is no number, and drops it if there is neither text nor status.
+    """
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fork:
-    """Go back to a checkpoint and branch there, optionally with a message."""
-
-    number: int
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Redo:
-    """Go back to the last start of an item and branch there, optionally with a message."""
-
-    index: int
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """Continue on another branch."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Add:
-    """Add an item at the end of the list."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """Change the text of an item."""
-
-    index: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Change the status of an item."""
-
-    index: int
-    status: TodoStatus
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """Remove an item."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Show:
-    """Print a result in full; 1 is the newest."""
-
-    number: int
-
-
-Edit = Add | Rewrite | Mark | Drop
-_MEANT: dict[str, Plain | Shell] = {
-    **dict.fromkeys(("quit", "exit", "/exit"), Plain("quit")),
-    **dict.fromkeys(("?", "/?"), Plain("help")),
-}
-Asked = Say | Shell | Plain | Model | Show | Fork | Redo | Switch | Edit
+    number: int | None = None
+    text: str = ""
+    status: str | None = None
 
 
 def read_line(line: str) -> Asked:
-    """Read what the user typed.
-
-    Args:
-        line: A line that is not blank.
-
-    Returns:
-        The message or command.
+    """Read what the user typed, a line that is not blank.
 
     Raises:
         CommandError: The line begins with a slash but is not a valid command.
 
     Example:
         ```python
-        assert read_line("/edit 2 done") == Mark(2, "completed")
+        assert read_line("/edit 2 done") == Asked("edit", 2, status="completed")
         ```
     """
-    if meant := _MEANT.get(line.strip().lower()):
-        return meant
-    if line.startswith("!") and line.strip("! "):
-        return Shell(line[1:].strip())
     if not line.startswith("/"):
-        return Say(line.strip())
+        return Asked("say", text=line.strip())
     name, argument = _first_word(line.removeprefix("/"))
     match name:
         case "edit":
             return _read_edit(argument)
         case "fork" | "redo":
-            place, message = _first_word(argument)
-            kind = Fork if name == "fork" else Redo
-            return kind(_number(place, f"/{name} N [MESSAGE]"), message)
-        case "show" | "switch":
-            number = _number(argument or "1" * (name == "show"), f"/{name} N")
-            return Show(number) if name == "show" else Switch(number)
-        case "model":
-            return Model(_needed(argument, "/model NAME"))
-        case "todos" | "history" | "branches" | "go" | "ask" | "clear" | "diff" | "help" | "quit":
-            if argument:
-                raise CommandError(f"/{name} takes no argument, got {_brief(argument)}")
-            return Plain(name)
-        case _:
+            number, message = _first_word(argument)
+            return Asked(name, _number(number, f"/{name} N [MESSAGE]"), message)
+        case "switch":
+            return Asked(name, _number(argument, "/switch N"))
+        case _ if name not in _PLAIN:
             raise CommandError(f"no command {_brief(f'/{name}')}; /help lists them")
+        case _ if argument:
+            raise CommandError(f"/{name} takes no argument, got {_brief(argument)}")
+        case _:
+            return Asked(name)
 
 
-def as_typed(message: str) -> str:
-    """Return the line that `read_line` reads as this message, and not as a command."""
-    return f" {message}" if message.startswith(("/", "!")) else message
-
-
-def edited(todos: list[TodoItem], edit: Edit) -> list[TodoItem]:
-    """Return the list after a manual edit; the given list is not changed.
+def edited(todos: list[TodoItem], edit: Asked) -> list[TodoItem]:
+    """Return the list after `/edit`; the given list is not changed.
 
     Raises:
         CommandError: There is no such item.
         ValueError: The new list or one of its texts would be too long.
     """
-    match edit:
-        case Add(text):
-            return validate_todos([*todos, {"text": text, "status": "not_started"}])
-        case Drop(index):
-            return [todo for at, todo in enumerate(todos) if at != within(todos, index)]
-        case Mark(index, status):
-            changed: TodoItem = {**todos[within(todos, index)], "status": status}
-        case Rewrite(index, text):
-            changed = {**todos[within(todos, index)], "text": text}
-    return validate_todos([*todos[:index], changed, *todos[index + 1 :]])
-
-
-def _read_edit(argument: str) -> Edit:
-    first, rest = _first_word(argument)
-    if not rest:
-        raise CommandError(f"/edit takes one of {_EDIT_FORMS}")
-    if first == "add":
-        return Add(rest)
-    if first == "drop":
-        return Drop(_number(rest, "/edit drop N"))
-    index = _number(first, _EDIT_FORMS)
-    status = _STATUS_WORDS.get(rest.lower())
-    return Mark(index, status) if status else Rewrite(index, rest)
-
-
-def _first_word(text: str) -> tuple[str, str]:
-    words = text.split(maxsplit=1)
-    return (words[0] if words else ""), (words[1].rstrip() if len(words) > 1 else "")
-
-
-def _needed(text: str, form: str) -> str:
-    if not text:
-        raise CommandError(f"NAME is missing in {form}")
-    return text
-
-
-def _number(text: str, form: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise CommandError(f"N must be a whole number in {form}, got {_brief(text)}")
-    return int(text)
+    if edit.number is None:
+        return validate_todos([*todos, {"text": edit.text, "status": "not_started"}])
+    item = todos[within(todos, edit.number)]
+    changed: list[Any] = []
+    if edit.status or edit.text:
+        status = edit.status or item["status"]
+        changed = [{"text": edit.text or item["text"], "status": status}]
+    return validate_todos([*todos[: edit.number], *changed, *todos[edit.number + 1 :]])
 
 
 def within(todos: list[TodoItem], index: int) -> int:
@@ -253,6 +106,29 @@ def within(todos: list[TodoItem], index: int) -> int:
         items = f"items are 0 to {len(todos) - 1}" if todos else "the list is empty"
         raise CommandError(f"no item [{index}]; {items}")
     return index
+
+
+def _read_edit(argument: str) -> Asked:
+    first, rest = _first_word(argument)
+    if not rest:
+        raise CommandError(f"/edit takes one of {_EDIT_FORMS}")
+    if first == "add":
+        return Asked("edit", text=rest)
+    if first == "drop":
+        return Asked("edit", _number(rest, "/edit drop N"))
+    index, status = _number(first, _EDIT_FORMS), _STATUS_WORDS.get(rest.lower())
+    return Asked("edit", index, "" if status else rest, status)
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    words = text.split(maxsplit=1)
+    return (words[0] if words else ""), (words[1].rstrip() if len(words) > 1 else "")
+
+
+def _number(text: str, form: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise CommandError(f"N must be a number in {form}, got {_brief(text)}")
+    return int(text)
 
 
 def _brief(text: str) -> str:

@@ -4,80 +4,51 @@ The current state of a thread is its newest checkpoint. To go back or to another
 checkpoint copies the state from there. So nothing is stored except checkpoints.
 """
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from itertools import pairwise
 from typing import Any, cast
-from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import CheckpointTuple
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.constants import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 
 from graphs.terminal.commands import CommandError, within
 from todo_tools import TodoItem, aitem_starts
-from todo_tools._thread.state import loop_in
 from todo_tools.state import messages_in, todos_in
 
 Request = str | Command[Any] | None
 
 
 def branch_numbers(history: Sequence[StateSnapshot]) -> dict[str, int]:
-    """Number the branches of a thread from 1, oldest first.
+    """The number of the branch of each checkpoint, by its id; the history is newest first.
 
     The first child of a checkpoint continues its branch; each later child starts a new branch. So
     the number of a branch never changes.
-
-    Args:
-        history: All checkpoints of the thread, newest first.
-
-    Returns:
-        The branch of each checkpoint, by its id.
     """
     numbers = dict[str, int]()
     continued = set[str]()
     branches = 0
     for snapshot in reversed(history):
-        parent = _parent_id(snapshot)
+        parent = _id(snapshot.parent_config)
         if parent in numbers and parent not in continued:
             continued.add(parent)
-            numbers[_id(snapshot)] = numbers[parent]
+            numbers[_id(snapshot.config)] = numbers[parent]
         else:
             branches += 1
-            numbers[_id(snapshot)] = branches
+            numbers[_id(snapshot.config)] = branches
     return numbers
 
 
 def tips(history: Sequence[StateSnapshot]) -> dict[int, StateSnapshot]:
     """The newest checkpoint of each branch, by its number."""
     numbers = branch_numbers(history)
-    return {numbers[_id(snapshot)]: snapshot for snapshot in reversed(history)}
-
-
-def redone_items(history: Sequence[StateSnapshot]) -> dict[int, dict[str, list[int]]]:
-    """The items that were done again, by branch: the text of each, and the branches that did so.
-
-    An item belongs to every branch that leads through the checkpoint before its start.
-    """
-    numbers = branch_numbers(history)
-    ways = {
-        number: {_id(at) for at in _way_back(tip, history)} for number, tip in tips(history).items()
-    }
-    found: dict[int, dict[str, list[int]]] = {number: {} for number in ways}
-    for snapshot in reversed(history):
-        text = (snapshot.metadata or {}).get("redone")
-        if isinstance(text, str):
-            for number, way in ways.items():
-                if _parent_id(snapshot) in way:
-                    found[number].setdefault(text, []).append(numbers[_id(snapshot)])
-    return found
+    return {numbers[_id(snapshot.config)]: snapshot for snapshot in reversed(history)}
 
 
 def current_branch(history: Sequence[StateSnapshot]) -> int:
     """The number of the current branch; 0 before the first checkpoint."""
-    return branch_numbers(history)[_id(history[0])] if history else 0
+    return branch_numbers(history)[_id(history[0].config)] if history else 0
 
 
 def moments(history: Sequence[StateSnapshot]) -> list[StateSnapshot]:
@@ -86,38 +57,28 @@ def moments(history: Sequence[StateSnapshot]) -> list[StateSnapshot]:
     Checkpoints that look like the one before are skipped: they received input, or a node of the
     middleware ran.
     """
-    way = _way_back(history[0], history) if history else iter(())
-    past = [at for at in way if at.next != (START,) or at.parent_config is None][::-1]
-    return past[:1] + [new for old, new in pairwise(past) if _is_news(old, new)]
-
-
-def _way_back(tip: StateSnapshot, history: Sequence[StateSnapshot]) -> Iterator[StateSnapshot]:
-    """Yield a checkpoint and all those that lead to it, newest first."""
-    known = {_id(snapshot): snapshot for snapshot in history}
-    at: StateSnapshot | None = tip
+    known = {_id(snapshot.config): snapshot for snapshot in history}
+    way, at = list[StateSnapshot](), history[0] if history else None
     while at is not None:
-        yield at
-        at = known.get(_parent_id(at))
+        if at.next != (START,) or at.parent_config is None:
+            way.insert(0, at)
+        at = known.get(_id(at.parent_config))
+    return way[:1] + [new for old, new in pairwise(way) if _is_news(old, new)]
 
 
 def _is_news(old: StateSnapshot, new: StateSnapshot) -> bool:
     """Whether a person sees a message, a list or an outcome that is new, or has moved here."""
-    outcome = loop_in(new.values).get("outcome")
+    outcome = new.values.get("todo_outcome")
     return (
         (new.metadata or {}).get("source") == "update"
         or len(messages_in(new.values)) != len(messages_in(old.values))
         or todos_in(new.values) != todos_in(old.values)
-        or (outcome is not None and outcome != loop_in(old.values).get("outcome"))
+        or (outcome is not None and outcome != old.values.get("todo_outcome"))
     )
 
 
-def _id(snapshot: StateSnapshot) -> str:
-    return str(snapshot.config.get("configurable", {}).get("checkpoint_id", ""))
-
-
-def _parent_id(snapshot: StateSnapshot) -> str:
-    above = snapshot.parent_config or {}
-    return str(above.get("configurable", {}).get("checkpoint_id", ""))
+def _id(config: RunnableConfig | None) -> str:
+    return str((config or {}).get("configurable", {}).get("checkpoint_id", ""))
 
 
 class Thread:
@@ -142,26 +103,15 @@ class Thread:
         """All its checkpoints, newest first."""
         return [snapshot async for snapshot in self.graph.aget_state_history(self.config)]
 
-    @property
-    def name(self) -> str:
-        """Its id."""
-        return str(self.config.get("configurable", {}).get("thread_id", ""))
+    def run(self, request: Request) -> AsyncGenerator[tuple[str, Any], None]:
+        """Run the agent on a message, or continue it: with `None`, or with answers to a question.
 
-    def run(self, message: Request) -> AsyncGenerator[tuple[str, Any], None]:
-        """Run the agent on a message, or continue where it was stopped.
-
-        Args:
-            message: The user's message, `None` to continue, or a `Command` to answer a question.
-
-        Returns:
-            The stream of the run, in the modes `updates`, `custom` and `messages`.
+        The stream has the modes `updates`, `custom` and `messages`. Each step is stored before the
+        next one begins, so a kill repeats no finished step.
         """
-        said = isinstance(message, str)
-        request: Any = {"messages": [("user", message)]} if said else message
-        # Each step is stored before the next one begins, so a kill repeats no finished step.
         stream = self.graph.astream(
-            request,
-            {**self.config, "run_id": uuid4()},  # a later run finds the commands that ended in it
+            {"messages": [("user", request)]} if isinstance(request, str) else request,
+            self.config,
             stream_mode=["updates", "custom", "messages"],
             durability="sync",
         )
@@ -202,12 +152,11 @@ class Thread:
         Raises:
             CommandError: There is no such item, or the agent has not started it.
         """
-        todos = todos_in((await self.now()).values)
-        item = todos[within(todos, index)]
+        within(todos_in((await self.now()).values), index)
         starts = await aitem_starts(self.graph, self.config)
         if index not in starts:
             raise CommandError(f"the agent has not started [{index}]; /history and /fork go back")
-        await self._write_at(starts[index][-1], redone=item["text"])
+        await self._write_at(starts[index][-1])
 
     async def switch(self, number: int) -> None:
         """Go to another branch.
@@ -222,48 +171,8 @@ class Thread:
         if branches[number] is not history[0]:
             await self._write_at(branches[number])
 
-    async def _write_at(
-        self, place: StateSnapshot, values: dict[str, Any] | None = None, **metadata: str
-    ) -> None:
-        kept = {**self.config.get("metadata", {}), **metadata}
-        config: RunnableConfig = {**self.config, **place.config, "metadata": kept}
+    async def _write_at(self, place: StateSnapshot, values: dict[str, Any] | None = None) -> None:
+        config: RunnableConfig = {**self.config, **place.config}
         # LangGraph finds the node that wrote last, but fails if no node has written yet.
         empty = place.metadata is None or place.next == (START,)
         await self.graph.aupdate_state(config, values, as_node=START if empty else None)
-
-
-async def newest_of_threads(saver: AsyncSqliteSaver, count: int) -> list[StateSnapshot]:
-    """The newest checkpoint of each of the most recent threads, newest first.
-
-    The threads may belong to several agents, so no graph reads them: it would log a warning for
-    each part of another graph that it does not know.
-
-    Args:
-        saver: The checkpointer, set up.
-        count: The largest number of threads.
-
-    Returns:
-        One snapshot for each thread, with its values, config and time.
-    """
-    # The saver's own method can only list all checkpoints of all threads.
-    query = (
-        "select thread_id from checkpoints where checkpoint_ns = '' "
-        "group by thread_id order by max(checkpoint_id) desc limit ?"
-    )
-    async with saver.lock, saver.conn.execute(query, (count,)) as rows:
-        names = [str(row[0]) async for row in rows]
-    found = [await saver.aget_tuple({"configurable": {"thread_id": name}}) for name in names]
-    return [_snapshot(saved) for saved in found if saved]
-
-
-def _snapshot(saved: CheckpointTuple) -> StateSnapshot:
-    return StateSnapshot(
-        values=saved.checkpoint["channel_values"],
-        next=(),
-        config=saved.config,
-        metadata=saved.metadata,
-        created_at=saved.checkpoint["ts"],
-        parent_config=saved.parent_config,
-        tasks=(),
-        interrupts=(),
-    )

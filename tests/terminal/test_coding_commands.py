@@ -1,23 +1,15 @@
 """The coding agent's commands, in the foreground and in the background."""
 
 import asyncio
-import gc
-import os
-import resource
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_core.tools import ToolException
 
 from graphs.coding_agent import build_coding_agent
-from graphs.terminal.tools.background import BackgroundTasks
-from graphs.terminal.tools.shell import LocalShell
-from tests.support import BEGIN, ROOT, time_is_up_after
+from tests.support import BEGIN, time_is_up_after
 from tests.waiting import await_for, has_ended, wait_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -95,55 +87,13 @@ class TestCommands:
         assert "truncated" in notes
         assert is_empty(tmp_path)
 
-    async def test_endless_output_does_not_fill_the_memory(self, execute: Execute) -> None:
-        """Output that is not kept is dropped as it comes."""
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        answer = await execute("head -c 300000000 /dev/zero | tr '\\0' x")
-        assert "exit code 0" in answer
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        assert grown < 100_000  # kilobytes on Linux
-
-    async def test_binary_output_is_shown_as_far_as_it_is_text(self, execute: Execute) -> None:
-        """Other bytes are replaced, and the exit code is kept."""
-        assert await execute(r"printf 'a\377b'") == "a�b\n[Command succeeded with exit code 0]"
-
-    async def test_a_command_that_reads_does_not_hang(self, execute: Execute) -> None:
-        """Its standard input is empty."""
-        assert "exit code 0" in await execute("cat")
-
-    @pytest.mark.parametrize("seconds", [0, -1, 10_000])
-    async def test_an_unusable_time_limit_is_an_error_result(
-        self, seconds: int, execute: Execute, tmp_path: Path
-    ) -> None:
-        """Nothing is run."""
-        assert (await execute("touch made", timeout=seconds)).startswith("Error: ")
-        assert is_empty(tmp_path)
-
-    async def test_a_command_that_cannot_be_started_is_an_error_result(
-        self, execute: Execute
-    ) -> None:
-        answer = await execute("echo \0")
-        assert answer.startswith("Error: the command cannot be started")
-        assert answer.endswith("[Command failed with exit code 1]")
-
 
 @pytest.mark.slow
 class TestBackgroundTasks:
-    @pytest.fixture
-    def tasks(self, tmp_path: Path) -> Any:
-        with BackgroundTasks(LocalShell(tmp_path), max_running=2) as tasks:
-            yield tasks
-
     def id_in(self, started: str) -> str:
         return started.split()[3].rstrip(".")
 
-    def start(self, tasks: BackgroundTasks, command: str) -> str:
-        return self.id_in(tasks.start(command))
-
-    @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_an_agent_starts_one_and_fetches_its_result_later(
-        self, form: str, tmp_path: Path
-    ) -> None:
+    async def test_an_agent_starts_one_and_fetches_its_result_later(self, tmp_path: Path) -> None:
         """It works meanwhile; the result has the form of any command's result."""
         command = "echo begun; until test -e go; do sleep 0.05; done; echo built; exit 3"
         seen: list[str] = []
@@ -164,106 +114,7 @@ class TestBackgroundTasks:
 
         agent = build_coding_agent(ScriptedChatModel(script=rule), tmp_path, ask=False)
         config: Any = {"recursion_limit": 9_000}
-        if form == "sync":
-            agent.invoke(BEGIN, config)
-        else:
-            await agent.ainvoke(BEGIN, config)
+        await agent.ainvoke(BEGIN, config)
         assert seen[1] == f"{self.id_in(seen[0])} running: {command}"
         assert seen[3].endswith("still running")
         assert seen[-1] == "begun\nbuilt\nexit code 3"
-
-    def test_output_is_shown_as_it_arrives(self, tasks: BackgroundTasks) -> None:
-        """A last line says that there may be more."""
-        task_id = self.start(tasks, "echo ready; sleep 600")
-        wait_for(lambda: tasks.fetch(task_id) == "ready\nstill running", "the first output")
-
-    def test_a_result_can_be_fetched_again(self, tasks: BackgroundTasks) -> None:
-        task_id = self.start(tasks, "echo once")
-        wait_for(lambda: tasks.fetch(task_id) == "once\nexit code 0", "the result")
-        assert tasks.fetch(task_id) == "once\nexit code 0"
-        assert tasks.show() == f"{task_id} finished: echo once"
-
-    def test_an_unknown_task_is_an_error(self, tasks: BackgroundTasks) -> None:
-        """The error says when tasks end."""
-        with pytest.raises(ToolException, match="no background task 'nope'; tasks end with"):
-            tasks.fetch("nope")
-        assert tasks.show() == "No background tasks"
-
-    def test_only_so_many_run_at_a_time(self, tasks: BackgroundTasks) -> None:
-        """Finished tasks do not count."""
-        first = self.start(tasks, "true")
-        wait_for(lambda: "exit code" in tasks.fetch(first), "the result")
-        for _ in range(2):
-            tasks.start("sleep 600")
-        with pytest.raises(ToolException, match="2 background tasks are running"):
-            tasks.start("sleep 600")
-
-    def test_one_that_cannot_be_started_is_an_error(self, tasks: BackgroundTasks) -> None:
-        """No task is created."""
-        with pytest.raises(ToolException, match="cannot be started"):
-            tasks.start("echo \0")
-        assert tasks.show() == "No background tasks"
-
-
-@pytest.mark.slow
-class TestCleanup:
-    """No background process outlives its owner."""
-
-    def test_closing_ends_all_of_a_task(self, tmp_path: Path) -> None:
-        """No more tasks can be started then."""
-        with BackgroundTasks(LocalShell(tmp_path)) as tasks:
-            tasks.start(WITH_CHILD)
-            wait_for_line(tmp_path / "child")
-        wait_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)
-        with pytest.raises(ToolException, match="closed"):
-            tasks.start("true")
-
-    def test_an_error_of_the_run_ends_all_of_a_task(self, tmp_path: Path) -> None:
-        with (  # noqa: PT012  the agent is the one that raises
-            pytest.raises(ValueError, match="the script has 2 answer"),
-            BackgroundTasks(LocalShell(tmp_path)) as tasks,
-        ):
-            script = [
-                turn("", call("run_in_background", command=WITH_CHILD)),
-                turn("", call("execute", command="until test -s child; do sleep 0.05; done")),
-            ]
-            agent = build_coding_agent(
-                ScriptedChatModel(script=script), tmp_path, ask=False, tasks=tasks
-            )
-            agent.invoke(BEGIN)
-        wait_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)
-
-    def test_an_agent_that_is_no_longer_used_takes_its_tasks_with_it(self, tmp_path: Path) -> None:
-        """The tasks need not be closed."""
-        script: list[Any] = [turn("", call("run_in_background", command=WITH_CHILD)), "Done."]
-        agent = build_coding_agent(ScriptedChatModel(script=script), tmp_path, ask=False)
-        agent.invoke(BEGIN)
-        wait_for_line(tmp_path / "child")
-        assert not has_ended(tmp_path / "child")
-        del agent
-
-        def has_ended_with_it() -> bool:
-            gc.collect()  # a thread of the run may have held it until now
-            return has_ended(tmp_path / "child")
-
-        wait_for(has_ended_with_it, CHILD_TO_END)
-
-    def test_the_end_of_the_program_ends_all_tasks(self, tmp_path: Path) -> None:
-        """This holds even if they are still in use."""
-        program = (
-            "import sys, time; from pathlib import Path\n"
-            "from graphs.terminal.tools.background import BackgroundTasks\n"
-            "from graphs.terminal.tools.shell import LocalShell\n"
-            "tasks = BackgroundTasks(LocalShell(Path('.')))\n"
-            f"tasks.start({WITH_CHILD!r})\n"
-            "while not Path('child').exists() or not Path('child').read_text(): time.sleep(0.05)\n"
-            "raise SystemExit('broken')\n"
-        )
-        subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            check=False,
-            capture_output=True,
-        )
-        wait_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 import pytest
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from tests.support import ROOT, checklist
 from tests.waiting import LONG, wait_for, wait_for_line
@@ -126,21 +125,23 @@ def lines_in(folder: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
+def check_ends(folder: Path, steps: Sequence[str], kills: int) -> None:
+    """Check that each step has ended, and that a kill repeated at most the one it cut off."""
+    ran = Counter(lines_in(folder))
+    ends = [ran[f"end {number}"] for number in range(len(steps))]
+    begins = [ran[f"begin {number}"] for number in range(len(steps))]
+    assert min(ends) >= 1, f"not done: {ran}"
+    assert sum(ends) <= len(steps) + kills, f"ended again: {ran}"
+    assert sum(begins) <= len(steps) + kills, f"began again: {ran}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_no_finished_command_runs_twice_after_a_kill(seed: int, tmp_path: Path) -> None:
-    """A command that was killed while it ran runs again, and the checklist is completed."""
+    """At most the command that was cut off runs again, and the checklist is completed."""
     killed_at_random(tmp_path, random.Random(seed))
-    ended = [line for line in lines_in(tmp_path) if line.startswith("end")]
-    kept = tmp_path.glob("todo-threads.sqlite-endings/*/*")
-    stored = sum(not file.name.startswith("tmp") for file in kept)  # one may be half-written
-    # A command has ended when the program knows its result, a moment after its last line.
-    again = ended[-1] if stored == len(ended) - 1 else ""
     resumed(tmp_path, *_PLAN)
-    ran = Counter(lines_in(tmp_path))
-    ends = [f"end {n}" for n in range(STEPS)]
-    assert all(ran[end] == 1 or (end == again and ran[end] == 2) for end in ends)
-    assert all(ran[f"begin {n}"] in (1, 2) for n in range(STEPS))
+    check_ends(tmp_path, _PLAN, kills=1)
 
 
 _STEP = "Work: `{0}echo begin >> log; test ! -e go && {{ sleep 600 & wait; }}; echo end >> log`"
@@ -151,11 +152,15 @@ DEAF_STEP = _STEP.format("trap 'exit 0' HUP INT QUIT TERM; ")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("to", "step"),
-    [(itself, STEP), (its_group, STEP), (everything, DEAF_STEP)],
-    ids=["itself", "its group", "everything"],
+    ("signum", "to", "step"),
+    [
+        (signal.SIGKILL, itself, STEP),
+        (signal.SIGTERM, its_group, STEP),
+        (signal.SIGHUP, itself, STEP),
+        (signal.SIGINT, its_group, STEP),
+        (signal.SIGTERM, everything, DEAF_STEP),
+    ],
 )
-@pytest.mark.parametrize("signum", SIGNALS, ids=lambda signum: signum.name)
 def test_a_command_that_was_cut_off_is_not_done(
     signum: signal.Signals, to: Callable[[Program, int], None], step: str, tmp_path: Path
 ) -> None:
@@ -170,23 +175,3 @@ def test_a_command_that_was_cut_off_is_not_done(
     (tmp_path / "work" / "go").touch()
     resumed(tmp_path, step)
     assert lines_in(tmp_path) == ["begin", "begin", "end"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGKILL, signal.SIGTERM])
-def test_a_command_that_was_ended_alone_has_failed(signum: signal.Signals, tmp_path: Path) -> None:
-    """The program sees that a signal ended the command, so the step is abandoned."""
-    with graphs(tmp_path, STEP) as program:
-        wait_for_line(tmp_path / "work" / "log")
-        time.sleep(0.5)  # on a busy machine the shell starts its next process late
-        for child in children_of(program):
-            if child.cwd() != "/":  # the guard
-                child.send_signal(signum)
-        program.communicate(timeout=LONG)
-    assert program.returncode == 1
-    with SqliteSaver.from_conn_string(str(tmp_path / "todo-threads.sqlite")) as saver:
-        saved = saver.get_tuple({"configurable": {"thread_id": "t"}})
-    assert saved is not None
-    (todo,) = saved.checkpoint["channel_values"]["todos"]
-    assert todo["status"] == "abandoned"
-    assert lines_in(tmp_path) == ["begin"]

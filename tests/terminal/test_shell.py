@@ -27,7 +27,7 @@ from graphs.terminal.tools.workspace import Workspace
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
 from tests.waiting import LONG
-from todo_tools.rendering.lowlevel import Followed, advance
+from todo_tools.rendering.lowlevel import Followed
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow  # every test runs commands
@@ -315,7 +315,7 @@ class TestWhileItRuns:
         modes: Any = ["updates", "custom"]
         stream: Any = graph.astream(request, stream_mode=modes)
         async for chunk in stream:
-            followed = advance(followed, chunk)
+            followed = followed.after(chunk)
             if followed.outputs:
                 seen = followed.outputs[0][1]
                 (tmp_path / "go").touch()

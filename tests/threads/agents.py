@@ -26,7 +26,7 @@ from todo_tools import (
     model_view,
 )
 from todo_tools.clients import ClientTodoState
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware
 from todo_tools.operations import complete_items
 from todo_tools.testing import ScriptedChatModel
 

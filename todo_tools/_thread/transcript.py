@@ -38,12 +38,6 @@ def is_rejection(message: BaseMessage) -> bool:
     return message.text.startswith(f"User rejected the tool call for `{tool}")
 
 
-def last_user_message(messages: Sequence[BaseMessage]) -> int | None:
-    """Return the index of the user's last message; `None` if there is none."""
-    places = reversed(range(len(messages)))
-    return next((at for at in places if is_from_user(messages[at])), None)
-
-
 def details_of(message: BaseMessage) -> TodoDetails | None:
     """Return the stored details of a todo tool's result; `None` for any other message."""
     if not isinstance(message, ToolMessage) or message.name not in TOOLS:
