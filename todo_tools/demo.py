@@ -23,7 +23,7 @@ from todo_tools._view.view import model_view
 from todo_tools.rendering import follow_in_terminal, show_messages
 from todo_tools.testing import ScriptedChatModel, call, turn
 
-__all__ = ["build_demo", "main"]
+__all__: list[str] = []
 
 _STEPS = ["Write slugify.py", "Write its tests", "Run the tests", "Fix what fails"]
 _BROKEN = 'def slugify(title):\n    return "-".join(title.split())\n'

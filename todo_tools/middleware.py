@@ -36,7 +36,7 @@ from langchain.agents.middleware.types import (
     TracePolicy,
 )
 
-__all__ = ["TodoGateMiddleware", "TodoMiddleware"]
+__all__ = ["TodoGateMiddleware"]
 
 
 # deepagents sets this key in the state of a subagent with `"mode": "fork"`, which starts with a

@@ -21,19 +21,7 @@ Outcome = Literal[
     "out_of_steps",
     "declined",
 ]
-"""The reason why the loop stopped.
-
-- `no_todos`, `finished`: there is no list, or every item is finished.
-- `aborted`, `refused`: the user cut the last answer off, or the provider refused or filtered it.
-- `ended_elsewhere`: another middleware ended the run, for example a limit on model calls, or an
-  agent that is a node left a tool call open.
-- `stop_condition`: `AutoContinue.stop_when` returned true.
-- `limit_in_a_row`, `limit_in_turn`: a limit of `AutoContinue` was reached.
-- `answered`: the agent has not worked since the user's message: it answered, or needs the user.
-- `stalled`: the agent was sent back to work and got no new tool result.
-- `out_of_steps`: the run is close to LangGraph's `recursion_limit`.
-- `declined`: a person answered no when asked whether to continue.
-"""
+"""The reason why the loop stopped; the page "Why it stopped" of the documentation has a table."""
 
 
 _ACTION = "Items remain. Continue?"  # the heading of the question in agent-chat-ui
@@ -45,16 +33,15 @@ class TodosEvent(TypedDict):
 
     type: Literal["todos"]
     todos: list[TodoItem]
-    """The whole list after the change."""
     status: str
     """The status line, such as `📋 2/5`; empty if there are no todos."""
     in_progress: list[str]
     """The items in progress, each as `[index] text`."""
     position: int
-    """The position of the call in its AI message, from 0. LangGraph runs these calls in parallel,
-    so events may arrive out of order. The event with the highest position has the final list."""
+    """The position of the call in its AI message. LangGraph runs these calls in parallel, so the
+    event with the highest position of a turn has the final list."""
     turn: str | None
-    """The id of the AI message with the call; events of one turn have the same id."""
+    """The id of the AI message with the call."""
 
 
 class CountdownEvent(TypedDict):
@@ -64,8 +51,7 @@ class CountdownEvent(TypedDict):
     seconds: int
     """The seconds left; the last event has 1."""
     text: str
-    """The countdown as a line for the user. It does not say how to stop the countdown, because that
-    depends on the interface."""
+    """The countdown as a line, which does not say how to stop it: that depends on the interface."""
 
 
 class LoopEvent(TypedDict):
@@ -73,14 +59,11 @@ class LoopEvent(TypedDict):
 
     type: Literal["todo_loop"]
     outcome: Outcome | None
-    """The reason why the loop stopped; `None` if the agent is sent back to work."""
+    """`None` if the agent is sent back to work."""
     in_a_row: int
-    """Continuations since the list last changed or the user last spoke."""
     in_turn: int
-    """Continuations since the user's last message."""
     text: str
-    """A notice for the user if a limit was reached or the provider refused the answer; otherwise
-    empty."""
+    """The notice for the user; empty if there is none."""
 
 
 class ContinueQuestion(TypedDict):
@@ -88,17 +71,12 @@ class ContinueQuestion(TypedDict):
 
     type: Literal["todo_continue"]
     question: str
-    """The question to the person, and the possible answers."""
     todos: list[TodoItem]
-    """The whole list."""
     status: str
-    """The status line."""
     action_requests: list[dict[str, Any]]
-    """The question in the format of LangChain's human-in-the-loop middleware (`HITLRequest`), which
-    interfaces such as agent-chat-ui show with buttons. It has one action, with an empty `message`
-    that the person can fill in."""
+    """The question as a `HITLRequest` of LangChain, which agent-chat-ui shows with buttons. It has
+    one action, with an empty `message` that the person can fill in."""
     review_configs: list[dict[str, Any]]
-    """The decisions that the person can choose from, in the same format."""
 
 
 def todos_event(todos: list[TodoItem], position: int = 0, *, turn: str | None = None) -> TodosEvent:

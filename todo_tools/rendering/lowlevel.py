@@ -7,7 +7,7 @@ only those.
 from todo_tools._list.formatting import one_line
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes
-from todo_tools.rendering._lines import Line, Span, note_lines
+from todo_tools.rendering._lines import Line, Span
 from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._views import View
 
@@ -18,6 +18,5 @@ __all__ = [
     "Span",
     "View",
     "changes",
-    "note_lines",
     "one_line",
 ]
