@@ -257,8 +257,8 @@ def validate_todos(value: object) -> list[TodoItem]:
     """Check a whole list from the application and return a copy of it.
 
     Args:
-        value: A list of `TodoItem`: at most 10,000 items, each text 1 to 100,000 characters and
-            not only white space. `TodoLimits` does not apply; it limits only the model.
+        value: A list of `TodoItem`, or of texts of items that are not started: at most 10,000
+            items, each text 1 to 100,000 characters and not only white space.
 
     Returns:
         New dicts in a new list, so that the caller cannot change the state through the old ones.
@@ -267,7 +267,8 @@ def validate_todos(value: object) -> list[TodoItem]:
         ValueError: `value` is not such a list; the error names the item and the allowed values.
     """
     if not is_list(value):
-        raise ValueError(f"todos must be a list of todo items, got {type(value).__name__}")
+        hint = "; pass its 'todos'" if is_mapping(value) and "todos" in value else ""
+        raise ValueError(f"todos must be a list of todo items, got {type(value).__name__}{hint}")
     return [_validate_item(index, item) for index, item in enumerate(require_few(value))]
 
 
@@ -278,19 +279,21 @@ def require_few(todos: list[_Item]) -> list[_Item]:
     return todos
 
 
-def _validate_item(index: int, item: object) -> TodoItem:
+def _validate_item(index: int, given: object) -> TodoItem:
+    new = {"text": given} if isinstance(given, str) else given
+    item = {"status": "not_started", **new} if is_mapping(new) else new
     if not is_mapping(item) or set(item) != {"text", "status"}:
         shown = sorted(map(str, item))[:5] if is_mapping(item) else type(item).__name__
         raise ValueError(
-            f"todos[{index}] must be a dict with exactly 'text' and 'status', got {shown}; "
+            f"todos[{index}] must be a text or a dict with 'text' and 'status', got {shown}; "
             "give for example {'text': 'Measure', 'status': 'not_started'}"
         )
     text, status = item["text"], item["status"]
     if not is_valid_text(text):
-        given = f"{len(text)} characters" if isinstance(text, str) else type(text).__name__
+        shown = f"{len(text)} characters" if isinstance(text, str) else type(text).__name__
         raise ValueError(
             f"todos[{index}]['text'] must be a string of 1 to {MAX_CHARACTERS} "
-            f"characters, not only white space, got {given}"
+            f"characters, not only white space, got {shown}"
         )
     if not is_status(status):
         raise ValueError(

@@ -86,6 +86,8 @@ class Search:
 
     def take(self, older: StateSnapshot) -> None:
         """Take the newest checkpoint, and then the parent of each."""
+        if self._texts is None and older.created_at is None:
+            raise ValueError("this thread has no checkpoints; give the config of one that has run")
         messages, texts = messages_in(older.values), texts_of(todos_in(older.values))
         self._texts = texts if self._texts is None else self._texts
         known = {message.id for message in messages}
