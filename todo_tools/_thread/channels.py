@@ -115,7 +115,9 @@ class OutcomeChannel(BaseChannel[Any, Any, Any]):
     def update(self, values: Sequence[Any]) -> bool:
         before = self.checkpoint()
         kept = None if self._is_of_earlier_run else self.value
-        self.value = values[-1] if values else kept
+        # A subgraph beside the loop returns `None`.
+        said = [value for value in values if value is not None]
+        self.value = said[-1] if said else None if values else kept
         self._is_finished = self._is_of_earlier_run = False
         return bool(before != self.checkpoint())
 

@@ -148,7 +148,7 @@ def _result(
     if note.get("operation", {}).get("op") == "set_status":
         # It gives no texts, so its first line is enough, whatever became of its text.
         shows = apply(known or [], note["operation"]) if is_own else None
-        return entry._replace(shows=shows, summary=note["summary"])
+        return entry._replace(shows=shows, lost=not is_own, summary=note["summary"])
     if not is_whole:
         return entry._replace(lost=True)
     is_same = is_own and texts_of(known or []) == texts_of(todos)

@@ -96,7 +96,7 @@ def _place(
     earlier = [
         cast("ToolCall", {**call, **edits.get(call["id"], {})})
         for call in message.tool_calls[:position]
-        if ids.count(call["id"]) == 1
+        if call["id"] and ids.count(call["id"]) == 1
     ]
     pending = [call for call in earlier if call["id"] not in results]
     failed = {call_id for call_id, result in results.items() if result.status == "error"}
