@@ -124,6 +124,11 @@ def loop_of(graph: Graph, config: RunnableConfig) -> dict[str, Any]:
     return loop
 
 
+def outcome_of(state: Mapping[str, Any]) -> Any:
+    """Why the loop of the last run stopped."""
+    return state["todo_loop"].get("outcome")
+
+
 def recorded_scenarios() -> list[dict[str, Any]]:
     """The recorded traces of the reference; see `tests/traces/README.md` for their format."""
     path = ROOT / "tests" / "traces" / "til_done_traces.jsonl.gz"
