@@ -223,32 +223,6 @@ class TestRuns:
         await talk.send(BEGIN)
         talk.check()
 
-    async def test_calls_are_refused(self, start: Start) -> None:
-        """A refused call may be alone in its turn, or between accepted calls."""
-        talk = start(
-            turn("", edits("start", 0)),
-            turn("", writes("a", "b"), edits("complete", 7), edits("start", 0)),
-            turn("", edits("finish", 0)),
-            turn("", writes("x", mode="insert", index=9), works()),
-            turn("", edits("complete", 0, 1)),
-            "Both are done.",
-        )
-        await talk.send(BEGIN)
-        talk.check()
-
-    async def test_a_list_changes_its_items(self, start: Start) -> None:
-        """Items are appended, inserted and replaced while others are in progress."""
-        talk = start(
-            turn("", writes("a", "b"), edits("start", 0)),
-            turn("", writes("c", mode="append"), works()),
-            turn("", edits("complete", 0), writes("new", mode="insert", index=0)),
-            turn("", writes("d", "e")),
-            turn("", edits("complete", 0), edits("abandon", 1)),
-            "It is done.",
-        )
-        await talk.send(BEGIN)
-        talk.check()
-
     async def test_an_agent_works_for_long_without_touching_its_list(self, start: Start) -> None:
         """Every reminder stays at its place in the history."""
         talk = start(
@@ -280,19 +254,6 @@ class TestSeveralRuns:
             await talk.send(says(text))
         talk.check()
 
-    async def test_a_list_is_seeded_with_a_later_input(self, start: Start) -> None:
-        """The conversation had no list before."""
-        talk = start(
-            turn("", works()),
-            "Here it is.",
-            turn("", edits("complete", 0)),
-            turn("", edits("complete", 1)),
-            "Both are done.",
-        )
-        await talk.send(says("Look it up."))
-        await talk.send({**BEGIN, "todos": items("a", "b")})
-        talk.check()
-
     async def test_a_list_is_edited_between_two_runs(self, start: Start) -> None:
         """The next run starts with a list that the model did not write."""
         talk = start(
@@ -306,19 +267,6 @@ class TestSeveralRuns:
         await talk.send(BEGIN)
         await talk.edit(items("a", "b", "c"))
         await talk.send(says("Yes, and c."))
-        talk.check()
-
-    async def test_a_paused_run_is_resumed(self, start: Start) -> None:
-        """The run pauses before each step of the tools, and resumes without a new message."""
-        talk = start(
-            turn("", writes("a", "b"), works()),
-            turn("", edits("complete", 0), works()),
-            turn("", edits("complete", 1)),
-            "Both are done.",
-        )
-        await talk.send(BEGIN, interrupt_before=["tools"])
-        for _ in range(3):
-            await talk.send(None, interrupt_before=["tools"])
         talk.check()
 
     async def test_a_paused_run_is_abandoned_for_a_new_message(self, start: Start) -> None:

@@ -156,7 +156,7 @@ _replacements = st.builds(
 _looks = st.builds(lambda path: call("look", path=path * 200), st.sampled_from("xy"))
 _often = st.one_of(_starts, _starts, _finishes, _insertions, _looks)
 _turns = st.lists(
-    st.lists(st.one_of(_often, _often, _replacements), min_size=1, max_size=4),
+    st.lists(_often, min_size=1, max_size=4) | _replacements.map(lambda made: [made]),
     min_size=1,
     max_size=4,
 )

@@ -9,7 +9,6 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_core.tracers import LangChainTracer
 
-from graphs import notes, workers
 from graphs.until_done import build_graph
 from tests.support import Graph, items
 from todo_tools import AutoContinue
@@ -70,14 +69,6 @@ def test_a_hand_built_graph_has_one_span_for_each_model_call_and_decision() -> N
         *["ScriptedChatModel", "agent", "auto_continue"] * 4,
         "until_done",
     ]
-
-
-@pytest.mark.parametrize("module", [notes, workers])
-def test_the_helpers_of_other_graphs_are_hidden(module: Any) -> None:
-    spans = traced(module.build_graph(idle()).compile())
-    helpers = [span for span in spans if span["name"] in {"prompt", "update", "_add"}]
-    assert len(helpers) > 1
-    assert all("langsmith:hidden" in span["tags"] for span in helpers)
 
 
 async def test_an_async_decision_is_one_span_too() -> None:
