@@ -199,17 +199,6 @@ class TestRuns:
         await talk.send(BEGIN)
         talk.check()
 
-    async def test_a_list_is_seeded_with_the_input(self, start: Start) -> None:
-        """The model learns of it only from the prompt."""
-        talk = start(
-            turn("", edits("start", 0), works()),
-            turn("", edits("complete", 0), works()),
-            turn("", edits("complete", 1)),
-            "Both are done.",
-        )
-        await talk.send({**BEGIN, "todos": items("a", "b")})
-        talk.check()
-
     async def test_an_agent_that_stops_early_is_continued(self, start: Start) -> None:
         """It is continued once without progress, and once after some progress."""
         talk = start(
@@ -252,21 +241,6 @@ class TestSeveralRuns:
         )
         for text in ("Do a and b.", "Yes.", "And b?", "Thanks.", "Do c."):
             await talk.send(says(text))
-        talk.check()
-
-    async def test_a_list_is_edited_between_two_runs(self, start: Start) -> None:
-        """The next run starts with a list that the model did not write."""
-        talk = start(
-            turn("", writes("a", "b")),
-            "Shall I?",
-            turn("", edits("start", 2), works()),
-            turn("", edits("complete", 0, 1, 2)),
-            "All three are done.",
-            policy=WAITS,
-        )
-        await talk.send(BEGIN)
-        await talk.edit(items("a", "b", "c"))
-        await talk.send(says("Yes, and c."))
         talk.check()
 
     async def test_a_paused_run_is_abandoned_for_a_new_message(self, start: Start) -> None:

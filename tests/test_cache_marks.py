@@ -12,7 +12,6 @@ from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain_anthropic import ChatAnthropic
 from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
-from langchain_aws.chat_models.anthropic import ChatAnthropicBedrock
 from langchain_aws.middleware import BedrockPromptCachingMiddleware
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
@@ -67,13 +66,6 @@ class Claude(Scripted, ChatAnthropic):
     payloads: list[dict[str, Any]] = Field(default_factory=list, exclude=True)
 
 
-class ClaudeOnBedrock(Scripted, ChatAnthropicBedrock):
-    """Anthropic's API on Bedrock, where the package marks the block itself."""
-
-    scripted: ScriptedChatModel = Field(exclude=True)
-    payloads: list[dict[str, Any]] = Field(default_factory=list, exclude=True)
-
-
 Requests = list[dict[str, Any]]
 
 
@@ -81,15 +73,6 @@ def claude() -> tuple[Any, Requests]:
     model = Claude(
         model="claude-sonnet-4-5",  # type: ignore[call-arg]
         api_key=SecretStr("none"),
-        scripted=ScriptedChatModel(script=work()),
-    )
-    return model, model.payloads
-
-
-def claude_on_bedrock() -> tuple[Any, Requests]:
-    model = ClaudeOnBedrock(
-        model=CLAUDE_ON_BEDROCK,  # type: ignore[call-arg]
-        region_name="us-east-1",
         scripted=ScriptedChatModel(script=work()),
     )
     return model, model.payloads
@@ -177,11 +160,6 @@ def anthropic_in_create_agent() -> tuple[Any, Requests]:
     return in_create_agent(model, AnthropicPromptCachingMiddleware()), requests
 
 
-def anthropic_on_bedrock_in_create_agent() -> tuple[Any, Requests]:
-    model, requests = claude_on_bedrock()
-    return in_create_agent(model, AnthropicPromptCachingMiddleware()), requests
-
-
 def nova_in_create_agent() -> tuple[Any, Requests]:
     model, requests = converse(NOVA)
     return in_create_agent(model, BedrockPromptCachingMiddleware()), requests
@@ -194,7 +172,6 @@ def converse_in_deepagents() -> tuple[Any, Requests]:
 
 BUILDS = [
     anthropic_in_create_agent,
-    anthropic_on_bedrock_in_create_agent,
     nova_in_create_agent,
     converse_in_deepagents,
 ]

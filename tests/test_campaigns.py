@@ -21,7 +21,7 @@ from campaigns import (
     switches,
     texts,
 )
-from campaigns.__main__ import CAMPAIGNS, main
+from campaigns.__main__ import main
 from campaigns.cases import Case, Score, Trial, run_trial
 from campaigns.summary import summary
 
@@ -101,14 +101,6 @@ class TestRunning:
         monkeypatch.setattr("campaigns.cases.LONGEST_CASE", 1)
         assert "TimeoutError" in tried(hang).example
 
-    def test_one_case_runs_alone(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["--seed", "1", "--case", "full_disk:0"]) == 0
-        assert capsys.readouterr().out == "seed 1\nno promise was violated\n"
-
-    @pytest.mark.parametrize("case", ["nothing:1", "full_disk", "full_disk:x"])
-    def test_an_unknown_case_is_refused(self, case: str) -> None:
-        assert main(["--case", case]) == 2
-
     @pytest.mark.slow
     def test_a_campaign_runs_in_processes(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -124,8 +116,3 @@ class TestRunning:
         text = summary([score], "python -m campaigns", 60)
         assert "| kills | sqlite writes | 1,200 | 1 | 3 |" in text
         assert "- `--seed 7 --case sqlite_writes:3: KeyError: 'x'`" in text
-
-    def test_the_names_of_the_trials_are_unique(self) -> None:
-        """The name of a case has only its trial."""
-        names = [trial.__name__ for trials in CAMPAIGNS.values() for trial in trials]
-        assert len(set(names)) == len(names)

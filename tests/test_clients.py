@@ -19,8 +19,6 @@ from todo_tools import (
     AutoContinue,
     TodoItem,
     TodoState,
-    format_status,
-    format_todos,
     todos_from_messages,
 )
 from todo_tools._thread.channels import fold_client_todos, fold_todos
@@ -55,12 +53,6 @@ class TestConversion:
         """One list may mix the two formats."""
         assert from_client_todos([*THEIRS[:1], *OURS[1:]]) == OURS
 
-    def test_a_list_in_either_format_is_shown_and_converted(self) -> None:
-        """An abandoned item stays abandoned."""
-        assert format_todos(THEIRS) == format_todos(OURS)
-        assert format_status(THEIRS) == format_status(OURS) == "📋 2/4"
-        assert to_client_todos(THEIRS) == THEIRS
-
     def test_a_client_may_open_an_abandoned_item_again(self) -> None:
         """Only its new status counts."""
         opened = [{**THEIRS[3], "status": "pending"}]
@@ -94,11 +86,6 @@ class TestChannel:
         """Only the format of the stored list differs."""
         folded = fold_client_todos(to_client_todos(todos), operation)
         assert folded == to_client_todos(fold_todos(todos, operation))
-
-    def test_whole_lists_are_accepted_in_either_format(self) -> None:
-        assert fold_client_todos([], OURS) == fold_client_todos([], THEIRS) == THEIRS
-        assert fold_client_todos(to_client_todos(OURS), None) == to_client_todos(OURS)
-        assert fold_client_todos(to_client_todos(OURS), []) == []
 
 
 def script() -> ScriptedChatModel:
@@ -163,14 +150,6 @@ class TestOneFormat:
         assert state.interrupts[0].value["todos"] == items("a")
         stored = to_client_todos(items("a")) if todos_format == LANGCHAIN else items("a")
         assert state.values["todos"] == stored
-
-    def test_the_model_is_shown_the_same_in_either_format(self, config: RunnableConfig) -> None:
-        prompts = []
-        for todos_format in FORMATS:
-            model = ScriptedChatModel(script=[plan("a", "b"), edit("start", 0), "Done."])
-            agent(model, AutoContinue(max_in_turn=0), todos_format).invoke(BEGIN, config)
-            prompts.append([[message.text for message in prompt] for prompt in model.prompts])
-        assert prompts[0] == prompts[1]
 
 
 class TestThreads:

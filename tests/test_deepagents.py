@@ -112,28 +112,6 @@ def delegate(to: str) -> AIMessage:
     return turn("", call("task", description="Do it.", subagent_type=to))
 
 
-class TestDefaultSubagent:
-    @pytest.mark.parametrize("given", [False, True])
-    def test_it_has_a_list_only_if_it_is_given_the_middleware(
-        self, config: RunnableConfig, *, given: bool
-    ) -> None:
-        """The agent's middleware is not passed on to subagents; one line adds it."""
-        child: Any = {**GENERAL_PURPOSE_SUBAGENT, "middleware": [TodoMiddleware()]}
-        tools: list[set[str]] = []
-        answers: list[AIMessage | str] = [delegate("general-purpose"), "Its answer.", "Done."]
-        script = iter(answers)
-
-        def answer(_: Any) -> AIMessage | str:
-            tools.append(set(tool_names(model)))
-            return next(script)
-
-        model = ScriptedChatModel(script=answer)
-        deep_agent(model, subagents=[child] if given else None).invoke(BEGIN, config)
-        parents, childs, _ = tools
-        assert parents >= TODO_TOOLS
-        assert childs & TODO_TOOLS == (TODO_TOOLS if given else set())
-
-
 @pytest.mark.parametrize("form", ["sync", "async"])
 async def test_after_the_work_of_a_subagent_the_model_is_reminded_of_its_list(
     config: RunnableConfig, form: str
@@ -154,23 +132,6 @@ async def test_after_the_work_of_a_subagent_the_model_is_reminded_of_its_list(
 @pytest.mark.filterwarnings("ignore:The feature `forked subagents` is in beta")
 class TestFork:
     """A subagent with `"mode": "fork"` starts with a copy of its parent's state."""
-
-    @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_it_is_not_sent_back_to_the_items_of_its_parent(
-        self, config: RunnableConfig, form: str
-    ) -> None:
-        """Its model is called as often as without a loop, and reads that its list is empty."""
-        child = ScriptedChatModel(script=["The child's answer."])
-        parent = ScriptedChatModel(
-            script=[plan("a", "b"), delegate("fork"), edit("complete", 0, 1), "Done."]
-        )
-        graph = deep_agent(parent, subagents=[fork(child)])
-        final = (
-            graph.invoke(BEGIN, config) if form == "sync" else await graph.ainvoke(BEGIN, config)
-        )
-        assert child.prompts[0][-1].text.endswith("\n\n[Automatic note: the todo list]\nNo todos")
-        assert final["messages"][-1].text == "Done."
-        assert final["todos"] == items("a", "b", status="completed")
 
     def test_its_list_is_its_own(self, config: RunnableConfig) -> None:
         """Both are sent back once, each to its own items; the parent's items are unchanged."""

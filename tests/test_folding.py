@@ -17,7 +17,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
+from langchain_core.messages.tool import ToolCall, tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -26,7 +26,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from tests.support import items
-from todo_tools import AutoContinue, TodoItem, model_view, todos_from_messages
+from todo_tools import TodoItem, model_view, todos_from_messages
 from todo_tools._list.prompts import FOLDED
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.operations import insert_items
@@ -314,12 +314,6 @@ class TestLists:
         done = [*items("a", status="completed"), *items("b")]
         assert "= a1" not in thread.say().say("Yes.", todos=done).prompts[-1]
 
-    def test_a_finished_item_that_is_new_takes_no_work_with_it(self) -> None:
-        """Another program added it, and it was never open here."""
-        thread = Thread(turn("", works("a1")), "Which colour?", "Over.").say(todos=items("a", "b"))
-        todos = [*items("z", status="completed"), *items("a", "b")]
-        assert "= a1" in thread.say("Red.", todos=todos).prompts[-1]
-
     def test_a_turn_that_shows_a_list_of_the_application_stays(self) -> None:
         """The list is shown nowhere else."""
         outside = tool_call(name="edit_from_outside", args={"texts": ["x", "y"]}, id=_THE_EDIT)
@@ -382,30 +376,6 @@ class TestWhatStays:
         assert "= a1" not in outline(folded_view(history))
         history.insert(6, HumanMessage("Hurry."))
         assert "= a1" in outline(folded_view(history))
-
-    def test_a_broken_call_of_a_todo_tool_is_a_todo_call_of_its_turn(self) -> None:
-        for name, stays in {"work": False, "edit_todos": True}.items():
-            broken = invalid_tool_call(name=name, args="{", id="broken")
-            shown = last_prompt(
-                turn("", plan("a", "b"), start(0)),
-                AIMessage("Broken.", tool_calls=[works("a1")], invalid_tool_calls=[broken]),
-                turn("", complete(0)),
-            )
-            assert ("Broken.; work a1" in shown) is stays
-
-    def test_continuations_stay(self) -> None:
-        thread = Thread(
-            turn("", plan("a", "b"), start(0)),
-            turn("", works("a1")),
-            "I stop here.",
-            turn("", works("a2")),
-            turn("", complete(0)),
-            turn("", complete(1)),
-            "Over.",
-            policy=AutoContinue(),
-        ).say()
-        told = thread.model.prompts[3][-1].text.partition("\n")[0]
-        assert thread.prompts[-1][4:6] == ["I stop here.", told]
 
 
 def folded_view(history: list[AnyMessage]) -> list[AnyMessage]:

@@ -12,7 +12,6 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import (
     ClearToolUsesEdit,
     ContextEditingMiddleware,
-    HumanInTheLoopMiddleware,
     SummarizationMiddleware,
 )
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
@@ -21,7 +20,6 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
 
 from tests.messages_rules import check_order
 from tests.payloads import anthropic_request
@@ -97,20 +95,6 @@ def check(model: ScriptedChatModel, items: int, stays: Sequence[str] = ()) -> No
 
 
 class TestBranches:
-    def test_a_fork_before_a_tick_sees_the_work_again(self, config: RunnableConfig) -> None:
-        """And the branch with the tick does not."""
-        model = ScriptedChatModel(script=[*script(2), "Over.", "Over."])
-        graph = agent(model)
-        graph.invoke(BEGIN, config)
-        before_tick = next(
-            snapshot
-            for snapshot in graph.get_state_history(config)
-            if snapshot.next == ("model",) and len(snapshot.values["messages"]) == 8
-        )
-        question = {"messages": [("user", "What is in it?")]}
-        graph.invoke(question, graph.update_state(before_tick.config, question))
-        assert parts(model.prompts[-1]) == ["0a", "0b"]
-
     def test_a_thread_that_is_read_again_gives_the_same_prompt(
         self, config: RunnableConfig
     ) -> None:
@@ -121,28 +105,6 @@ class TestBranches:
         values = graph.get_state(config).values
         state = {**values, "messages": values["messages"][:-1]}
         assert model_view(state, fold_finished=True) == without_system(model.prompts[-1])
-
-
-class TestApproval:
-    def test_approved_and_edited_calls_leave_with_their_item(self, config: RunnableConfig) -> None:
-        """What a person said to a call stays; a rejected tick is none."""
-        model = ScriptedChatModel(script=[*[*script(1)][:-1], tick(0, 1), "Over."])
-        asks = HumanInTheLoopMiddleware({"work": True, "edit_todos": True})
-        graph = agent(model, [asks])
-        graph.invoke(BEGIN, config)
-        edited = {"name": "work", "args": {"part": "edited", "size": 20_000}}
-        for decision in (
-            {"type": "approve"},
-            {"type": "edit", "edited_action": edited},
-            {"type": "reject"},
-            {"type": "reject"},
-        ):
-            graph.invoke(Command(resume={"decisions": [decision]}), config)
-        answers = [message.text for message in model.prompts[-1] if message.name == "work"]
-        assert "edited" in answers[0]
-        assert "rejected" in answers[1]
-        graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
-        check(model, 1, stays=["Note:", "User"])
 
 
 class TestDeepAgents:

@@ -118,11 +118,6 @@ class TestTexts:
         }
         return [todo["status"] for todo in apply(todos, operation)]
 
-    def test_each_item_is_compared_with_its_own_text(self) -> None:
-        """One stale index does not keep the others from their change."""
-        statuses = self.complete(items("a", "x", "c"), {2: "c", 1: "b", 0: "a"})
-        assert statuses == ["completed", "not_started", "completed"]
-
     @pytest.mark.parametrize("before", [[], ["new"], ["new", "a"]])
     def test_an_insertion_before_it_never_moves_a_change_to_another_item(
         self, before: list[str]

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
-from langgraph.types import Command, Overwrite, Send, interrupt
+from langgraph.types import Command, Send, interrupt
 
 from tests.support import Graph, edit, items, outcome_of
 from todo_tools import (
@@ -97,13 +96,6 @@ class TestOneList:
         graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
         assert stored(graph) == [*items("a", status="completed"), *items("last")]
 
-    @STATES
-    def test_an_overwrite_still_wins(self, state: type[Any]) -> None:
-        """LangGraph's `Overwrite` bypasses the reducer of a channel."""
-        graph = side_by_side(state, [writer(items("a", "b")), writer(Overwrite(items("x")))])
-        graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
-        assert stored(graph) == items("x", "last")
-
     @PROTECTED
     def test_one_that_failed_may_run_again(self, state: type[Any]) -> None:
         """The changes of the others are then read from the checkpointer."""
@@ -164,14 +156,6 @@ class TestTwoLists:
             self.graph(state).invoke({"messages": [], "todos": items("a")}, CONFIG)
         assert "return operations from parallel nodes" in str(raised.value)
 
-    def test_the_thread_goes_on_from_the_list_before(self, state: type[Any]) -> None:
-        """Nothing of the refused step is applied, neither now nor when the thread is read again."""
-        graph = self.graph(state)
-        with pytest.raises(InvalidUpdateError):
-            graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
-        graph.update_state(CONFIG, {"todos": append_items("b")}, as_node="last")
-        assert stored(graph) == items("a", "b")
-
     def test_a_new_input_goes_on_too_and_a_resumed_run_does_not(self, state: type[Any]) -> None:
         """The updates of the refused step are still stored; only new input discards them."""
         working = [True]
@@ -185,26 +169,6 @@ class TestTwoLists:
         working.clear()
         graph.invoke({"messages": [("user", "Go on.")]}, CONFIG)
         assert stored(graph) == items("a", "last")
-
-
-@PROTECTED
-def test_an_agent_with_a_loop_may_run_beside_one_that_leaves_the_list_alone(
-    state: type[Any],
-) -> None:
-    """The loop of each agent sends it back until it stalls."""
-    tools = create_todo_tools()
-
-    def agent(*script: AIMessage | str) -> Graph:
-        model = ScriptedChatModel(script=[*script, "I stop."]).bind_tools(tools)
-        builder = StateGraph(state)
-        builder.add_node("agent", lambda state: {"messages": [model.invoke(model_view(state))]})
-        builder.add_node("tools", ToolNode(tools))
-        builder.add_edge(START, "agent").add_edge("tools", "agent")
-        return add_auto_continue(builder, policy=AutoContinue(max_idle=0)).compile()
-
-    graph = side_by_side(state, [agent(edit("complete", 0), "I stop."), agent()])
-    graph.invoke({"messages": [("user", "Go.")], "todos": items("a", "b")}, CONFIG)
-    assert stored(graph) == [*items("a", status="completed"), *items("b", "last")]
 
 
 class TestDeltaThreads:
@@ -242,12 +206,6 @@ class TestDeltaThreads:
             for state in (TodoState, DeltaTodoState)
         )
         assert delta == plain
-
-    def test_a_replay_from_any_checkpoint_ends_with_the_same_list(self, saver: SqliteSaver) -> None:
-        graph, history = self.threads(saver, DeltaTodoState)
-        for snapshot in history[:-1]:
-            graph.invoke(None, snapshot.config)
-            assert graph.get_state(CONFIG_OF_DELTA).values["todos"] == history[0].values["todos"]
 
     def test_a_fork_begins_with_the_list_of_its_checkpoint(self, saver: SqliteSaver) -> None:
         graph, history = self.threads(saver, DeltaTodoState)

@@ -29,7 +29,7 @@ from todo_tools import (
 )
 from todo_tools.clients import ClientTodoState
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.operations import complete_items, insert_items, start_items
+from todo_tools.operations import complete_items, insert_items
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -249,14 +249,6 @@ class TestWhichStarts:
         assert item_starts(*ran("Hello.")) == {}
         assert item_starts(graph, {"configurable": {"thread_id": "new"}}) == {}
 
-    def test_an_item_that_the_application_started_is_missing(self) -> None:
-        """There is no answer to go back to: it was seeded or edited."""
-        seeded = items("a", status="in_progress")
-        graph, config = ran(edit("complete", 0), todos=seeded)
-        assert item_starts(graph, config) == {}
-        graph.update_state(config, {"todos": start_items(0)}, as_node="agent")
-        assert item_starts(graph, config) == {}
-
     def test_every_start_of_an_item_counts(self) -> None:
         """They are in order; the last one is the newest. To start a started item is no start."""
         graph, config = ran(
@@ -273,11 +265,6 @@ class TestWhichStarts:
         found = item_starts(graph, config)
         assert steps(found) == {0: [0], 1: [0]}
         assert lists(found[0]) == [[]]
-
-    def test_a_refused_call_starts_nothing(self) -> None:
-        """Neither does a call after it whose result does not fit the list."""
-        graph, config = ran(plan("a", "b"), turn("", edited("start", 7), edited("start", 0)))
-        assert steps(item_starts(graph, config)) == {0: [1]}
 
 
 class TestWhichItem:
@@ -296,18 +283,6 @@ class TestWhichItem:
         graph.update_state(config, {"todos": todos}, as_node="agent")
         graph.update_state(config, {"todos": insert_items(0, "e")}, as_node="agent")
         assert steps(item_starts(graph, config)) == {2: [2], 3: [1]}
-
-    def test_each_checkpoint_of_a_turn_has_the_items_of_its_own_list(self) -> None:
-        """Between an answer and its results, the answer has started nothing."""
-        graph, config = ran(
-            plan("a", "b"),
-            edit("start", 1),
-            turn("", edited("complete", 1), inserted(0, "c"), edited("start", 2)),
-        )
-        moments = [s for s in graph.get_state_history(config) if s.next == ("tools",)]
-        found = [steps(item_starts(graph, moment.config)) for moment in moments]
-        assert found == [{1: [1]}, {}, {}]
-        assert steps(item_starts(graph, config)) == {2: [1, 2]}
 
     def test_the_list_is_that_of_the_given_checkpoint(self) -> None:
         """Each branch has its own items and starts."""
@@ -407,13 +382,6 @@ class TestHeldRuns:
         answered = graph.invoke(Command(resume="This."), tip.config)
         assert todos_in(answered) == items("a", "b", status="completed")
 
-    def test_a_turn_in_one_task_has_started_nothing_until_it_is_over(self) -> None:
-        """The `ToolNode` of a hand-built graph stores all its results at once."""
-        graph, config = ran(*UNANSWERED)
-        assert item_starts(graph, config) == {}
-        graph.invoke(Command(resume="This."), config)
-        assert steps(item_starts(graph, config)) == {0: [1], 1: [1]}
-
     @EACH_AGENT
     def test_of_a_run_that_asks_whether_to_continue(
         self, build: Callable[..., Graph], config: RunnableConfig
@@ -438,22 +406,3 @@ class TestHeldRuns:
         graph.invoke(Command(resume="yes"), tip.config)
         assert loop_of(graph, config)["in_turn"] == 1
         assert todos_in(graph.get_state(config).values)[0]["status"] == "completed"
-
-
-@pytest.mark.parametrize("build", [middleware(), middleware(DeltaTodoState), deep])
-def test_a_prompt_that_is_folded_later_is_whole_again(
-    build: Callable[..., Graph], config: RunnableConfig
-) -> None:
-    """What a fork sends depends on the messages up to there, not on what was folded after it."""
-    script = [*two_items(), "I stop.", "I stop."]
-    model = ScriptedChatModel(script=script)
-    graph = build(model, InMemorySaver(), fold_finished=True)
-    graph.invoke(BEGIN, config)
-    contents = ["".join(str(m.content) for m in prompt) for prompt in model.prompts]
-    assert "the content of a" in contents[3]
-    assert "the content of a" not in contents[-1]
-    found = item_starts(graph, config)
-    graph.invoke(None, found[1][0].config)
-    assert shown(model.prompts[-1]) == shown(model.prompts[3])
-    graph.invoke(AGAIN, found[1][0].config)
-    assert shown(model.prompts[-1]) == [*shown(model.prompts[3]), ("human", "In another way.")]

@@ -6,14 +6,13 @@ from typing import Annotated, Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall, invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import MessagesState
 from langgraph.managed import RemainingSteps
-from langgraph.prebuilt import ToolNode, create_react_agent
+from langgraph.prebuilt import create_react_agent
 from langgraph.types import Command
 from langgraph.warnings import LangGraphDeprecatedSinceV10
 
@@ -176,11 +175,6 @@ class TestIds:
         assert first.artifact["error"] == "repeated call id"
         assert final["todos"] == items("c") == todos_from_messages(final["messages"])
 
-    def test_the_other_call_may_be_one_of_another_tool(self, run: Any) -> None:
-        final = run({**call("look"), "id": "x"}, appends("a", "x"))
-        assert results_in(final)[1].artifact["error"] == "repeated call id"
-        assert not final.get("todos")
-
     @pytest.mark.xfail(strict=True, reason="later calls count it as if it would run")
     def test_a_call_without_an_id_is_refused(self, run: Any) -> None:
         """It could not be matched with its result."""
@@ -241,29 +235,8 @@ class TestResults:
         assert len(message.text) < 150
         assert final["todos"] == items("a")
 
-    def test_a_forged_runtime_is_replaced(self) -> None:
-        """The model cannot pass its own state."""
-        forged = call("list_todos", runtime={"state": {"todos": items("forged")}})
-        (message,) = results_in(self.run(forged, todos=items("real")))
-        assert message.text == "– [0] real"  # noqa: RUF001
-
 
 class TestEvents:
-    def test_an_interface_may_change_the_events_that_it_receives(self) -> None:
-        """The list of the running graph stays as it is."""
-        model = ScriptedChatModel(script=[*(turn("", made) for made in SIBLINGS[:3]), "Done."])
-        options: Any = {"state_schema": DeltaTodoState, "checkpointer": InMemorySaver()}
-        graph: Any = create_agent(model, create_todo_tools(), **options)
-        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
-        for event in graph.stream(BEGIN, config, stream_mode="custom"):
-            for index, item in enumerate(event["todos"]):
-                item["id"] = index
-            event["todos"].clear()
-        final = graph.get_state(config).values
-        started: list[TodoItem] = [{"text": "a", "status": "in_progress"}]
-        assert final["todos"] == [*items("first"), *started, *items("b")]
-        assert todos_from_messages(final["messages"]) == final["todos"]
-
     async def test_every_change_is_written_to_the_custom_stream(self) -> None:
         """Reading calls and refused calls write nothing."""
         state: dict[str, Any] = {"messages": [turn("", *SIBLINGS)]}
@@ -332,13 +305,6 @@ class TestMisuse:
 
 
 class TestMetadata:
-    def test_a_description_can_be_replaced(self) -> None:
-        """The other tools keep theirs."""
-        write, listing, edit = create_todo_tools(descriptions={"list_todos": "Show the plan."})
-        assert listing.description == "Show the plan."
-        kept = [tool.description for tool in create_todo_tools()]
-        assert [write.description, edit.description] == [kept[0], kept[2]]
-
     def test_label_snippet_and_guidelines_match_the_specification(self) -> None:
         """Interfaces show the label, and prompts quote the other two."""
         write, listing, edit = create_todo_tools()
@@ -354,11 +320,3 @@ class TestMetadata:
             "limits": asdict(TodoLimits()),
         }
         assert len(PROMPT_GUIDELINES) == 8
-
-
-def test_a_call_without_its_ai_message_uses_the_list_of_the_state() -> None:
-    node = ToolNode(create_todo_tools())
-    builder = StateGraph(TodoState)
-    builder.add_node("tools", lambda state: node.invoke([call("list_todos")]) and {})
-    builder.add_edge(START, "tools")
-    assert builder.compile().invoke({"messages": [AIMessage("hi")], "todos": items("a")})
