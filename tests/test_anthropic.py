@@ -212,17 +212,6 @@ class TestRuns:
         await talk.send(BEGIN)
         talk.check()
 
-    async def test_an_agent_works_for_long_without_touching_its_list(self, start: Start) -> None:
-        """Every reminder stays at its place in the history."""
-        talk = start(
-            turn("", writes("a", "b"), edits("start", 0)),
-            *(turn("", works()) for _ in range(24)),
-            turn("", edits("complete", 0, 1)),
-            "Both are done.",
-        )
-        await talk.send(BEGIN)
-        talk.check()
-
 
 class TestSeveralRuns:
     async def test_the_user_speaks_while_items_remain(self, start: Start) -> None:
@@ -255,23 +244,6 @@ class TestSeveralRuns:
         await talk.send(BEGIN, interrupt_before=["tools"])
         await talk.send(None, interrupt_before=["tools"])
         await talk.send(says("Begin with b."))
-        talk.check()
-
-    @pytest.mark.parametrize("answer", [True, "Leave b alone."])
-    async def test_a_person_is_asked_before_a_continuation(
-        self, start: Start, answer: bool | str
-    ) -> None:
-        """The person agrees, or sends a message."""
-        talk = start(
-            turn("", writes("a", "b")),
-            "This is my plan.",
-            turn("", edits("complete", 0), works()),
-            turn("", edits("abandon", 1)),
-            "It is done.",
-            policy=AutoContinue(ask=True),
-        )
-        await talk.send(BEGIN)
-        await talk.send(Command(resume=answer))
         talk.check()
 
 

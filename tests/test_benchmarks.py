@@ -127,18 +127,6 @@ class TestRuns:
         assert not [m for m in run.messages if isinstance(m, ToolMessage) and m.status == "error"]
         assert len(run.prompts) == len(script(CASE, style, kind.calls))
 
-    @pytest.mark.parametrize(("style", "more"), [("beside", 1), ("alone", 4), ("apart", 7)])
-    def test_a_list_takes_as_many_more_turns_as_its_style_says(
-        self, style: Style, more: int
-    ) -> None:
-        """With three items, a style adds one turn, four turns or seven turns."""
-        without = script(CASE, style, NO_LIST.calls)
-        assert len(without) == CASE.items * CASE.calls + 1
-        for kind in LISTS:
-            started = 0 if kind in (LIGHT, LIGHT_FOLDED) and style == "apart" else CASE.items
-            expected = more - CASE.items + started
-            assert len(script(CASE, style, kind.calls)) == len(without) + expected
-
 
 class TestFoldedRuns:
     """What the model says and calls where finished items leave the prompt."""

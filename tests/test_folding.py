@@ -17,11 +17,10 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.messages.tool import ToolCall, tool_call
+from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.prebuilt import ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
@@ -29,7 +28,6 @@ from tests.support import items
 from todo_tools import TodoItem, model_view, todos_from_messages
 from todo_tools._list.prompts import FOLDED
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.operations import insert_items
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 
@@ -44,35 +42,6 @@ def draw(part: str) -> list[dict[str, Any]]:
     """Draw a picture."""
     url = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
     return [{"type": "text", "text": part}, {"type": "image_url", "image_url": {"url": url}}]
-
-
-@tool
-def edit_from_outside(texts: list[str]) -> Command[Any]:
-    """Let the application change the list in the middle of a run."""
-    return Command(
-        update={
-            "todos": items(*texts, status="in_progress"),
-            "messages": [ToolMessage("Edited.", tool_call_id=_THE_EDIT)],
-        }
-    )
-
-
-_THE_EDIT = "edit"
-
-
-@tool
-def insert_from_outside(text: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
-    """Let the application put an item first."""
-    said = ToolMessage("Inserted.", tool_call_id=runtime.tool_call_id)
-    return Command(update={"todos": insert_items(0, text), "messages": [said]})
-
-
-@tool
-def see(runtime: ToolRuntime[Any, Any]) -> Command[Any]:
-    """Let a tool add a message to its result."""
-    image = HumanMessage("An image.", additional_kwargs={"lc_source": "see"})
-    said = ToolMessage("See below.", tool_call_id=runtime.tool_call_id)
-    return Command(update={"messages": [said, image]})
 
 
 @wrap_tool_call
@@ -120,7 +89,7 @@ class Thread:
         options = {"policy": None, "fold_finished": True, **options}
         self.agent: Any = create_agent(
             self.model,
-            [work, draw, see, edit_from_outside, insert_from_outside],
+            [work, draw],
             middleware=[*before, TodoMiddleware(**options)],
             checkpointer=InMemorySaver(),
         )
@@ -254,12 +223,6 @@ class TestTicks:
         assert "= a1" in thread.prompts[-2]
         assert "= a1" in thread.prompts[-1]
 
-    def test_one_whose_index_meant_another_item_folds_nothing(self) -> None:
-        """A tool of the same message inserted an item."""
-        inserts = call("insert_from_outside", text="x")
-        shown = last_prompt(*self.WORKED, turn("", inserts, complete(0), works("a2")))
-        assert "= a1" in shown
-
     def test_one_beside_a_refused_one_folds(self) -> None:
         """The list of the state is shown after the message, and has it."""
         turns = turn("", plan("a", "b", "c"), start(1)), turn("", works("b1"))
@@ -313,14 +276,6 @@ class TestLists:
         thread = Thread(*self.WORKED, "Done?", *more, "Over.")
         done = [*items("a", status="completed"), *items("b")]
         assert "= a1" not in thread.say().say("Yes.", todos=done).prompts[-1]
-
-    def test_a_turn_that_shows_a_list_of_the_application_stays(self) -> None:
-        """The list is shown nowhere else."""
-        outside = tool_call(name="edit_from_outside", args={"texts": ["x", "y"]}, id=_THE_EDIT)
-        thread = Thread(turn("", outside), turn("", complete(0, 1)), "Over.").say()
-        assert thread.prompts[-1] == [
-            *["Begin.", "edit_from_outside", "= success", "complete 0", "= success"]
-        ]
 
 
 class TestWhatStays:
@@ -411,7 +366,6 @@ class TestWhatPays:
         assert "= a1" in shown
         assert "= a2" not in shown
 
-    @pytest.mark.xfail(strict=True, reason="a fold counts turns and not the blocks of a cache")
     def test_nothing_is_folded_where_a_cache_would_not_find_the_rest(self) -> None:
         """Anthropic's cache looks back over twenty blocks; these are the calls and results."""
         turns = turn("", plan(*"abcd"), start(0)), turn("", works("a1"))
@@ -472,13 +426,3 @@ class TestReasoning:
         assert [line for line in shown if line.startswith("= a")] == ["= a1"]
         assert "= cut" in shown
         assert "Answer 4.; work a2" in shown
-
-    def test_an_answer_of_reasoning_alone_is_shown_as_empty(self) -> None:
-        """Providers refuse a message without content."""
-        thread = Thread(
-            *(turn("", plan("a", "b"), start(0)), turn("", works("a1"))),
-            AIMessage([{"type": "redacted_thinking", "data": "x"}]),
-            turn("", complete(0)),
-            "Over.",
-        )
-        assert "(This answer was empty.)" in thread.say().say("Go on.").prompts[-1]

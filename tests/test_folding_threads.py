@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from deepagents import create_deep_agent
 from deepagents.backends import StateBackend
-from deepagents.middleware.subagents import GENERAL_PURPOSE_SUBAGENT
 from deepagents.middleware.summarization import SummarizationMiddleware as DeepSummarization
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
@@ -107,35 +106,6 @@ class TestBranches:
         assert model_view(state, fold_finished=True) == without_system(model.prompts[-1])
 
 
-class TestDeepAgents:
-    def test_a_subagent_folds_by_its_own_list(self) -> None:
-        """The parent's item is finished later, and takes the subagent's answer with it."""
-        task = call("task", description="Do it.".ljust(3_000, "x"), subagent_type="general-purpose")
-        child = [*script(2)][:-1]
-        model = ScriptedChatModel(
-            script=[
-                turn("", plan(2), edit("start", 0)),
-                turn("", task),
-                *child,
-                "The answer of the child.",
-                tick(0, 2),
-                "Over.",
-            ]
-        )
-        folding = TodoMiddleware(fold_finished=True, policy=None)
-        graph: Any = create_deep_agent(
-            model,
-            [work],
-            middleware=[folding],
-            subagents=[{**GENERAL_PURPOSE_SUBAGENT, "middleware": [folding], "tools": [work]}],
-        )
-        graph.invoke(BEGIN)
-        of_child, after_child, last = model.prompts[-3:]
-        assert parts(of_child) == []
-        assert "The answer of the child." in after_child[-1].text
-        assert not any("The answer of the child." in message.text for message in last)
-
-
 class TestContextEditing:
     """LangChain's middleware, which clears old results by size."""
 
@@ -224,7 +194,3 @@ class TestCount:
         sent = without_system(model.prompts[-1])
         assert count_folded_tokens(history) == count_tokens_approximately(sent)
         assert count_folded_tokens(history) < count_tokens_approximately(history) / 3
-
-    def test_tools_and_every_form_of_message_count(self) -> None:
-        assert count_folded_tokens([("user", "Begin.")]) == count_folded_tokens(["Begin."]) > 0
-        assert count_folded_tokens(["Begin."], tools=[work]) > count_folded_tokens(["Begin."])

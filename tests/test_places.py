@@ -18,7 +18,7 @@ from langgraph.types import Command, StateSnapshot, interrupt
 from typing_extensions import override
 
 from graphs.until_done import build_graph
-from tests.support import BEGIN, Graph, edit, items, loop_of, plan
+from tests.support import BEGIN, Graph, edit, items, plan
 from tests.test_checkpoints import ASYNC_SAVERS, SAVERS, uri
 from todo_tools import (
     AutoContinue,
@@ -381,28 +381,3 @@ class TestHeldRuns:
         assert graph.get_state(config).interrupts == ()
         answered = graph.invoke(Command(resume="This."), tip.config)
         assert todos_in(answered) == items("a", "b", status="completed")
-
-    @EACH_AGENT
-    def test_of_a_run_that_asks_whether_to_continue(
-        self, build: Callable[..., Graph], config: RunnableConfig
-    ) -> None:
-        """The question is not asked on the new branch; on the old one it can still be answered."""
-        script: Script = [
-            plan("a", "b"),
-            edit("start", 0),
-            "Too early.",
-            "I stop.",
-            edit("complete", 0),
-        ]
-        model = ScriptedChatModel(script=[*script, "Too early."])
-        graph = build(model, InMemorySaver(), policy=AutoContinue(ask=True))
-        graph.invoke(BEGIN, config)
-        tip = graph.get_state(config)
-        assert tip.interrupts[0].value["type"] == "todo_continue"
-        (start,) = item_starts(graph, config)[0]
-        graph.invoke(AGAIN, start.config)
-        assert shown(model.prompts[-1]) == [*shown(model.prompts[1]), ("human", "In another way.")]
-        assert loop_of(graph, config).get("in_turn", 0) == 0
-        graph.invoke(Command(resume="yes"), tip.config)
-        assert loop_of(graph, config)["in_turn"] == 1
-        assert todos_in(graph.get_state(config).values)[0]["status"] == "completed"

@@ -44,10 +44,6 @@ class TestFold:
         apart = fold_todos_batch(fold_todos_batch(todos, xs), ys)
         assert apart == fold_todos_batch(todos, xs + ys)
 
-    def test_none_changes_nothing_and_an_empty_list_empties(self) -> None:
-        assert fold_todos(items("a"), None) == items("a")
-        assert fold_todos(items("a"), []) == []
-
     def test_a_list_in_the_format_of_langchain_clients_is_read(self) -> None:
         """LangChain's own middleware may have started the thread."""
         stored: Any = [{"content": "a", "status": "pending"}]
@@ -122,16 +118,6 @@ class TestChannel:
             todos_in(graph.get_state(CONFIG).values)
         graph.update_state(CONFIG, {"todos": Overwrite(None)})
         assert todos_in(graph.get_state(CONFIG).values) == []
-
-    def test_counters_that_were_overwritten_are_read_as_far_as_they_are_valid(
-        self, state: type[Any]
-    ) -> None:
-        """The rest counts as if the loop had never written it."""
-        graph = graph_of(state)
-        for junk in ("x", {"in_turn": "9", "new": 1}):
-            graph.update_state(CONFIG, {"todo_loop": Overwrite(junk)})
-            graph.update_state(CONFIG, {"todo_loop": {"in_turn": 3}})
-            assert graph.get_state(CONFIG).values["todo_loop"]["in_turn"] == 3
 
     def test_its_json_schema_can_be_made(self, state: type[Any]) -> None:
         """Servers publish the schema."""

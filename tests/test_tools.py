@@ -1,12 +1,12 @@
 """The three tools in graphs: order of calls, artifacts, events, and misuse."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages.tool import ToolCall, invalid_tool_call
+from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -19,14 +19,12 @@ from langgraph.warnings import LangGraphDeprecatedSinceV10
 from tests.support import BEGIN, Graph, items, results_in, tool_graph
 from todo_tools import (
     DeltaTodoState,
-    TodoItem,
     TodoLimits,
     TodoState,
     create_todo_tools,
     todos_from_messages,
 )
 from todo_tools._list.prompts import PROMPT_GUIDELINES, PROMPT_SNIPPET
-from todo_tools._thread.channels import fold_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 
@@ -124,15 +122,6 @@ class TestSeveralCallsInOneMessage:
         final = todo_graph().invoke(state)
         assert results_in(final)[1].text == NOT_WRITTEN
         assert final["todos"] == items("a", "b", "c") == todos_from_messages(final["messages"])
-
-    def test_nor_on_one_that_was_no_json(self) -> None:
-        """Nobody knows at which place of the message it was."""
-        tick = turn("", call("edit_todos", action="complete", indices=[1]))
-        broken = invalid_tool_call(name="write_todos", args="{", id="1", error=None)
-        tick.invalid_tool_calls.append(broken)
-        final = todo_graph().invoke({"messages": [tick], "todos": items("a", "b")})
-        assert results_in(final)[-1].text == NOT_WRITTEN
-        assert final["todos"] == items("a", "b")
 
 
 def appends(text: str, call_id: str | None, **more: Any) -> ToolCall:
@@ -252,14 +241,6 @@ class TestEvents:
             "turn": turn_id,
         }
 
-    def test_the_last_event_of_a_message_is_known_by_its_position(self) -> None:
-        """If calls run in threads, events may overtake each other."""
-        for _ in range(20):
-            stream = agent_graph(*SIBLINGS).stream(BEGIN, stream_mode="custom")
-            events = sorted(stream, key=lambda event: event["position"])
-            assert [event["position"] for event in events] == [0, 1, 2, 3]
-            assert events[-1]["todos"] == AFTER
-
 
 class TestMisuse:
     @pytest.mark.parametrize("tool", create_todo_tools(), ids=lambda tool: tool.name)
@@ -279,16 +260,6 @@ class TestMisuse:
         )
         assert message.status == "error"
         assert "todo_tools.TodoState" in message.text
-
-    def test_a_state_without_the_loop_is_fine(self) -> None:
-        """The tools work in graphs without the loop."""
-
-        class OwnState(MessagesState):
-            todos: Annotated[list[TodoItem], fold_todos]
-
-        final = todo_graph(OwnState).invoke({"messages": [turn("", *SIBLINGS)]})
-        assert final["todos"] == AFTER
-        assert "todo_loop" not in final
 
     @pytest.mark.parametrize(
         ("settings", "message"),

@@ -69,11 +69,6 @@ class TestReconstruction:
         assert todos_from_messages(history) == items("a")
         assert todos_from_messages([*history, snapshot([])]) == []
 
-    def test_without_results_there_is_no_list(self) -> None:
-        """Results of other libraries' tools with the same names do not count."""
-        history: list[AnyMessage] = [HumanMessage("hi"), result("write_todos", None)]
-        assert todos_from_messages(history) == []
-
     def test_items_that_the_state_would_refuse_are_left_out(self) -> None:
         """So the rest of an imported thread can seed a new one."""
         theirs = [{"content": "b"}, {"content": 1, "status": "pending"}, {"content": "d"}]
@@ -213,18 +208,6 @@ class TestNotices:
         refusal = AIMessage("", response_metadata={"finish_reason": "content_filter"})
         final = build(ScriptedChatModel(script=[refusal]), LIMITED).invoke(SEEDED, config)
         assert "the provider refused or filtered the answer" in final["messages"][-1].text
-
-    def test_a_streamed_answer_is_not_repeated(self, build: Build, config: RunnableConfig) -> None:
-        """Interfaces join the parts of a streamed message, and get the notice with the values."""
-        graph = build(talking(), replace(LIMITED, max_in_turn=0))
-        streamed: Any = graph.stream(SEEDED, config, stream_mode="messages")
-        assert [message.text for message, _ in streamed] == ["I stop here."]
-        assert graph.get_state(config).values["messages"][-1].text.startswith("I stop here.\n\n⚠")
-
-    def test_it_can_be_left_out(self, build: Build, config: RunnableConfig) -> None:
-        """Programs that show the event do not need it."""
-        final = build(talking(), replace(LIMITED, explain=False)).invoke(SEEDED, config)
-        assert final["messages"][-1].text == "I stop here."
 
 
 _texts = st.text(min_size=1).filter(str.strip)
