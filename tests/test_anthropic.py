@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import anthropic
 import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
@@ -24,7 +23,6 @@ from langgraph.types import Command
 
 from graphs.until_done import build_graph
 from tests.messages_api import MessagesAPI, chat_anthropic
-from tests.support import items
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import call, turn
@@ -282,34 +280,3 @@ class TestPauses:
         decisions = [DECISIONS[decision], {"type": "approve"}]
         await talk.send(Command(resume={"decisions": decisions}))
         talk.check()
-
-    @pytest.mark.parametrize("calls", ["of the list", "of the work"])
-    async def test_a_list_is_edited_while_a_run_is_paused(self, start: Start, calls: str) -> None:
-        """The next tools find a list that the model did not see."""
-        talk = start(
-            turn("", writes("a", "b")),
-            turn("", edits("start", 0) if calls == "of the list" else works()),
-            turn("", works()),
-            turn("", edits("complete", 0, 1, 2)),
-            "All three are done.",
-        )
-        await talk.send(BEGIN, interrupt_before=["tools"])
-        await talk.send(None, interrupt_before=["tools"])
-        await talk.edit(items("a", "b", "c"))
-        await talk.send(None)
-        talk.check()
-
-
-def test_a_block_at_the_end_of_each_prompt_is_refused(config: RunnableConfig) -> None:
-    """The third request fails; so the tests above would detect such a view."""
-
-    def live_block(state: Any) -> list[AnyMessage]:
-        todos = state.get("todos")
-        return [*state["messages"], *([HumanMessage(f"Your list: {todos}")] if todos else [])]
-
-    api = MessagesAPI([turn("", writes("a")), turn("", works()), "Done."])
-    todos = TodoMiddleware(view=live_block)
-    agent: Any = create_agent(chat_anthropic(api), [work], middleware=[todos])
-    with pytest.raises(anthropic.BadRequestError, match="bound to a different conversation"):
-        agent.invoke(BEGIN, config)
-    assert len(api.requests) == 3

@@ -15,18 +15,12 @@ from langchain_core.messages import (
 
 from benchmarks.blocks import message_blocks, read_prompts
 from benchmarks.lists import (
-    FOLDED,
-    LIGHT,
-    LIGHT_FOLDED,
     LISTS,
     NO_LIST,
-    SAME_ANSWERS,
     ListKind,
 )
 from benchmarks.prices import Block, Prompt, automatic, marked
-from benchmarks.run import figures as figures_of
 from benchmarks.run import run_work
-from benchmarks.scripts import script
 from benchmarks.speed import measure as measure_speed
 from benchmarks.storage import DELTA, PLAIN_NO_LIST, Variant
 from benchmarks.storage import measure as measure_storage
@@ -45,9 +39,6 @@ def blocks(count: int) -> tuple[Block, ...]:
 class TestAutomatic:
     def test_a_shared_prefix_is_read_at_a_tenth(self) -> None:
         assert automatic([Prompt((A, B)), Prompt((A, B, C))]) == 200 + 20 + 100
-
-    def test_the_longest_prefix_of_any_earlier_prompt_is_read(self) -> None:
-        assert automatic([Prompt((A, B, C)), Prompt((D,)), Prompt((A, B, D))]) == 400 + 20 + 100
 
 
 class TestMarked:
@@ -118,15 +109,6 @@ class TestRuns:
         assert work_of(messages) == work_of(without)
         assert messages[-1].content == without[-1].content
 
-    @pytest.mark.parametrize("style", STYLES)
-    @pytest.mark.parametrize("kind", LISTS, ids=lambda kind: kind.name)
-    def test_no_todo_call_is_refused_and_the_agent_is_never_sent_back(
-        self, kind: ListKind, style: Style
-    ) -> None:
-        run = run_work(CASE, style, kind)
-        assert not [m for m in run.messages if isinstance(m, ToolMessage) and m.status == "error"]
-        assert len(run.prompts) == len(script(CASE, style, kind.calls))
-
 
 class TestFoldedRuns:
     """What the model says and calls where finished items leave the prompt."""
@@ -143,23 +125,6 @@ class TestFoldedRuns:
             said = [text for text in self.texts(case, kind) if text]
             assert len(said) == (CASE.items if kind.folds else 0)
             assert all(len(text) == 4 * self.SAID for text in said)
-
-    def test_finished_items_make_the_prompts_smaller(self) -> None:
-        case = Case(5)
-        largest = [largest_of(case, kind) for kind in (LIGHT_FOLDED, NO_LIST, LIGHT)]
-        assert largest == sorted(largest)
-
-    def test_the_same_answers_are_compared_without_folding(self) -> None:
-        for folded in (FOLDED, LIGHT_FOLDED):
-            same = SAME_ANSWERS[folded.name]
-            assert self.texts(CASE, same) == self.texts(CASE, folded)
-            with_fold, without = (run_work(CASE, "beside", kind) for kind in (folded, same))
-            assert with_fold.received == without.received
-            assert with_fold.prompts[0] == without.prompts[0]
-
-
-def largest_of(case: Case, kind: ListKind) -> int:
-    return figures_of(run_work(case, "beside", kind)).largest
 
 
 class TestStorage:

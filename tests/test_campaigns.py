@@ -23,7 +23,6 @@ from campaigns import (
 )
 from campaigns.__main__ import main
 from campaigns.cases import Case, Score, Trial, run_trial
-from campaigns.summary import summary
 
 FAST = [
     databases.full_disk,
@@ -109,10 +108,3 @@ class TestRunning:
         file = tmp_path / "summary.md"
         assert main(["arguments", "--seconds", "1", "--seed", "1", "--summary", str(file)]) == 0
         assert file.read_text() in capsys.readouterr().out
-
-    def test_the_summary_names_the_first_violation(self) -> None:
-        """The seed and the case are enough to repeat it."""
-        score = Score("kills", "sqlite_writes", 7, 1_200, 1, 3.2, "sqlite_writes:3: KeyError: 'x'")
-        text = summary([score], "python -m campaigns", 60)
-        assert "| kills | sqlite writes | 1,200 | 1 | 3 |" in text
-        assert "- `--seed 7 --case sqlite_writes:3: KeyError: 'x'`" in text

@@ -155,23 +155,6 @@ class TestSync:
 
 
 @STATES
-@ASYNC_SAVERS
-async def test_asynchronous_savers_fork_as_well(
-    open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
-) -> None:
-    """The fork has the list and the counters of its checkpoint."""
-    async with open_saver(tmp_path, uri) as saver:
-        graph = working_graph(saver, state)
-        final = await graph.ainvoke(BEGIN, config)
-        history = [snapshot async for snapshot in graph.aget_state_history(config)]
-        moment = next(filter(just_started, history))
-        fork = await graph.aupdate_state(moment.config, {"todos": items("c")})
-        assert in_turn((await graph.aget_state(fork)).values) == in_turn(moment.values)
-        assert (await graph.ainvoke(None, fork))["todos"] == items("c")
-        assert [todo["status"] for todo in final["todos"]] == ["completed", "not_started"]
-
-
-@STATES
 def test_strict_serialization_gives_back_the_same_state(
     state: Any, tmp_path: Path, config: RunnableConfig
 ) -> None:

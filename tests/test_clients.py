@@ -49,10 +49,6 @@ class TestConversion:
     def test_converting_there_and_back_gives_the_same_list(self, todos: list[TodoItem]) -> None:
         assert from_client_todos(to_client_todos(todos)) == todos
 
-    def test_items_in_this_librarys_format_are_read_as_well(self) -> None:
-        """One list may mix the two formats."""
-        assert from_client_todos([*THEIRS[:1], *OURS[1:]]) == OURS
-
     def test_a_client_may_open_an_abandoned_item_again(self) -> None:
         """Only its new status counts."""
         opened = [{**THEIRS[3], "status": "pending"}]
@@ -166,14 +162,6 @@ class TestThreads:
         told = read_list(model.prompts[1])
         assert told[:2] == [("a", "abandoned"), ("b", "in_progress")]
         assert final["messages"][-1].text == "Done."
-
-    def test_in_a_hand_built_graph(self, config: RunnableConfig) -> None:
-        """The loop and the model's view work on the client format."""
-        model = script()
-        builder = build_graph(model, state_schema=ClientTodoState)
-        graph = builder.compile(checkpointer=InMemorySaver())
-        final = graph.invoke({**BEGIN, "todos": OURS}, config)
-        self.check(final, model)
 
     async def test_in_create_agent(self, config: RunnableConfig) -> None:
         """It is an option of the middleware, and the gate can read the list."""

@@ -8,7 +8,6 @@ from deepagents.middleware.subagents import GENERAL_PURPOSE_SUBAGENT
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field, SecretStr
@@ -17,7 +16,6 @@ from tests.prompt_reader import read_list
 from tests.support import BEGIN, edit, items, loop_of, outcome_of, plan
 from todo_tools import AutoContinue
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.rendering.lowlevel import Followed, advance, changes
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}
@@ -79,34 +77,6 @@ class TestDeepAgent:
         assert loop_of(graph, config)["in_turn"] == 0
 
 
-def test_each_list_is_shown_under_the_name_of_its_subagent() -> None:
-    """Several run at once; no frame shows a list under another name."""
-
-    def subagent(name: str) -> Any:
-        def answer(prompt: list[BaseMessage]) -> AIMessage | str:
-            return plan(prompt[-1].text) if prompt[-1].type == "human" else "Done."
-
-        model = ScriptedChatModel(script=answer)
-        middleware = [TodoMiddleware(policy=None)]
-        about: Any = {"name": name, "description": "Helps.", "system_prompt": "Help."}
-        return {**about, "model": model, "tools": [], "middleware": middleware}
-
-    tasks = {"first": "reader", "second": "writer", "third": "reader"}
-    calls = [call("task", description=text, subagent_type=to) for text, to in tasks.items()]
-    parent = ScriptedChatModel(script=[turn("", *calls), "Done."])
-    graph: Any = create_deep_agent(parent, subagents=[subagent("reader"), subagent("writer")])
-    followed, names = Followed(), dict[str, set[str]]()
-    for chunk in graph.stream(BEGIN, stream_mode=["updates", "custom"], subgraphs=True):
-        followed = advance(followed, chunk)
-        for line in changes(Followed(), followed):
-            name, _, item = str(line).partition(": ")
-            if "] " in item:
-                names.setdefault(item.partition("] ")[2], set()).add(name)
-    assert names.keys() == tasks.keys()
-    assert names["second"] == {"writer"}
-    assert sorted([*names["first"], *names["third"]]) == ["reader", "reader 2"]
-
-
 def delegate(to: str) -> AIMessage:
     """A model's answer that gives a task to a subagent."""
     return turn("", call("task", description="Do it.", subagent_type=to))
@@ -162,22 +132,6 @@ class CodexStandIn(ChatOpenAI):
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> ChatResult:
         return self.scripted._generate(messages, stop, run_manager, **kwargs)
-
-
-def test_a_large_result_that_comes_again_is_no_work(config: RunnableConfig) -> None:
-    """deepagents moves it into a file, and names the file after the call."""
-
-    @tool
-    def tests() -> str:
-        """Run the tests."""
-        return "FAILED test_a\n" * 9_000
-
-    first, second = turn("", call("tests")), turn("", call("tests"))
-    model = ScriptedChatModel(script=[plan("a"), first, "It fails.", second, "It still fails."])
-    graph = deep_agent(model, tools=[tests])
-    final = graph.invoke(BEGIN, config)
-    assert "Tool result too large" in final["messages"][-2].text
-    assert outcome_of(graph.get_state(config).values) == "stalled"
 
 
 def test_in_the_codex_profile_it_replaces_the_stock_middleware(config: RunnableConfig) -> None:

@@ -309,7 +309,7 @@ class TestWhatStays:
         human = HumanInTheLoopMiddleware({"draw": {"allowed_decisions": ["edit", "reject"]}})
         thread = Thread(
             turn("", plan("a", "b"), start(0)),
-            turn("", works("a1"), call("draw", part="a2")),
+            turn("", works("a1"), call("draw", part="a2"), start(0)),
             turn("", complete(0)),
             "Over.",
             before=[human],
@@ -354,17 +354,6 @@ class TestWhatPays:
         assert "= a1" in self.shown_beside(works("a1", size=100), left=10)
         assert "= a1" in self.shown_beside(works("a1", size=2_000), left=0)
         assert "= cut" in self.shown_beside(call("draw", part="a1"), left=10)
-
-    def test_work_before_much_talk_stays(self) -> None:
-        """The talk would be sent again."""
-        script = (
-            *(turn("", plan("a", "b"), start(0)), turn("", works("a1")), "Is it urgent?"),
-            *(turn("", works("a2")), turn("", complete(0)), "Over."),
-        )
-        assert "= a1" not in Thread(*script).say().say("Yes.").prompts[-1]
-        shown = Thread(*script).say().say("Yes." * 10_000).prompts[-1]
-        assert "= a1" in shown
-        assert "= a2" not in shown
 
     def test_nothing_is_folded_where_a_cache_would_not_find_the_rest(self) -> None:
         """Anthropic's cache looks back over twenty blocks; these are the calls and results."""

@@ -23,7 +23,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from tests.messages_rules import check_order
 from tests.payloads import anthropic_request
 from tests.prompt_reader import read_list
-from todo_tools import count_folded_tokens, model_view
+from todo_tools import count_folded_tokens
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -91,19 +91,6 @@ def check(model: ScriptedChatModel, items: int, stays: Sequence[str] = ()) -> No
     assert parts(last) == [*stays]
     said = " ".join(message.text for message in last)
     assert [item for item in range(items) if f"gave {item * 7}." not in said] == []
-
-
-class TestBranches:
-    def test_a_thread_that_is_read_again_gives_the_same_prompt(
-        self, config: RunnableConfig
-    ) -> None:
-        """The rules look at the messages alone, so a restart needs nothing stored."""
-        model = ScriptedChatModel(script=[*script(3)])
-        graph = agent(model)
-        graph.invoke(BEGIN, config)
-        values = graph.get_state(config).values
-        state = {**values, "messages": values["messages"][:-1]}
-        assert model_view(state, fold_finished=True) == without_system(model.prompts[-1])
 
 
 class TestContextEditing:

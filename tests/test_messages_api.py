@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-import anthropic
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import HumanMessage, SystemMessage
 
 from tests.messages_api import MessagesAPI, chat_anthropic
 from tests.messages_rules import RefusedError
-from tests.prompt_cache import LOOK_BACK, OUTPUT_PRICE, READ_PRICE, WRITE_PRICE
+from tests.prompt_cache import LOOK_BACK
 from todo_tools.testing import call, turn
 
 MARK = {"type": "ephemeral"}
@@ -69,27 +68,6 @@ def without_thinking(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
     ]
 
 
-class TestAnswers:
-    @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_the_real_chat_model_reads_it(self, form: str) -> None:
-        """It reads calls, thinking and usage, with and without streaming."""
-        model = chat_anthropic(MessagesAPI([LOOKED_UP]))
-        answer = model.invoke("Hello.") if form == "sync" else await model.ainvoke("Hello.")
-        assert answer.tool_calls[0]["id"] == WORK["id"]
-        assert isinstance(answer.content[0], dict)
-        assert answer.content[0]["signature"]
-        assert answer.usage_metadata
-        assert answer.usage_metadata["input_tokens"] > 0
-
-    @pytest.mark.parametrize("form", ["sync", "async"])
-    async def test_the_real_chat_model_raises_what_is_refused(self, form: str) -> None:
-        """The error is the client library's error for status 400."""
-        model = chat_anthropic(MessagesAPI(echo))
-        history = [HumanMessage("Hello."), AIMessage("Hi.")]
-        with pytest.raises(anthropic.BadRequestError, match="must end with a user message"):
-            model.invoke(history) if form == "sync" else await model.ainvoke(history)
-
-
 class TestThinking:
     @pytest.mark.parametrize("place", ["system", "tools", "messages"])
     def test_a_change_before_a_thinking_block_is_refused(self, place: str) -> None:
@@ -133,16 +111,6 @@ class TestOrder:
 
 
 class TestBill:
-    def test_the_cost_is_in_plain_input_tokens(self) -> None:
-        """Writing costs more than sending, reading a tenth, and output five times as much."""
-        api = MessagesAPI(echo)
-        talk(api, "One.", "Two.", cache_control=MARK)
-        first, second = api.bill.charges
-        assert first.cost == WRITE_PRICE * first.written + OUTPUT_PRICE * first.received
-        read = READ_PRICE * second.read + WRITE_PRICE * second.written
-        assert second.cost == read + OUTPUT_PRICE * second.received
-        assert api.bill.cost == first.cost + second.cost
-
     def test_text_at_the_end_that_vanishes_takes_the_mark_with_it(self) -> None:
         """Then no part of the history is ever read from the cache."""
         api = MessagesAPI(echo)

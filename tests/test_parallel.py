@@ -1,12 +1,11 @@
 """Parallel changes of one list in one step: operations, whole lists of subgraphs, tool nodes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -25,11 +24,10 @@ from todo_tools import (
     todos_from_messages,
 )
 from todo_tools.clients import ClientTodoState, from_client_todos
-from todo_tools.operations import append_items, complete_items, start_items
+from todo_tools.operations import append_items, complete_items
 from todo_tools.testing import ScriptedChatModel, turn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
-CONFIG_OF_DELTA: RunnableConfig = {"configurable": {"thread_id": "DeltaTodoState"}}
 STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState, ClientTodoState])
 UNPROTECTED = pytest.param(
     DeltaTodoState,
@@ -89,12 +87,6 @@ class TestOneList:
         graph = side_by_side(state, nodes)
         graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
         assert stored(graph) == [*items("a", status="completed"), *items("new", "last")]
-
-    @STATES
-    def test_the_same_change_may_be_made_twice(self, state: type[Any]) -> None:
-        graph = side_by_side(state, [changes(state, complete_items(0))] * 2)
-        graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
-        assert stored(graph) == [*items("a", status="completed"), *items("last")]
 
     @PROTECTED
     def test_one_that_failed_may_run_again(self, state: type[Any]) -> None:
@@ -169,51 +161,6 @@ class TestTwoLists:
         working.clear()
         graph.invoke({"messages": [("user", "Go on.")]}, CONFIG)
         assert stored(graph) == items("a", "last")
-
-
-class TestDeltaThreads:
-    """A thread of which the checkpoints store only the changes."""
-
-    @staticmethod
-    def threads(saver: SqliteSaver, state: type[Any]) -> list[Any]:
-        """The checkpoints of a thread with two such steps, newest first."""
-        builder = StateGraph(state)
-        steps = [
-            {"ops": writer(append_items("new")), "work": writer(complete_items(0))},
-            {"more": writer(start_items(1)), "other": writer(append_items("more"))},
-        ]
-        before = [START]
-        for step in steps:
-            for name, node in step.items():
-                builder.add_node(name, node)
-                for each in before:
-                    builder.add_edge(each, name)
-            before = list(step)
-        graph = builder.compile(checkpointer=saver)
-        config: RunnableConfig = {"configurable": {"thread_id": state.__name__}}
-        graph.invoke({"messages": [], "todos": items("a")}, config)
-        return [graph, list(graph.get_state_history(config))]
-
-    @pytest.fixture
-    def saver(self) -> Iterator[SqliteSaver]:
-        with SqliteSaver.from_conn_string(":memory:") as saver:
-            yield saver
-
-    def test_every_checkpoint_has_the_list_of_that_moment(self, saver: SqliteSaver) -> None:
-        """They are the lists that plain checkpoints store."""
-        plain, delta = (
-            [snapshot.values.get("todos") for snapshot in self.threads(saver, state)[1]]
-            for state in (TodoState, DeltaTodoState)
-        )
-        assert delta == plain
-
-    def test_a_fork_begins_with_the_list_of_its_checkpoint(self, saver: SqliteSaver) -> None:
-        graph, history = self.threads(saver, DeltaTodoState)
-        for snapshot in history[:-1]:
-            update = {"todos": append_items("forked")}
-            config = graph.update_state(snapshot.config, update, as_node="other")
-            forked = graph.get_state(config).values["todos"]
-            assert forked == [*snapshot.values.get("todos", []), *items("forked")]
 
 
 class TestToolNodes:

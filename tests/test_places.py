@@ -10,12 +10,10 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, StateSnapshot, interrupt
-from typing_extensions import override
 
 from graphs.until_done import build_graph
 from tests.support import BEGIN, Graph, edit, items, plan
@@ -29,7 +27,7 @@ from todo_tools import (
 )
 from todo_tools.clients import ClientTodoState
 from todo_tools.middleware import TodoMiddleware
-from todo_tools.operations import complete_items, insert_items
+from todo_tools.operations import complete_items
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -183,16 +181,6 @@ class TestEachAgent:
         graph.invoke(None, start.config)
         assert shown(model.prompts[-1]) == shown(model.prompts[3])
 
-    @EACH_AGENT
-    def test_the_old_branch_stays(self, build: Callable[..., Graph]) -> None:
-        """Every checkpoint of it is as before."""
-        graph, config = ran(*two_items(), build=build)
-        before = {str(each.config): each for each in graph.get_state_history(config)}
-        graph.invoke(AGAIN, item_starts(graph, config)[0][-1].config)
-        after = {str(each.config): each for each in graph.get_state_history(config)}
-        assert len(after) > len(before)
-        assert {key: after[key] for key in before} == before
-
 
 SOME = ["edge", "edge, deltas", "middleware, client format", "deepagents"]
 SOME_AGENTS = pytest.mark.parametrize("build", [AGENTS[name] for name in SOME], ids=SOME)
@@ -258,14 +246,6 @@ class TestWhichStarts:
         assert steps(found) == {0: [1, 4]}
         assert lists(found[0]) == [[("a", "not_started")], [("a", "completed")]]
 
-    def test_an_item_that_is_started_and_finished_in_one_turn_was_started(self) -> None:
-        """Items of one turn have the same checkpoint; the list may be empty there."""
-        calls = [edited("start", 0), edited("complete", 0), edited("start", 1), edited("start", 0)]
-        graph, config = ran(turn("", *plan("a", "b").tool_calls, *calls))
-        found = item_starts(graph, config)
-        assert steps(found) == {0: [0], 1: [0]}
-        assert lists(found[0]) == [[]]
-
 
 class TestWhichItem:
     def test_an_item_is_its_text(self) -> None:
@@ -281,7 +261,8 @@ class TestWhichItem:
         assert steps(item_starts(graph, config)) == {0: [1], 3: [1], 4: [2]}
         todos = [*items("c", "b"), *items("a", status="completed")]
         graph.update_state(config, {"todos": todos}, as_node="agent")
-        graph.update_state(config, {"todos": insert_items(0, "e")}, as_node="agent")
+        insert = {"op": "insert", "index": 0, "texts": ["e"]}
+        graph.update_state(config, {"todos": insert}, as_node="agent")
         assert steps(item_starts(graph, config)) == {2: [2], 3: [1]}
 
     def test_the_list_is_that_of_the_given_checkpoint(self) -> None:
@@ -304,57 +285,14 @@ class TestWhichItem:
         assert steps(item_starts(graph, config)) == {0: [1]}
 
 
-class CountingSaver(InMemorySaver):
-    """Notes which checkpoints are read; LangGraph reads from copies of a saver."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads: list[RunnableConfig] = []
-
-    @override
-    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        self.reads.append(config)
-        return super().get_tuple(config)
-
-
-class TestLimit:
-    def test_at_most_so_many_checkpoints_are_read(self, config: RunnableConfig) -> None:
-        """Starts before the last one read are not found; no more are read than needed."""
-        saver = CountingSaver()
-        model = ScriptedChatModel(script=["Hello.", *two_items()])
-        graph = edge(TodoState)(model, saver)
-        graph.invoke(BEGIN, config)
-        graph.invoke(AGAIN, config)
-        saver.reads.clear()
-        assert steps(item_starts(graph, config)) == {0: [2], 1: [4]}
-        needed = len(saver.reads)
-        before_the_list_was_written = 6
-        everything = len(list(graph.get_state_history(config)))
-        assert needed == everything - before_the_list_was_written
-        assert steps(item_starts(graph, config, limit=needed - 1)) == {0: [2], 1: [4]}
-        assert steps(item_starts(graph, config, limit=needed - 2)) == {1: [4]}
-        assert item_starts(graph, config, limit=1) == {}
-
-    @pytest.mark.parametrize(("limit", "error"), [(0, ValueError), ("9", TypeError)])
-    async def test_an_invalid_limit_is_refused(self, limit: Any, error: type[Exception]) -> None:
-        graph, config = ran("Hello.")
-        with pytest.raises(error, match="limit must be"):
-            item_starts(graph, config, limit=limit)
-        with pytest.raises(error, match="limit must be"):
-            await aitem_starts(graph, config, limit=limit)
-
-
-class TestOtherGraphs:
-    def test_an_agent_may_be_a_node_of_another_graph(self, config: RunnableConfig) -> None:
-        """The whole run of the agent is one step there, so its items have one place."""
-        builder = StateGraph(TodoState)
-        script = [*two_items(), edit("start", 0), "I stop."]
-        agent = build_graph(ScriptedChatModel(script=script), [look], policy=ONCE).compile()
-        builder.add_node("agent", agent)
-        builder.add_edge(START, "agent")
-        graph: Graph = builder.compile(checkpointer=InMemorySaver())
-        graph.invoke(BEGIN, config)
-        assert steps(item_starts(graph, config)) == {0: [0], 1: [0]}
+def test_at_most_so_many_checkpoints_are_read() -> None:
+    """Starts before the last one read are not found."""
+    graph, config = ran(*two_items())
+    assert steps(item_starts(graph, config)) == {0: [1], 1: [3]}
+    assert steps(item_starts(graph, config, limit=9)) == {1: [3]}
+    assert item_starts(graph, config, limit=1) == {}
+    with pytest.raises(ValueError, match="limit must be 1 or more"):
+        item_starts(graph, config, limit=0)
 
 
 UNANSWERED: Script = [

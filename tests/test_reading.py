@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from tests.conversations import (
     conversations,
     hand_built,
     model_calls,
-    whole_conversations,
     with_middleware,
 )
 from tests.support import BEGIN, Graph, items, loop_of
@@ -52,16 +50,6 @@ class TestKeptOut:
         kept = model_calls(partial(build, policy=UNSTORED), conversation)
         assert prompts(kept) == prompts(stored)
         assert not any(is_injected(message) for message in kept[-1].history)
-
-    @settings(max_examples=20)
-    @given(conversation=whole_conversations)
-    def test_a_prompt_begins_with_all_earlier_ones(
-        self, build: Build, conversation: Conversation
-    ) -> None:
-        """The ids are the same too, so caches keep their prefix."""
-        calls = model_calls(partial(build, policy=UNSTORED), conversation)
-        for earlier, later in pairwise(calls):
-            assert later.prompt[: len(earlier.prompt)] == earlier.prompt
 
     def test_the_prompt_after_an_answer_ends_with_its_continuation(
         self, build: Build, config: RunnableConfig

@@ -4,16 +4,11 @@ from typing import Any, ClassVar
 
 import pytest
 from langchain_anthropic.chat_models import convert_to_anthropic_tool
-from langchain_aws import ChatBedrockConverse
-from langchain_aws.chat_models.bedrock_converse import _format_tools
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_google_genai._function_utils import convert_to_genai_function_declarations
-from langchain_mistralai import ChatMistralAI
-from langchain_ollama import ChatOllama
 from langchain_openai import ChatOpenAI
-from ollama import Tool
 
 from todo_tools import TodoLimits, create_todo_tools
 
@@ -42,10 +37,6 @@ def without_strictness(schema: Any) -> Any:
 
 
 class TestSchemas:
-    def test_list_todos_takes_nothing(self) -> None:
-        """Its `runtime` argument is hidden from the model."""
-        assert parameters(TOOLS[1]) == {"type": "object", "properties": {}}
-
     def test_the_model_reads_the_descriptions_of_the_specification(self) -> None:
         """They name the limits in force."""
         write, _, edit = create_todo_tools(
@@ -133,29 +124,6 @@ class TestProviders:
             expected = self.expected[declaration["name"]]
             assert schema.get("properties", {}) == expected["properties"]
             assert schema.get("required", []) == expected.get("required", [])
-
-    def test_mistral(self) -> None:
-        model = ChatMistralAI(api_key="none")  # type: ignore[arg-type]
-        for tool in bound(model):
-            assert tool["function"]["parameters"] == self.expected[tool["function"]["name"]]
-
-    def test_bedrock(self) -> None:
-        model = ChatBedrockConverse(
-            model="anthropic.claude-sonnet-4-5",
-            region_name="us-east-1",
-            aws_access_key_id="none",  # type: ignore[arg-type]
-            aws_secret_access_key="none",  # type: ignore[arg-type]
-        )
-        specifications: Any = _format_tools(bound(model))
-        for tool in specifications:
-            name, schema = tool["toolSpec"]["name"], tool["toolSpec"]["inputSchema"]["json"]
-            assert schema == self.expected[name]
-
-    def test_ollama(self) -> None:
-        """The client's own model of a tool keeps the properties."""
-        for tool in bound(ChatOllama(model="qwen3")):
-            sent = Tool.model_validate(tool).model_dump(exclude_none=True)["function"]
-            assert sent["parameters"]["properties"] == self.expected[sent["name"]]["properties"]
 
 
 def lowered(schema: Any) -> Any:

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, Overwrite
 
 from tests.strategies import operations, todo_lists
@@ -140,18 +138,6 @@ class TestMessages:
         agent: Any = create_agent(model, [look], middleware=[TodoMiddleware()], state_schema=schema)
         results = results_in(agent.invoke({"messages": [("user", "Look.")]}))
         assert [result.tool_call_id for result in results] == [c["id"] for c in twice.tool_calls]
-
-    @STATES
-    def test_messages_are_added_replaced_and_removed(self, state: type[Any]) -> None:
-        graph = graph_of(state)
-        made: Any = [HumanMessage("a", id="1"), AIMessage("b", id="2")]
-        made += [ToolMessage("c", id="3", tool_call_id="2", artifact={"b": 1})]
-        graph.invoke({"messages": made}, CONFIG)
-        assert graph.get_state(CONFIG).values["messages"] == made
-        graph.update_state(CONFIG, {"messages": [HumanMessage("d", id="1"), RemoveMessage(id="2")]})
-        assert [m.text for m in graph.get_state(CONFIG).values["messages"]] == ["d", "c"]
-        graph.update_state(CONFIG, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES)]})
-        assert graph.get_state(CONFIG).values["messages"] == []
 
 
 def test_an_object_state_can_be_read() -> None:

@@ -74,17 +74,11 @@ class TestSeveralCallsInOneMessage:
         """One task runs all of them in threads."""
         self.check(todo_graph(state).invoke({"messages": [turn("", *SIBLINGS)]}))
 
-    async def test_in_a_tool_node_asynchronously(self) -> None:
-        """One task gathers all of them."""
-        self.check(await todo_graph().ainvoke({"messages": [turn("", *SIBLINGS)]}))
-
-    def test_in_create_agent(self) -> None:
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_in_create_agent(self, form: str) -> None:
         """Each call is its own task."""
-        self.check(agent_graph(*SIBLINGS).invoke(BEGIN))
-
-    async def test_in_create_agent_asynchronously(self) -> None:
-        """Each call is its own task."""
-        self.check(await agent_graph(*SIBLINGS).ainvoke(BEGIN))
+        agent = agent_graph(*SIBLINGS)
+        self.check(agent.invoke(BEGIN) if form == "sync" else await agent.ainvoke(BEGIN))
 
     def test_a_rejected_sibling_does_not_count(self, config: RunnableConfig) -> None:
         """Later calls are made without it, but not those that name items by their indices."""

@@ -77,19 +77,6 @@ class TestReconstruction:
         rebuilt = todos_from_messages([snapshot(stored)])
         assert rebuilt == validate_todos(rebuilt) == items("a", "d")
 
-    def test_a_result_with_nothing_but_damaged_items_does_not_count(self) -> None:
-        """An empty list would hide the older one."""
-        broken = snapshot([{"text": "b"}])
-        assert todos_from_messages([snapshot(items("a")), broken]) == items("a")
-
-    def test_the_list_is_a_copy(self) -> None:
-        """A change of it must not change the history."""
-        message = snapshot(items("a"))
-        rebuilt = todos_from_messages([message])
-        rebuilt[0]["text"] = "b"
-        rebuilt.append(items("c")[0])
-        assert todos_from_messages([message]) == items("a")
-
 
 def test_details_are_only_those_of_the_todo_tools() -> None:
     """Results of other tools, even of the same name, have no such details."""
@@ -182,10 +169,6 @@ class TestPendingCalls:
         }
         assert pending_calls(state, second["id"]) == [{**first, "args": {"mode": "replace"}}]
 
-    def test_a_call_that_no_model_made_has_no_siblings(self) -> None:
-        """An application may run a tool by itself."""
-        assert pending_calls({"messages": [turn("", call("list_todos"))]}, "unknown") == []
-
 
 @pytest.mark.parametrize("build", [hand_built, with_middleware])
 class TestNotices:
@@ -202,12 +185,6 @@ class TestNotices:
         assert last.text.startswith("I stop here.\n\n⚠ Stopped after 1 continuation for one")
         graph.invoke({"messages": [("user", "Go on.")]}, config)
         assert not any("Stopped" in message.text for message in model.prompts[-1])
-
-    def test_a_refused_answer_is_explained(self, build: Build, config: RunnableConfig) -> None:
-        """Such an answer is often empty."""
-        refusal = AIMessage("", response_metadata={"finish_reason": "content_filter"})
-        final = build(ScriptedChatModel(script=[refusal]), LIMITED).invoke(SEEDED, config)
-        assert "the provider refused or filtered the answer" in final["messages"][-1].text
 
 
 _texts = st.text(min_size=1).filter(str.strip)

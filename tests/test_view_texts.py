@@ -149,12 +149,6 @@ class TestResults:
         assert model_view({"messages": messages, "todos": []}) == messages
         assert model_view({"messages": messages}) == messages
 
-    def test_the_stored_history_is_not_changed(self) -> None:
-        history = History().turn(plan("a")).turn(edit("start", 0))
-        before = [message.model_copy(deep=True) for message in history.messages]
-        history.view()
-        assert history.messages == before
-
     def test_the_messages_alone_are_no_state(self) -> None:
         """The prompt would be empty."""
         with pytest.raises(TypeError, match=r"the graph state with .* got a list"):
@@ -215,16 +209,6 @@ class TestBlocks:
         assert places == [3]
         assert history.turn(WORK).view()[3] == history.view()[3]
 
-    def test_it_is_never_placed_before_what_the_application_said_last(self) -> None:
-        """A tagged message begins a run; after a result, it may be that of a tool."""
-        tagged = HumanMessage("Do it.", id="cron", additional_kwargs={"lc_source": "cron"})
-        history = History().turn(plan("a"))
-        history.todos = items("b")
-        history.messages += [AIMessage("Later."), tagged]
-        assert NOTE in history.turn(WORK).view()[4].text
-        history.messages.append(tagged.model_copy(update={"id": "photo"}))
-        assert NOTE in history.view()[4].text
-
     def test_without_a_message_of_a_person_it_is_placed_at_the_newest_result(self) -> None:
         """An answer of the model cannot hold it."""
         history = History(turn("Let me look.")).turn(WORK)
@@ -233,11 +217,6 @@ class TestBlocks:
         assert [NOTE in message.text for message in history.view()] == [False, False, True, False]
         state = {"messages": history.messages[-1:], "todos": items("a")}
         assert model_view(state) == history.messages[-1:]
-
-    def test_a_state_without_a_list_needs_none(self) -> None:
-        """A graph without todo tools may also use `model_view`."""
-        history = History().turn(plan("a"))
-        assert NOTE not in model_view({"messages": history.messages})[-1].text
 
 
 class TestEmptyAnswers:
@@ -308,13 +287,6 @@ class TestReminders:
         history.turn(TASK, edit("complete", 0)).turn(WORK)
         assert self.reminded(history) == [4]
         assert history.view()[: len(before)] == before
-
-    def test_a_finished_list_needs_no_reminder(self) -> None:
-        """Without a list there is no reminder either."""
-        for history in (History().turn(plan("a")).turn(edit("complete", 0)), History()):
-            for _ in range(12):
-                history.turn(WORK, TASK)
-            assert self.reminded(history) == []
 
 
 class TestMissingResults:
