@@ -145,13 +145,6 @@ class Talk:
             return self._graph.invoke(step, self._config, **options)
         return await self._graph.ainvoke(step, self._config, **options)
 
-    async def edit(self, todos: Any) -> None:
-        """Change the list from outside."""
-        if self._form == "sync":
-            self._graph.update_state(self._config, {"todos": todos})
-        else:
-            await self._graph.aupdate_state(self._config, {"todos": todos})
-
     def check(self) -> None:
         """The whole script was used, and if there is a cache, the history was read from it."""
         assert len(self.api.bill.charges) == len(self.api.requests) == len(self._script)

@@ -252,7 +252,7 @@ def started_by(messages: Sequence[AnyMessage], seed: list[TodoItem]) -> dict[int
     """The answers that started each item, from the arguments of the calls alone."""
     # A run from the checkpoint before the first input has no such list.
     has_seed = bool(messages) and messages[0].text == BEGIN
-    todos = [(todo["text"], todo["status"]) for todo in seed if has_seed]
+    todos: list[tuple[str, str]] = [(t["text"], t["status"]) for t in seed if has_seed]
     answer, calls = "", dict[str | None, ToolCall]()
     starts = defaultdict[str, list[str]](list)
     for message in messages:

@@ -80,7 +80,7 @@ class TestReconstruction:
 
 def test_details_are_only_those_of_the_todo_tools() -> None:
     """Results of other tools, even of the same name, have no such details."""
-    details = {"action": "list", "todos": []}
+    details: Any = {"action": "list", "todos": []}
     assert details_of(result("list_todos", details)) == details
     assert details_of(result("search", details)) is None
     assert details_of(result("write_todos", "Updated todo list")) is None

@@ -305,7 +305,7 @@ class TestMissingResults:
 
     def test_a_result_belongs_to_the_turn_that_it_follows(self) -> None:
         """Some model servers use the same ids in every turn."""
-        again = {**call("look"), "id": "call_0"}
+        again: Any = {**call("look"), "id": "call_0"}
         result = ToolMessage("Nothing.", name="look", tool_call_id="call_0")
         made = model_view({"messages": [turn("", again), USER, turn("", again), result]})
         assert [m.type for m in made] == ["ai", "tool", "human", "ai", "tool"]
