@@ -223,20 +223,6 @@ class TestSeveralRuns:
             await talk.send(says(text))
         talk.check()
 
-    async def test_a_paused_run_is_abandoned_for_a_new_message(self, start: Start) -> None:
-        """Its calls never get their own results."""
-        talk = start(
-            turn("", writes("a", "b")),
-            turn("", edits("start", 0), works()),
-            turn("", edits("start", 1), works()),
-            turn("", edits("complete", 0, 1)),
-            "Both are done.",
-        )
-        await talk.send(BEGIN, interrupt_before=["tools"])
-        await talk.send(None, interrupt_before=["tools"])
-        await talk.send(says("Begin with b."))
-        talk.check()
-
 
 APPROVED = {"write_todos": True, "edit_todos": True}
 DECISIONS: dict[str, dict[str, Any]] = {

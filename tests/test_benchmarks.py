@@ -21,10 +21,7 @@ from benchmarks.lists import (
 )
 from benchmarks.prices import Block, Prompt, automatic, marked
 from benchmarks.run import run_work
-from benchmarks.speed import measure as measure_speed
-from benchmarks.storage import DELTA, PLAIN_NO_LIST, Variant
-from benchmarks.storage import measure as measure_storage
-from benchmarks.trace import GRAPHS, JOURNEYS, Budget, Call, Journey, main, trace
+from benchmarks.trace import GRAPHS, JOURNEYS, main, trace
 from benchmarks.work import STYLES, Case, Style
 from todo_tools.testing import call, turn
 
@@ -55,11 +52,6 @@ class TestMarked:
         assert marked(prompts) == pytest.approx(cost)
 
 
-BLOCK = st.builds(Block, st.sampled_from("abc"), st.just(10))
-MARKED_AT_END = st.lists(BLOCK, min_size=1, max_size=8).map(
-    lambda drawn: Prompt(tuple(drawn), marks=(len(drawn) - 1,))
-)
-RUNS = st.lists(MARKED_AT_END, max_size=8)
 GROWTH = st.lists(st.integers(1, 15), min_size=1, max_size=10)
 
 
@@ -125,24 +117,6 @@ class TestFoldedRuns:
             said = [text for text in self.texts(case, kind) if text]
             assert len(said) == (CASE.items if kind.folds else 0)
             assert all(len(text) == 4 * self.SAID for text in said)
-
-
-class TestStorage:
-    @pytest.mark.parametrize("variant", [PLAIN_NO_LIST, DELTA], ids=lambda variant: variant.name)
-    def test_every_figure_is_measured(self, variant: Variant) -> None:
-        stored = measure_storage(CASE, variant)
-        assert min(stored.size, stored.cpu, stored.peak, stored.load, stored.fork) > 0
-
-
-class TestSpeed:
-    def test_every_figure_is_measured(self) -> None:
-        timed = measure_speed(20)
-        assert min(timed.messages, timed.view, timed.converted) > 0
-        assert timed.share == timed.view / timed.converted
-
-
-def walk(*rooms: str) -> Journey:
-    return Journey("graph", "journey", [Call(room, "function") for room in rooms], Budget(2, 2))
 
 
 class TestJourneys:

@@ -138,13 +138,3 @@ class TestMessages:
         agent: Any = create_agent(model, [look], middleware=[TodoMiddleware()], state_schema=schema)
         results = results_in(agent.invoke({"messages": [("user", "Look.")]}))
         assert [result.tool_call_id for result in results] == [c["id"] for c in twice.tool_calls]
-
-
-def test_an_object_state_can_be_read() -> None:
-    """LangGraph allows dataclasses and models as states."""
-
-    class Thing:
-        todos = items("a")
-
-    assert todos_in(Thing()) == items("a")
-    assert todos_in(object()) == []

@@ -66,9 +66,6 @@ WORK: tuple[str, dict[str, Any]] = ("work", {})
 TASK: tuple[str, dict[str, Any]] = ("task", {"description": "Do it."})
 
 
-FINISHED = "Every item is finished. Now answer the user."
-
-
 class TestResults:
     @pytest.mark.parametrize(
         ("texts", "made", "shown"),
