@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import anthropic
 import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
@@ -24,7 +23,6 @@ from langgraph.types import Command
 
 from graphs.until_done import build_graph
 from tests.messages_api import MessagesAPI, chat_anthropic
-from tests.support import items
 from todo_tools import AutoContinue
 from todo_tools import TodoMiddleware
 from todo_tools.testing import call, turn
@@ -147,13 +145,6 @@ class Talk:
             return self._graph.invoke(step, self._config, **options)
         return await self._graph.ainvoke(step, self._config, **options)
 
-    async def edit(self, todos: Any) -> None:
-        """Change the list from outside."""
-        if self._form == "sync":
-            self._graph.update_state(self._config, {"todos": todos})
-        else:
-            await self._graph.aupdate_state(self._config, {"todos": todos})
-
     def check(self) -> None:
         """The whole script was used, and if there is a cache, the history was read from it."""
         assert len(self.api.bill.charges) == len(self.api.requests) == len(self._script)
@@ -199,17 +190,6 @@ class TestRuns:
         await talk.send(BEGIN)
         talk.check()
 
-    async def test_a_list_is_seeded_with_the_input(self, start: Start) -> None:
-        """The model learns of it only from the prompt."""
-        talk = start(
-            turn("", edits("start", 0), works()),
-            turn("", edits("complete", 0), works()),
-            turn("", edits("complete", 1)),
-            "Both are done.",
-        )
-        await talk.send({**BEGIN, "todos": items("a", "b")})
-        talk.check()
-
     async def test_an_agent_that_stops_early_is_continued(self, start: Start) -> None:
         """It is continued once without progress, and once after some progress."""
         talk = start(
@@ -218,43 +198,6 @@ class TestRuns:
             turn("", edits("complete", 0)),
             "The first is done.",
             turn("", edits("complete", 1)),
-            "Both are done.",
-        )
-        await talk.send(BEGIN)
-        talk.check()
-
-    async def test_calls_are_refused(self, start: Start) -> None:
-        """A refused call may be alone in its turn, or between accepted calls."""
-        talk = start(
-            turn("", edits("start", 0)),
-            turn("", writes("a", "b"), edits("complete", 7), edits("start", 0)),
-            turn("", edits("finish", 0)),
-            turn("", writes("x", mode="insert", index=9), works()),
-            turn("", edits("complete", 0, 1)),
-            "Both are done.",
-        )
-        await talk.send(BEGIN)
-        talk.check()
-
-    async def test_a_list_changes_its_items(self, start: Start) -> None:
-        """Items are appended, inserted and replaced while others are in progress."""
-        talk = start(
-            turn("", writes("a", "b"), edits("start", 0)),
-            turn("", writes("c", mode="append"), works()),
-            turn("", edits("complete", 0), writes("new", mode="insert", index=0)),
-            turn("", writes("d", "e")),
-            turn("", edits("complete", 0), edits("abandon", 1)),
-            "It is done.",
-        )
-        await talk.send(BEGIN)
-        talk.check()
-
-    async def test_an_agent_works_for_long_without_touching_its_list(self, start: Start) -> None:
-        """Every reminder stays at its place in the history."""
-        talk = start(
-            turn("", writes("a", "b"), edits("start", 0)),
-            *(turn("", works()) for _ in range(24)),
-            turn("", edits("complete", 0, 1)),
             "Both are done.",
         )
         await talk.send(BEGIN)
@@ -278,78 +221,6 @@ class TestSeveralRuns:
         )
         for text in ("Do a and b.", "Yes.", "And b?", "Thanks.", "Do c."):
             await talk.send(says(text))
-        talk.check()
-
-    async def test_a_list_is_seeded_with_a_later_input(self, start: Start) -> None:
-        """The conversation had no list before."""
-        talk = start(
-            turn("", works()),
-            "Here it is.",
-            turn("", edits("complete", 0)),
-            turn("", edits("complete", 1)),
-            "Both are done.",
-        )
-        await talk.send(says("Look it up."))
-        await talk.send({**BEGIN, "todos": items("a", "b")})
-        talk.check()
-
-    async def test_a_list_is_edited_between_two_runs(self, start: Start) -> None:
-        """The next run starts with a list that the model did not write."""
-        talk = start(
-            turn("", writes("a", "b")),
-            "Shall I?",
-            turn("", edits("start", 2), works()),
-            turn("", edits("complete", 0, 1, 2)),
-            "All three are done.",
-            policy=WAITS,
-        )
-        await talk.send(BEGIN)
-        await talk.edit(items("a", "b", "c"))
-        await talk.send(says("Yes, and c."))
-        talk.check()
-
-    async def test_a_paused_run_is_resumed(self, start: Start) -> None:
-        """The run pauses before each step of the tools, and resumes without a new message."""
-        talk = start(
-            turn("", writes("a", "b"), works()),
-            turn("", edits("complete", 0), works()),
-            turn("", edits("complete", 1)),
-            "Both are done.",
-        )
-        await talk.send(BEGIN, interrupt_before=["tools"])
-        for _ in range(3):
-            await talk.send(None, interrupt_before=["tools"])
-        talk.check()
-
-    async def test_a_paused_run_is_abandoned_for_a_new_message(self, start: Start) -> None:
-        """Its calls never get their own results."""
-        talk = start(
-            turn("", writes("a", "b")),
-            turn("", edits("start", 0), works()),
-            turn("", edits("start", 1), works()),
-            turn("", edits("complete", 0, 1)),
-            "Both are done.",
-        )
-        await talk.send(BEGIN, interrupt_before=["tools"])
-        await talk.send(None, interrupt_before=["tools"])
-        await talk.send(says("Begin with b."))
-        talk.check()
-
-    @pytest.mark.parametrize("answer", [True, "Leave b alone."])
-    async def test_a_person_is_asked_before_a_continuation(
-        self, start: Start, answer: bool | str
-    ) -> None:
-        """The person agrees, or sends a message."""
-        talk = start(
-            turn("", writes("a", "b")),
-            "This is my plan.",
-            turn("", edits("complete", 0), works()),
-            turn("", edits("abandon", 1)),
-            "It is done.",
-            policy=AutoContinue(ask=True),
-        )
-        await talk.send(BEGIN)
-        await talk.send(Command(resume=answer))
         talk.check()
 
 
@@ -388,34 +259,3 @@ class TestPauses:
         decisions = [DECISIONS[decision], {"type": "approve"}]
         await talk.send(Command(resume={"decisions": decisions}))
         talk.check()
-
-    @pytest.mark.parametrize("calls", ["of the list", "of the work"])
-    async def test_a_list_is_edited_while_a_run_is_paused(self, start: Start, calls: str) -> None:
-        """The next tools find a list that the model did not see."""
-        talk = start(
-            turn("", writes("a", "b")),
-            turn("", edits("start", 0) if calls == "of the list" else works()),
-            turn("", works()),
-            turn("", edits("complete", 0, 1, 2)),
-            "All three are done.",
-        )
-        await talk.send(BEGIN, interrupt_before=["tools"])
-        await talk.send(None, interrupt_before=["tools"])
-        await talk.edit(items("a", "b", "c"))
-        await talk.send(None)
-        talk.check()
-
-
-def test_a_block_at_the_end_of_each_prompt_is_refused(config: RunnableConfig) -> None:
-    """The third request fails; so the tests above would detect such a view."""
-
-    def live_block(state: Any) -> list[AnyMessage]:
-        todos = state.get("todos")
-        return [*state["messages"], *([HumanMessage(f"Your list: {todos}")] if todos else [])]
-
-    api = MessagesAPI([turn("", writes("a")), turn("", works()), "Done."])
-    todos = TodoMiddleware(view=live_block)
-    agent: Any = create_agent(chat_anthropic(api), [work], middleware=[todos])
-    with pytest.raises(anthropic.BadRequestError, match="bound to a different conversation"):
-        agent.invoke(BEGIN, config)
-    assert len(api.requests) == 3

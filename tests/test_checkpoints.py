@@ -1,12 +1,11 @@
 """Forking, time travel and resuming on every kind of checkpointer."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -18,9 +17,8 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import StateSnapshot
 
 from graphs.until_done import build_graph
-from tests.support import BEGIN, Graph, edit, items, plan
-from todo_tools import AutoContinue, DeltaTodoState, TodoItem, TodoState, todos_from_messages
-from todo_tools import TodoMiddleware
+from tests.support import BEGIN, Graph, edit, items, outcome_of, plan
+from todo_tools import AutoContinue, DeltaTodoState, TodoState, todos_from_messages
 from todo_tools.testing import ScriptedChatModel
 
 STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState])
@@ -153,24 +151,7 @@ class TestSync:
             final = builder.compile(checkpointer=saver).invoke(None, config)
         assert final["todos"] == items("a", "b")
         assert in_turn(final) == 3
-        assert final["todo_loop"]["outcome"] == "limit_in_a_row"
-
-
-@STATES
-@ASYNC_SAVERS
-async def test_asynchronous_savers_fork_as_well(
-    open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
-) -> None:
-    """The fork has the list and the counters of its checkpoint."""
-    async with open_saver(tmp_path, uri) as saver:
-        graph = working_graph(saver, state)
-        final = await graph.ainvoke(BEGIN, config)
-        history = [snapshot async for snapshot in graph.aget_state_history(config)]
-        moment = next(filter(just_started, history))
-        fork = await graph.aupdate_state(moment.config, {"todos": items("c")})
-        assert in_turn((await graph.aget_state(fork)).values) == in_turn(moment.values)
-        assert (await graph.ainvoke(None, fork))["todos"] == items("c")
-        assert [todo["status"] for todo in final["todos"]] == ["completed", "not_started"]
+        assert outcome_of(final) == "limit_in_a_row"
 
 
 @STATES
@@ -203,47 +184,3 @@ def test_deltas_need_a_fifth_of_the_space(tmp_path: Path, config: RunnableConfig
             graph.invoke(BEGIN, config)
         sizes[state] = (path / "threads.sqlite").stat().st_size
     assert sizes[DeltaTodoState] * 5 < sizes[TodoState]
-
-
-ANSWERING = AutoContinue(max_idle=0)
-"""The loop never sends back an agent that only answers."""
-
-
-def with_edge(saver: BaseCheckpointSaver[Any], state: Any) -> Graph:
-    """A hand-built graph that only answers."""
-    model = ScriptedChatModel(script=lambda _: "It is.")
-    return build_graph(model, policy=ANSWERING, state_schema=state).compile(checkpointer=saver)
-
-
-def with_middleware(saver: BaseCheckpointSaver[Any], state: Any) -> Graph:
-    """An agent of LangChain that only answers."""
-    model = ScriptedChatModel(script=lambda _: "It is.")
-    todos = TodoMiddleware(policy=ANSWERING)
-    return create_agent(model, middleware=[todos], state_schema=state, checkpointer=saver)
-
-
-def edited(turn: int) -> list[TodoItem]:
-    """A list of 20 items whose first text is another one in each turn."""
-    return items(f"Step 0 of turn {turn:03}", *(f"Step {n}" for n in range(1, 20)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("build", [with_edge, with_middleware])
-def test_with_deltas_an_edited_list_takes_as_much_space_late_in_a_thread_as_early(
-    build: Callable[..., Graph], tmp_path: Path, config: RunnableConfig
-) -> None:
-    """The application edits the list before each turn. LangGraph's own growth is a tenth.
-
-    It stores the whole history with every hundredth update.
-    """
-    turns = 50
-    sizes = [0]
-    for first in (0, turns):
-        with sqlite_saver(tmp_path, "") as saver:
-            graph = build(saver, DeltaTodoState)
-            for turn in range(first, first + turns):
-                if turn:  # a new thread has no state to edit
-                    graph.update_state(config, {"todos": edited(turn)})
-                graph.invoke(BEGIN, config)
-        sizes.append((tmp_path / "threads.sqlite").stat().st_size)
-    assert sizes[2] - sizes[1] < 1.3 * sizes[1]

@@ -1,6 +1,6 @@
 """The list in the format of LangChain's clients, in a single channel."""
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from deepagents import create_deep_agent
@@ -14,19 +14,14 @@ from pydantic import TypeAdapter
 from graphs.until_done import build_graph
 from tests.prompt_reader import read_list
 from tests.strategies import operations, todo_lists
-from tests.support import BEGIN, edit, items, plan, results_in, tool_graph
+from tests.support import BEGIN, edit, items, plan, results_in
 from todo_tools import (
     AutoContinue,
     TodoItem,
     TodoState,
-    create_todo_tools,
-    format_status,
-    format_todos,
     todos_from_messages,
 )
-from todo_tools._list.formats import ClientTodo, TodosFormat, read_todos
-from todo_tools._list.operations import Operation, apply
-from todo_tools._thread.channels import fold_client_todos
+from todo_tools._thread.channels import fold_client_todos, fold_todos
 from todo_tools.clients import ClientTodoState, from_client_todos, to_client_todos
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -37,7 +32,7 @@ OURS = [
     *items("c", status="completed"),
     *items("d", status="abandoned"),
 ]
-THEIRS: list[ClientTodo] = [
+THEIRS: list[Any] = [
     {"content": "a", "status": "pending"},
     {"content": "b", "status": "in_progress"},
     {"content": "c", "status": "completed"},
@@ -50,23 +45,9 @@ class TestConversion:
         """The content of an abandoned item says that it was abandoned."""
         assert list(map(dict, to_client_todos(OURS))) == THEIRS
 
-    def test_a_list_leaves_in_the_format_that_is_set(self) -> None:
-        assert in_format(OURS, "todo_tools") == OURS
-        assert [dict(item) for item in in_format(OURS, "langchain")] == THEIRS
-
     @given(todo_lists)
     def test_converting_there_and_back_gives_the_same_list(self, todos: list[TodoItem]) -> None:
         assert from_client_todos(to_client_todos(todos)) == todos
-
-    def test_items_in_this_librarys_format_are_read_as_well(self) -> None:
-        """One list may mix the two formats."""
-        assert from_client_todos([*THEIRS[:1], *OURS[1:]]) == OURS
-
-    def test_a_list_in_either_format_is_shown_and_converted(self) -> None:
-        """An abandoned item stays abandoned."""
-        assert format_todos(THEIRS) == format_todos(OURS)
-        assert format_status(THEIRS) == format_status(OURS) == "📋 2/4"
-        assert to_client_todos(THEIRS) == THEIRS
 
     def test_a_client_may_open_an_abandoned_item_again(self) -> None:
         """Only its new status counts."""
@@ -95,31 +76,12 @@ def test_a_format_that_does_not_exist_is_refused(wrong: Any, error: type[Excepti
         TodoMiddleware(todos_format=wrong)
 
 
-@pytest.mark.parametrize("item", [*OURS, *THEIRS])
-def test_an_item_of_either_format_is_read(item: Any) -> None:
-    assert (read_todos([item]) or [])[0] in OURS
-
-
-@pytest.mark.parametrize("item", [5, {"content": "a"}, {"content": "a", "status": "paused"}])
-def test_anything_else_is_no_item(item: Any) -> None:
-    """Nor is it a list."""
-    assert read_todos([item]) is None
-    assert read_todos(item) is None
-
-
 class TestChannel:
     @given(todo_lists, operations)
-    def test_it_folds_the_same_operations(
-        self, todos: list[TodoItem], operation: Operation
-    ) -> None:
+    def test_it_folds_the_same_operations(self, todos: list[TodoItem], operation: Any) -> None:
         """Only the format of the stored list differs."""
         folded = fold_client_todos(to_client_todos(todos), operation)
-        assert folded == to_client_todos(apply(todos, operation))
-
-    def test_whole_lists_are_accepted_in_either_format(self) -> None:
-        assert fold_client_todos([], OURS) == fold_client_todos([], THEIRS) == THEIRS
-        assert fold_client_todos(to_client_todos(OURS), None) == to_client_todos(OURS)
-        assert fold_client_todos(to_client_todos(OURS), []) == []
+        assert folded == to_client_todos(fold_todos(todos, operation))
 
 
 def script() -> ScriptedChatModel:
@@ -146,84 +108,44 @@ def what_a_client_reads(values: dict[str, Any]) -> dict[str, list[str]]:
     }
 
 
-LANGCHAIN: TodosFormat = "langchain"
+LANGCHAIN: Any = "langchain"
+FORMATS: list[Any] = ["todo_tools", LANGCHAIN]
 
 
-def hand_built(model: ScriptedChatModel, policy: AutoContinue, todos_format: TodosFormat) -> Any:
+def hand_built(model: ScriptedChatModel, policy: AutoContinue, todos_format: Any) -> Any:
     state = ClientTodoState if todos_format == LANGCHAIN else TodoState
     builder = build_graph(model, policy=policy, state_schema=state)
     return builder.compile(checkpointer=InMemorySaver())
 
 
-def agent(model: ScriptedChatModel, policy: AutoContinue, todos_format: TodosFormat) -> Any:
+def agent(model: ScriptedChatModel, policy: AutoContinue, todos_format: Any) -> Any:
     middleware = TodoMiddleware(policy=policy, todos_format=todos_format)
     return create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
 
 
-def deep_agent(model: ScriptedChatModel, policy: AutoContinue, todos_format: TodosFormat) -> Any:
+def deep_agent(model: ScriptedChatModel, policy: AutoContinue, todos_format: Any) -> Any:
     middleware = TodoMiddleware(policy=policy, todos_format=todos_format)
     return create_deep_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
 
 
 class TestOneFormat:
-    """Each list that leaves a graph has that graph's format, from the first call on."""
+    """Only the list in the state has the client's format."""
 
     @pytest.mark.parametrize("build", [hand_built, agent, deep_agent])
-    @pytest.mark.parametrize("todos_format", get_args(TodosFormat))
-    def test_state_events_artifacts_and_questions_agree(
-        self, build: Any, todos_format: TodosFormat, config: RunnableConfig
+    @pytest.mark.parametrize("todos_format", FORMATS)
+    def test_events_artifacts_and_questions_have_this_librarys_format(
+        self, build: Any, todos_format: Any, config: RunnableConfig
     ) -> None:
-        plan_and_drop = turn(
-            "",
-            call("write_todos", mode="replace", todos=["a", "b"]),
-            call("edit_todos", action="abandon", indices=[0]),
-        )
-        model = ScriptedChatModel(script=[plan_and_drop, "Too early."])
+        model = ScriptedChatModel(script=[plan("a"), "Too early."])
         graph = build(model, AutoContinue(ask=True), todos_format)
         events = list(graph.stream(BEGIN, config, stream_mode="custom"))
         lists = [event for event in events if event["type"] == "todos"]
         state = graph.get_state(config)
-        left = [
-            *(event["todos"] for event in sorted(lists, key=lambda event: event["position"])),
-            *(result.artifact["todos"] for result in results_in(state.values)),
-            state.interrupts[0].value["todos"],
-            state.values["todos"],
-        ]
-        written, dropped = items("a", "b"), [*items("a", status="abandoned"), *items("b")]
-        assert list(map(from_client_todos, left)) == [*[written, dropped] * 2, *[dropped] * 2]
-        names = {"langchain": "content", "todo_tools": "text"}
-        assert {name for todos in left for todo in todos for name in todo} == {
-            names[todos_format],
-            "status",
-            *(["abandoned"] if todos_format == LANGCHAIN else []),
-        }
-
-    def test_the_model_is_shown_the_same_in_either_format(self, config: RunnableConfig) -> None:
-        prompts = []
-        for todos_format in get_args(TodosFormat):
-            model = ScriptedChatModel(script=[plan("a", "b"), edit("start", 0), "Done."])
-            agent(model, AutoContinue(max_in_turn=0), todos_format).invoke(BEGIN, config)
-            prompts.append([[message.text for message in prompt] for prompt in model.prompts])
-        assert prompts[0] == prompts[1]
-
-    def test_a_state_of_the_user_decides_by_what_it_derives_from(self) -> None:
-        """The tools need no setting."""
-
-        class Derived(ClientTodoState):
-            report: str
-
-        final = tool_graph(create_todo_tools(), Derived).invoke({"messages": [plan("a")]})
-        pending = to_client_todos(items("a"))
-        assert results_in(final)[0].artifact["todos"] == final["todos"] == pending
-
-    def test_the_format_of_a_state_can_be_read(self) -> None:
-        """Clients and the user's own tools need it."""
-        begin = {"messages": [plan("a")]}
-        tools = create_todo_tools()
-        assert format_in(tool_graph(tools, ClientTodoState).invoke(begin)) == "langchain"
-        assert format_in(tool_graph(tools).invoke(begin)) == "todo_tools"
-        schema = tool_graph(tools, ClientTodoState).get_input_jsonschema()
-        assert schema["properties"]["todos_format"]["const"] == "langchain"
+        assert lists[-1]["todos"] == items("a")
+        assert results_in(state.values)[0].artifact["todos"] == items("a")
+        assert state.interrupts[0].value["todos"] == items("a")
+        stored = to_client_todos(items("a")) if todos_format == LANGCHAIN else items("a")
+        assert state.values["todos"] == stored
 
 
 class TestThreads:
@@ -241,14 +163,6 @@ class TestThreads:
         assert told[:2] == [("a", "abandoned"), ("b", "in_progress")]
         assert final["messages"][-1].text == "Done."
 
-    def test_in_a_hand_built_graph(self, config: RunnableConfig) -> None:
-        """The loop and the model's view work on the client format."""
-        model = script()
-        builder = build_graph(model, state_schema=ClientTodoState)
-        graph = builder.compile(checkpointer=InMemorySaver())
-        final = graph.invoke({**BEGIN, "todos": OURS}, config)
-        self.check(final, model)
-
     async def test_in_create_agent(self, config: RunnableConfig) -> None:
         """It is an option of the middleware, and the gate can read the list."""
         model = script()
@@ -256,14 +170,3 @@ class TestThreads:
         graph: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
         begin = {**BEGIN, "todos": THEIRS}
         self.check(await graph.ainvoke(begin, config), model)
-
-    def test_a_client_may_edit_the_list(self, config: RunnableConfig) -> None:
-        """The loop treats an item that a client completed as finished."""
-        model = ScriptedChatModel(script=["Nothing to do."])
-        graph = build_graph(model, state_schema=ClientTodoState).compile(
-            checkpointer=InMemorySaver()
-        )
-        graph.update_state(config, {"todos": [{"content": "x", "status": "completed"}]})
-        assert graph.get_state(config).values["todos"] == [{"content": "x", "status": "completed"}]
-        final = graph.invoke(BEGIN, config)
-        assert final["todo_loop"]["outcome"] == "finished"

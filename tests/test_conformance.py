@@ -9,8 +9,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.until_done import build_graph
-from tests.prompt_reader import read_list
-from tests.support import recorded_scenarios
+from tests.prompt_reader import ICONS, read_list
+from tests.support import outcome_of, recorded_scenarios
 from todo_tools import AutoContinue, format_status, model_view, todos_from_messages
 from todo_tools._calls.answers import format_call
 from todo_tools._list.formatting import format_in_progress
@@ -65,12 +65,18 @@ class Replay:
         following = self.play(AIMessage("That is all.", response_metadata=metadata))
         assert bool(following) == step["continues"]
         if not step["continues"]:
-            outcome = self.state["todo_loop"]["outcome"]
+            outcome = outcome_of(self.state)
             at_limit = step["limit"] and outcome != "finished"
             assert (outcome == "limit_in_a_row") == at_limit
             return
-        _, lines, last = self.state["messages"][-1].text.split("\n\n")
-        assert lines.split("\n") == step["remaining"]
+        icons = {status: icon for icon, status in ICONS.items()}
+        told = [
+            f"{icons[status]} [{index}] {text}"
+            for index, (text, status) in enumerate(read_list(model_view(self.state)))
+            if status in ("not_started", "in_progress")
+        ]
+        assert told == step["remaining"]
+        last = self.state["messages"][-1].text.rpartition("\n\n")[2]
         assert "edit_todos" in last
         assert f"'{step['next_action']}'" in last
         assert f"[{step['next_index']}]" in last

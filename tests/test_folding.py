@@ -7,7 +7,6 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
-    ModelCallLimitMiddleware,
     wrap_tool_call,
 )
 from langchain_core.messages import (
@@ -18,23 +17,18 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
+from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.prebuilt import ToolRuntime
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from tests.support import items
-from todo_tools import AutoContinue, TodoItem, model_view, todos_from_messages
+from todo_tools import TodoItem, model_view, todos_from_messages
 from todo_tools._list.prompts import FOLDED
-from todo_tools._view import folding
-from todo_tools import TodoMiddleware
-from todo_tools.operations import insert_items
+from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
-
-Script = Sequence[AIMessage | str]
 
 
 @tool
@@ -48,35 +42,6 @@ def draw(part: str) -> list[dict[str, Any]]:
     """Draw a picture."""
     url = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
     return [{"type": "text", "text": part}, {"type": "image_url", "image_url": {"url": url}}]
-
-
-@tool
-def edit_from_outside(texts: list[str]) -> Command[Any]:
-    """Let the application change the list in the middle of a run."""
-    return Command(
-        update={
-            "todos": items(*texts, status="in_progress"),
-            "messages": [ToolMessage("Edited.", tool_call_id=_THE_EDIT)],
-        }
-    )
-
-
-_THE_EDIT = "edit"
-
-
-@tool
-def insert_from_outside(text: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
-    """Let the application put an item first."""
-    said = ToolMessage("Inserted.", tool_call_id=runtime.tool_call_id)
-    return Command(update={"todos": insert_items(0, text), "messages": [said]})
-
-
-@tool
-def see(runtime: ToolRuntime[Any, Any]) -> Command[Any]:
-    """Let a tool add a message to its result."""
-    image = HumanMessage("An image.", additional_kwargs={"lc_source": "see"})
-    said = ToolMessage("See below.", tool_call_id=runtime.tool_call_id)
-    return Command(update={"messages": [said, image]})
 
 
 @wrap_tool_call
@@ -124,7 +89,7 @@ class Thread:
         options = {"policy": None, "fold_finished": True, **options}
         self.agent: Any = create_agent(
             self.model,
-            [work, draw, see, edit_from_outside, insert_from_outside],
+            [work, draw],
             middleware=[*before, TodoMiddleware(**options)],
             checkpointer=InMemorySaver(),
         )
@@ -181,22 +146,19 @@ def _call(made: ToolCall) -> str:
 class TestFinishedItems:
     def test_the_work_of_a_finished_item_leaves_the_prompt(self) -> None:
         """Turns with a todo call stay: they hold the list, and what the model says about it."""
-        assert last_prompt(
+        thread = Thread(
             turn("", plan("a", "b"), start(0)),
             turn("", works("a1")),
             turn("", works("a2"), works("a3")),
             turn("I found x.", complete(0), start(1)),
-        ) == [
+            "Over.",
+        ).say()
+        assert thread.prompts[-1] == [
             "Begin.",
             *["plan 2; start 0", "= success", "= success"],
             *["I found x.; complete 0; start 1", "= success", "= success"],
         ]
-
-    def test_the_work_of_an_open_item_stays(self) -> None:
-        shown = last_prompt(
-            turn("", plan("a", "b"), start(0)), turn("", works("a1")), turn("", start(1))
-        )
-        assert "= a1" in shown
+        assert "= a1" in outline(thread.history)
 
     def test_a_result_beside_a_todo_call_becomes_a_fixed_line(self) -> None:
         """The call keeps its result, so the message can stay as the model wrote it."""
@@ -204,32 +166,23 @@ class TestFinishedItems:
             turn("", plan("a", "b", "c"), start(0), works("a1")), turn("", complete(0))
         )[1:5] == ["plan 3; start 0; work a1", "= success", "= success", "= cut"]
 
-    def test_an_abandoned_item_is_finished(self) -> None:
-        turns = turn("", plan("a"), start(0)), turn("", works("a1"))
-        assert "= a1" not in last_prompt(*turns, turn("", edit("abandon", 0)))
-
-    def test_an_abandoned_item_takes_no_work_for_the_next_one_with_it(self) -> None:
-        """Without a start, work belongs to the item that is completed next."""
-        turns = turn("", plan("a", "b", "c")), turn("", works("a1")), turn("", edit("abandon", 2))
-        assert "= a1" in last_prompt(*turns)
-        assert "= a1" not in last_prompt(*turns, turn("", complete(0)))
-        assert "= a1" not in last_prompt(*turns, turn("", edit("abandon", 0, 1)))
-
     def test_a_turn_of_several_items_waits_for_the_last_of_them(self) -> None:
+        """An abandoned item is finished, too."""
         turns = [
             turn("", plan("a", "b"), start(0, 1)),
             turn("", works("ab")),
-            turn("", complete(0)),
+            turn("", edit("abandon", 0)),
         ]
         assert "= ab" in last_prompt(*turns)
         assert "= ab" not in last_prompt(*turns, turn("", complete(1)))
 
-    def test_without_an_item_in_progress_a_turn_belongs_to_what_is_finished_next(self) -> None:
+    def test_without_an_item_in_progress_a_turn_belongs_to_what_is_completed_next(self) -> None:
         """With the light prompt, models complete items without starting them."""
-        turns = [turn("", plan("a", "b")), turn("", works("a1")), turn("", complete(0))]
-        more = [turn("", works("b1")), turn("", complete(1))]
-        assert "= a1" not in last_prompt(*turns)
-        assert "= b1" in last_prompt(*turns, more[0])
+        turns = [turn("", plan("a", "b", "c")), turn("", works("a1"))]
+        more = [turn("", complete(0)), turn("", works("b1")), turn("", complete(1))]
+        assert "= a1" in last_prompt(*turns, turn("", edit("abandon", 2)))
+        assert "= a1" not in last_prompt(*turns, more[0])
+        assert "= b1" in last_prompt(*turns, *more[:2])
         assert "= b1" not in last_prompt(*turns, *more)
 
     def test_an_item_that_is_started_again_stays_folded(self) -> None:
@@ -240,79 +193,45 @@ class TestFinishedItems:
         assert "= a1" not in last_prompt(*turns, *again)
         assert "= a2" not in last_prompt(*turns, *again, turn("", complete(0)))
 
-    def test_the_history_keeps_everything(self) -> None:
-        thread = Thread(
-            turn("", plan("a"), start(0)), turn("", works("a1")), turn("", complete(0)), "Over."
-        ).say()
-        assert "= a1" in outline(thread.history)
-
     def test_the_model_is_told_what_leaves_and_when(self) -> None:
         system = Thread("Over.").say().model.prompts[0][0]
         assert "finished items leave this conversation" in system.text
-        assert (
-            "leave this conversation"
-            not in Thread("Over.", fold_finished=False).say().model.prompts[0][0].text
-        )
+        plain = Thread("Over.", fold_finished=False).say().model.prompts[0][0]
+        assert "leave this conversation" not in plain.text
 
-    def test_a_text_is_no_answer_to_whether_to_fold(self) -> None:
+    def test_the_setting_needs_the_default_view(self) -> None:
         with pytest.raises(TypeError, match="fold_finished must be True or False, got 'no'"):
             TodoMiddleware(fold_finished="no")  # type: ignore[arg-type]  # the mistake under test
-
-    def test_a_view_of_ones_own_cannot_be_told_to_fold(self) -> None:
         with pytest.raises(ValueError, match="fold_finished=True needs the default view"):
             TodoMiddleware(fold_finished=True, view=None)
 
-    def test_a_tick_that_was_not_made_folds_nothing(self) -> None:
-        """A tool of the same message inserted an item, so the index means another one."""
-        inserts = call("insert_from_outside", text="x")
-        turns = turn("", plan("a", "b", "c"), start(0)), turn("", works("a1"))
-        shown = last_prompt(*turns, turn("", inserts, complete(0), works("a2")))
-        assert "= a1" in shown
 
-    def test_also_if_a_tool_adds_a_message_after_its_result(self) -> None:
-        """The list of the state is then shown there, after all results of the turn."""
-        turns = turn("", plan("a", "b", "c"), start(0)), turn("", works("a1"))
-        calls = call("insert_from_outside", text="x"), complete(0), call("see")
-        assert "= a1" in last_prompt(*turns, turn("", *calls))
+def _only_b(item: TodoItem, _: Any) -> str | None:
+    return None if item["text"] == "b" else "No."
 
-    def test_also_if_the_message_then_replaces_the_list(self) -> None:
-        """The new list has the item, which is still open."""
-        turns = turn("", plan("a", "b"), start(0)), turn("", works("a1"))
-        refused = turn("", complete(0), start(1), plan("a", "b", "c"))
-        assert "= a1" in Thread(*turns, refused, "Over.", check=_only_b).say().prompts[-1]
 
-    def test_also_if_a_limit_ends_the_run_before_the_list_is_shown(self) -> None:
-        """The list of the state is then shown in the next run."""
-        turns = turn("", plan("a", "b"), start(0)), turn("", works("a1"))
-        limit = ModelCallLimitMiddleware[Any, Any](run_limit=3)
-        refused = turn("", complete(0), start(1))
-        thread = Thread(*turns, refused, "Over.", before=[limit], check=_only_b)
-        assert "= a1" in thread.say().say("Go on.").prompts[-1]
+class TestTicks:
+    """Only a tick that was made folds, whatever became of its text."""
 
-    def test_a_tick_beside_a_refused_one_folds(self) -> None:
+    WORKED = (turn("", plan("a", "b", "c"), start(0)), turn("", works("a1")))
+
+    def test_a_refused_one_folds_nothing(self) -> None:
+        """By a wrong index, or by a check; later calls of the message show the item completed."""
+        assert "= a1" in last_prompt(*self.WORKED, turn("", complete(7)))
+        refused = turn("", complete(0), start(1), works("b1"))
+        thread = Thread(*self.WORKED, refused, turn("", complete(1)), "Over.", check=_only_b).say()
+        assert "= a1" in thread.prompts[-2]
+        assert "= a1" in thread.prompts[-1]
+
+    def test_one_beside_a_refused_one_folds(self) -> None:
         """The list of the state is shown after the message, and has it."""
         turns = turn("", plan("a", "b", "c"), start(1)), turn("", works("b1"))
         ticks = turn("", complete(0), complete(1), works("c1"))
         assert "= b1" not in Thread(*turns, ticks, "Over.", check=_only_b).say().prompts[-1]
 
-    def test_a_tick_whose_result_has_an_addition_folds(self) -> None:
-        turns = turn("", plan("a", "b"), start(0)), turn("", works("a1"))
-        thread = Thread(*turns, turn("", complete(0), start(1)), "Over.", before=[stamped])
+    def test_one_whose_result_has_an_addition_folds(self) -> None:
+        thread = Thread(*self.WORKED, turn("", complete(0), start(1)), "Over.", before=[stamped])
         assert "= a1" not in " ".join(thread.say().prompts[-1])
-
-    def test_a_finished_item_that_is_new_takes_no_work_with_it(self) -> None:
-        """Another program added it, and it was never open here."""
-        thread = Thread(turn("", works("a1")), "Which colour?", "Over.").say(todos=items("a", "b"))
-        todos = [*items("z", status="completed"), *items("a", "b")]
-        assert "= a1" in thread.say("Red.", todos=todos).prompts[-1]
-
-    def test_a_tick_beside_a_new_list_folds(self) -> None:
-        turns = turn("", plan("a"), start(0)), turn("", works("a1"))
-        assert "= a1" not in last_prompt(*turns, turn("", complete(0), plan("b", "c")))
-
-
-def _only_b(item: TodoItem, _: Any) -> str | None:
-    return None if item["text"] == "b" else "No."
 
 
 class TestLists:
@@ -325,88 +244,38 @@ class TestLists:
         )
         assert "= a1" in shown
 
-    def test_an_item_stays_the_same_when_others_are_added_around_it(self) -> None:
-        """Before it or after it."""
-        insert = plan("a", mode="insert", index=0)
-        shown = last_prompt(*self.WORKED, turn("", insert), turn("", complete(1)))
-        assert "= a1" not in shown
+    def test_an_item_is_its_text(self) -> None:
+        """Whatever is written around it; with an equal one that is open it is not finished."""
+        insert = plan("x", mode="insert", index=0)
         assert "= a1" in last_prompt(*self.WORKED, turn("", insert), turn("", complete(0)))
-        append = plan("c", mode="append")
-        assert "= a1" not in last_prompt(*self.WORKED, turn("", append), turn("", complete(0)))
+        assert "= a1" not in last_prompt(*self.WORKED, turn("", insert), turn("", complete(1)))
+        again = plan("c", "a")
+        assert "= a1" not in last_prompt(*self.WORKED, turn("", again), turn("", complete(1)))
+        equal = plan("a", mode="append")
+        assert "= a1" in last_prompt(*self.WORKED, turn("", equal), turn("", complete(0)))
+        assert "= a1" not in last_prompt(*self.WORKED, turn("", equal), turn("", complete(0, 2)))
 
-    def test_a_list_that_is_written_again_has_the_same_items_only_if_its_texts_are_the_same(
-        self,
-    ) -> None:
-        """As for going back to an item: another list has other items."""
-        for texts, stays in (("ab", False), ("abc", True)):
-            written = turn("", plan(*texts))
-            assert ("= a1" in last_prompt(*self.WORKED, written, turn("", complete(0)))) is stays
-
-    def test_an_item_stays_the_same_when_the_application_removes_others(self) -> None:
-        """Work of no item in progress may have been for a removed one, so it stays."""
-        for begin, left, folds in (
-            (start(0), "a", True),
-            (start(0), "b", False),
-            (call("list_todos"), "a", False),
-            (call("list_todos"), "cab", True),
-        ):
-            thread = Thread(
-                turn("", plan("a", "b"), begin),
-                turn("", works("a1")),
-                "Over.",
-                turn("", complete(0)),
-                "Over.",
-            )
-            thread.say().say("Go on.", todos=items(*left))
-            assert ("= a1" not in thread.prompts[-1]) is folds
-
-    def test_work_before_the_first_list_stays(self) -> None:
-        """Exploration serves all items."""
+    def test_work_before_the_first_list_or_after_its_end_stays(self) -> None:
+        """Exploration serves all items, and what is added later is something else."""
         shown = last_prompt(
-            turn("", works("look")), turn("", plan("a"), start(0)), turn("", complete(0))
-        )
-        assert "= look" in shown
-
-    def test_work_after_the_last_item_stays(self) -> None:
-        """It is no work of the list, and what is added later is something else."""
-        shown = last_prompt(
+            turn("", works("before")),
             turn("", plan("a"), start(0)),
             turn("", complete(0)),
-            turn("", works("look")),
+            turn("", works("after")),
             turn("", plan("b", mode="append")),
             turn("", complete(1)),
         )
-        assert "= look" in shown
+        assert "= before" in shown
+        assert "= after" in shown
 
-    def test_a_seeded_list_folds_like_one_that_the_model_wrote(self) -> None:
+    def test_a_list_of_the_application_folds_like_one_that_the_model_wrote(self) -> None:
+        """It was seeded; an item that the application completes folds with the next turn."""
         turns = turn("", start(0)), turn("", works("a1")), turn("", complete(0))
         assert "= a1" not in last_prompt(*turns, todos=items("a", "b"))
-
-    def test_an_item_that_the_application_completes_is_finished(self) -> None:
-        thread = Thread(turn("", plan("a", "b"), start(0)), turn("", works("a1")), "Done?", "Over.")
+        more = turn("", start(1)), turn("", works("b1"))
+        thread = Thread(*self.WORKED, "Done?", *more, "Over.")
         done = [*items("a", status="completed"), *items("b")]
-        thread.say().say("Yes.", todos=done)
-        assert "= a1" not in thread.prompts[-1]
-
-    def test_a_turn_that_shows_a_list_of_the_application_stays(self) -> None:
-        """The list is shown nowhere else."""
-        outside = tool_call(name="edit_from_outside", args={"texts": ["x", "y"]}, id=_THE_EDIT)
-        thread = Thread(turn("", outside), turn("", complete(0, 1)), "Over.").say()
-        assert thread.prompts[-1] == [
-            *["Begin.", "edit_from_outside", "= success", "complete 0", "= success"]
-        ]
-
-    def test_a_refused_tick_folds_nothing(self) -> None:
-        turns = turn("", plan("a"), start(0)), turn("", works("a1"))
-        assert "= a1" in last_prompt(*turns, turn("", complete(7)))
-
-    def test_a_tick_that_a_check_refuses_folds_nothing_beside_other_calls(self) -> None:
-        """The results of the later calls show the item as completed."""
-        turns = turn("", plan("a", "b", "c"), start(0)), turn("", works("a1"))
-        refused = turn("", complete(0), start(1), works("b1"))
-        thread = Thread(*turns, refused, turn("", complete(1)), "Over.", check=_only_b).say()
-        assert "= a1" in thread.prompts[-2]
-        assert "= a1" in thread.prompts[-1]
+        assert "= a1" not in thread.say().say("Yes.", todos=done).prompts[-1]
 
 
 class TestWhatStays:
@@ -424,25 +293,20 @@ class TestWhatStays:
         assert "= a3" not in shown
         assert shown[5:7] == ["Shall I go on?", "Yes."]
 
-    def test_the_reason_of_a_rejection_stays(self) -> None:
-        """LangChain stores it as an error of the call; the results beside it are cut."""
-        human = HumanInTheLoopMiddleware({"draw": {"allowed_decisions": ["reject"]}})
-        thread = Thread(
-            turn("", plan("a", "b"), start(0)),
-            turn("", works("a1"), call("draw", part="a2")),
-            turn("", complete(0)),
-            "Over.",
-            before=[human],
-        ).say()
-        no = {"type": "reject", "message": "Never_draw a gas pipe."}
-        thread.agent.invoke(Command(resume={"decisions": [no]}), thread.config)
-        shown = thread.model.prompts[-1]
-        assert any("Never_draw a gas pipe." in message.text for message in shown)
-        assert "= a1" not in outline(shown)
-
-    def test_the_note_about_an_edited_call_stays(self) -> None:
-        """The call stands there as the model wrote it, but another one was made."""
-        human = HumanInTheLoopMiddleware({"draw": {"allowed_decisions": ["edit"]}})
+    @pytest.mark.parametrize(
+        ("decision", "said"),
+        [
+            ({"type": "reject", "message": "Never a gas pipe."}, "Never a gas pipe."),
+            (
+                {"type": "edit", "edited_action": {"name": "draw", "args": {"part": "a3"}}},
+                "Executed instead: draw",
+            ),
+        ],
+        ids=["rejected", "edited"],
+    )
+    def test_what_a_person_says_in_a_result_stays(self, decision: Any, said: str) -> None:
+        """LangChain stores it as the result of the call; the results beside it are cut."""
+        human = HumanInTheLoopMiddleware({"draw": {"allowed_decisions": ["edit", "reject"]}})
         thread = Thread(
             turn("", plan("a", "b"), start(0)),
             turn("", works("a1"), call("draw", part="a2"), start(0)),
@@ -450,11 +314,9 @@ class TestWhatStays:
             "Over.",
             before=[human],
         ).say()
-        edited = {"name": "draw", "args": {"part": "a3"}}
-        decision = {"type": "edit", "edited_action": edited}
         thread.agent.invoke(Command(resume={"decisions": [decision]}), thread.config)
         shown = thread.model.prompts[-1]
-        assert any("Executed instead: draw" in message.text for message in shown)
+        assert any(said in message.text for message in shown)
         assert "= a1" not in outline(shown)
 
     def test_a_turn_right_before_a_message_of_a_person_stays(self) -> None:
@@ -470,39 +332,6 @@ class TestWhatStays:
         history.insert(6, HumanMessage("Hurry."))
         assert "= a1" in outline(folded_view(history))
 
-    def test_a_call_that_was_no_json_counts_like_any_other(self) -> None:
-        """A broken call of a todo tool is one of its turn's todo calls."""
-        answers = {"work": False, "edit_todos": True}
-        for name, stays in answers.items():
-            broken = invalid_tool_call(name=name, args="{", id="broken")
-            shown = last_prompt(
-                turn("", plan("a", "b"), start(0)),
-                AIMessage("Broken.", tool_calls=[works("a1")], invalid_tool_calls=[broken]),
-                turn("", complete(0)),
-            )
-            assert ("Broken.; work a1" in shown) is stays
-
-    def test_the_newest_turn_is_whole(self) -> None:
-        """The model has not seen its results."""
-        shown = last_prompt(turn("", plan("a", "b"), start(0)), turn("", works("a1"), complete(0)))
-        assert "= a1" in shown
-
-    def test_continuations_stay(self) -> None:
-        thread = Thread(
-            turn("", plan("a", "b"), start(0)),
-            turn("", works("a1")),
-            "I stop here.",
-            turn("", works("a2")),
-            turn("", complete(0)),
-            turn("", complete(1)),
-            "Over.",
-            policy=AutoContinue(),
-        ).say()
-        assert thread.prompts[-1][4:6] == [
-            "I stop here.",
-            thread.model.prompts[3][-1].text.partition("\n")[0],
-        ]
-
 
 def folded_view(history: list[AnyMessage]) -> list[AnyMessage]:
     """The prompt after a history, for which no list was edited."""
@@ -514,68 +343,29 @@ class TestWhatPays:
     """What is left out is saved in each later call; what stays behind it is sent again once."""
 
     @staticmethod
-    def shown_beside(size: int, *, left: int) -> list[str]:
+    def shown_beside(made: ToolCall, *, left: int) -> list[str]:
         """The prompt after an item with a result beside its start, with some items left."""
         todos = plan("a", *map(str, range(left)))
-        return last_prompt(turn("", todos, start(0), works("a1", size=size)), turn("", complete(0)))
+        return last_prompt(turn("", todos, start(0), made), turn("", complete(0)))
 
-    def test_a_short_result_beside_a_todo_call_stays(self) -> None:
-        assert "= cut" in self.shown_beside(20_000, left=10)
-        assert "= a1" in self.shown_beside(100, left=10)
-
-    def test_a_result_is_cut_only_if_enough_items_are_left(self) -> None:
-        """Each of them takes as many calls as the finished one, and the answer takes one."""
-        assert "= cut" in self.shown_beside(2_000, left=10)
-        assert "= a1" in self.shown_beside(2_000, left=0)
-
-    def test_items_that_take_many_calls_pay_sooner(self) -> None:
-        """The first item took one call, or five."""
-        first = turn("", plan("a", "b"), start(0), works("a1", size=2_500))
-        more = [turn("", works("a2", size=10))] * 4
-        assert "= a1" in last_prompt(first, turn("", complete(0)))
-        assert "= cut" in last_prompt(first, *more, turn("", complete(0)))
-
-    def test_a_picture_counts_as_a_long_result(self) -> None:
-        todos = plan("a", *"0123456789")
-        shown = last_prompt(
-            turn("", todos, start(0), call("draw", part="a1")), turn("", complete(0))
-        )
-        assert "= cut" in shown
-
-    def test_work_before_much_talk_stays(self) -> None:
-        """The talk would be sent again."""
-        script = (
-            *(turn("", plan("a", "b"), start(0)), turn("", works("a1")), "Is it urgent?"),
-            *(turn("", works("a2")), turn("", complete(0)), "Over."),
-        )
-        assert "= a1" not in Thread(*script).say().say("Yes.").prompts[-1]
-        shown = Thread(*script).say().say("Yes." * 10_000).prompts[-1]
-        assert "= a1" in shown
-        assert "= a2" not in shown
-
-    def test_a_prompt_that_is_too_small_for_a_cache_is_sent_again_as_well(self) -> None:
-        """So more must be left out there to pay; the tools and their prompts count, too."""
-        for request, size, folds in (
-            (2_000, 5_000, True),
-            (1_500, 5_000, False),
-            (10, 5_000, False),
-            (10, 20_000, True),
-        ):
-            turns = turn("", plan("a", "b"), start(0)), turn("", works("a1", size=size))
-            thread = Thread(*turns, turn("", complete(0)), "Over.").say("x" * request)
-            assert ("= a1" not in thread.prompts[-1]) is folds
+    def test_a_result_is_cut_only_if_that_pays(self) -> None:
+        """It is long, or many items are left; a picture counts as a long result."""
+        assert "= cut" in self.shown_beside(works("a1", size=20_000), left=10)
+        assert "= a1" in self.shown_beside(works("a1", size=100), left=10)
+        assert "= a1" in self.shown_beside(works("a1", size=2_000), left=0)
+        assert "= cut" in self.shown_beside(call("draw", part="a1"), left=10)
 
     def test_nothing_is_folded_where_a_cache_would_not_find_the_rest(self) -> None:
         """Anthropic's cache looks back over twenty blocks; these are the calls and results."""
         turns = turn("", plan(*"abcd"), start(0)), turn("", works("a1"))
-        lists = [call("list_todos") for _ in range(9)]
-        assert "= a1" not in last_prompt(*turns, turn("", complete(0), *lists[1:]))
+        lists = [call("list_todos") for _ in range(12)]
+        assert "= a1" not in last_prompt(*turns, turn("", complete(0), *lists[:5]))
         assert "= a1" in last_prompt(*turns, turn("", complete(0), *lists))
 
     def test_a_message_after_a_cancelled_call_changes_nothing_before_it(self) -> None:
         """The prompt that the cancelled call was sent has left the work out."""
         turns = turn("", plan(*"abcd"), start(0)), turn("", works("a1"))
-        lists = [call("list_todos") for _ in range(8)]
+        lists = [call("list_todos") for _ in range(5)]
         thread = Thread(*turns, turn("Done.", complete(0), *lists), "Over.").say()
         sent = folded_view(thread.history[:-1])
         assert "= a1" not in outline(sent)
@@ -625,32 +415,3 @@ class TestReasoning:
         assert [line for line in shown if line.startswith("= a")] == ["= a1"]
         assert "= cut" in shown
         assert "Answer 4.; work a2" in shown
-
-    def test_a_run_goes_on_after_an_empty_answer(self) -> None:
-        """The continuation is appended to a result, so the run keeps its first reasoning."""
-        thread = Thread(
-            *(thinks(1, works("a1")), thinks(2, plan("a", "b"), start(0)), AIMessage([])),
-            *(turn("", works("a2")), turn("", complete(0)), "Over.", "Over."),
-            policy=AutoContinue(),
-        ).say(todos=items("a", "b"))
-        assert thoughts(thread.model.prompts[5])[:1] == [1]
-
-    def test_an_answer_of_reasoning_alone_is_shown_as_empty(self) -> None:
-        """Providers refuse a message without content."""
-        thread = Thread(
-            *(turn("", plan("a", "b"), start(0)), turn("", works("a1"))),
-            AIMessage([{"type": "redacted_thinking", "data": "x"}]),
-            turn("", complete(0)),
-            "Over.",
-        )
-        assert "(This answer was empty.)" in thread.say().say("Go on.").prompts[-1]
-
-    def test_a_text_is_not_searched_for_reasoning(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It has none, and a loop over its characters would take seconds in a long thread."""
-        searched = list[object]()
-        monkeypatch.setattr(folding, "_is_bound", searched.append)
-        last_prompt(
-            *(turn("", plan("a", "b"), start(0)), turn("I begin.", works("a1"))),
-            *(turn("It is done.", complete(0)), turn("More.", works("b1"))),
-        )
-        assert searched == []

@@ -290,9 +290,7 @@ class TestClaude:
 
     @some
     @given(conversation=whole_conversations)
-    def test_it_accepts_every_prompt_of_a_hand_built_graph(
-        self, conversation: Conversation
-    ) -> None:
+    def test_so_does_a_hand_built_graph(self, conversation: Conversation) -> None:
         for request in requests(hand_built, conversation):
             assert begins_with_thinking(request)
 

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tarfile
 import zipfile
 from importlib.metadata import Distribution, distribution, version
 from pathlib import Path
@@ -43,16 +42,6 @@ def test_pypi_would_accept_the_distributions(distributions: Path, wheel: Path) -
     subprocess.run(twine, check=True, capture_output=True)
     contents = [sys.executable, "-m", "check_wheel_contents", str(wheel)]
     subprocess.run(contents, check=True, capture_output=True, cwd=distributions)
-
-
-@pytest.mark.slow
-def test_the_sdist_contains_the_sources_of_the_wheel(distributions: Path) -> None:
-    (sdist,) = distributions.glob("*.tar.gz")
-    with tarfile.open(sdist) as tar:
-        names = {Path(name).parts[1] for name in tar.getnames()}
-    texts = {"CHANGELOG.md", "LICENSE", "README.md"}
-    build = {"hatch_build.py", "pyproject.toml"}
-    assert names == {"todo_tools", "PKG-INFO", ".gitignore", *build, *texts}
 
 
 def link_required(site: Path) -> None:
@@ -120,7 +109,6 @@ class TestWheel:
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(site)},
         )
-        assert run.stdout == (
-            "todo_tools.middleware todo_tools.middleware needs langchain; "
-            "pip install 'langgraph-todo-tools[langchain]'\n"
-        )
+        assert {line.partition(" ")[2] for line in run.stdout.splitlines()} == {
+            "todo_tools.middleware needs langchain; pip install 'langgraph-todo-tools[langchain]'"
+        }

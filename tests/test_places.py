@@ -7,37 +7,29 @@ from typing import Any
 import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, StateSnapshot, interrupt
-from typing_extensions import override
 
 from graphs.until_done import build_graph
-from tests.support import BEGIN, Graph, edit, items, loop_of, plan
+from tests.support import BEGIN, Graph, edit, items, plan
 from tests.test_checkpoints import ASYNC_SAVERS, SAVERS, uri
 from todo_tools import (
     AutoContinue,
     DeltaTodoState,
     TodoState,
-    add_auto_continue,
     aitem_starts,
-    create_todo_tools,
     item_starts,
 )
-from todo_tools._thread.state import loop_in
 from todo_tools.clients import ClientTodoState
-from todo_tools import TodoMiddleware
-from todo_tools.operations import append_items, complete_items, insert_items, start_items
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.operations import complete_items
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import is_injected
 
 __all__ = ["uri"]  # a fixture
 
@@ -189,55 +181,14 @@ class TestEachAgent:
         graph.invoke(None, start.config)
         assert shown(model.prompts[-1]) == shown(model.prompts[3])
 
-    @EACH_AGENT
-    @pytest.mark.parametrize("stops", [True, False])
-    def test_a_run_from_there_can_have_another_list(
-        self, build: Callable[..., Graph], config: RunnableConfig, stops: bool
-    ) -> None:
-        """Also directly after a continuation, where `update_state` would end the run."""
-        stopping = [edit("complete", 0), "I stop.", edit("start", 1), "I stop.", "I stop."]
-        script = [*two_items()[:3], *stopping] if stops else two_items()
-        model = ScriptedChatModel(script=[*script, edit("complete", 0, 1, 2), "Done."])
-        graph = build(model, InMemorySaver(), policy=AutoContinue())
-        graph.invoke(BEGIN, config)
-        (start,) = item_starts(graph, config)[1]
-        assert is_injected(start.values["messages"][-1]) is stops
-        forked = graph.invoke(Command(update={"todos": append_items("c")}), start.config)
-        assert todos_in(forked) == items("a", "b", "c", status="completed")
 
-    @pytest.mark.parametrize("build", [middleware(), deep])
-    def test_an_edit_after_a_continuation_has_to_repeat_the_jump(
-        self, build: Callable[..., Graph], config: RunnableConfig
-    ) -> None:
-        """LangChain keeps the jump of its agents for one step, so another write ends the run."""
-        model = ScriptedChatModel(script=[plan("a"), edit("start", 0), "I stop.", "I stop."])
-        graph = build(model, InMemorySaver(), policy=AutoContinue())
-        graph.invoke(BEGIN, config)
-        told = next(
-            each
-            for each in graph.get_state_history(config)
-            if each.next == ("model",) and is_injected(each.values["messages"][-1])
-        )
-        edited = {"todos": append_items("b")}
-        forgotten = graph.update_state(told.config, edited)
-        kept = graph.update_state(told.config, {**edited, "jump_to": "model"})
-        assert "model" not in graph.get_state(forgotten).next
-        assert graph.get_state(kept).next == ("model",)
-
-    @EACH_AGENT
-    def test_the_old_branch_stays(self, build: Callable[..., Graph]) -> None:
-        """Every checkpoint of it is as before."""
-        graph, config = ran(*two_items(), build=build)
-        before = {str(each.config): each for each in graph.get_state_history(config)}
-        graph.invoke(AGAIN, item_starts(graph, config)[0][-1].config)
-        after = {str(each.config): each for each in graph.get_state_history(config)}
-        assert len(after) > len(before)
-        assert {key: after[key] for key in before} == before
+SOME = ["edge", "edge, deltas", "middleware, client format", "deepagents"]
+SOME_AGENTS = pytest.mark.parametrize("build", [AGENTS[name] for name in SOME], ids=SOME)
 
 
 class TestSavers:
     @SAVERS
-    @EACH_AGENT
+    @SOME_AGENTS
     def test_another_process_finds_and_forks_them(
         self,
         open_saver: Any,
@@ -258,7 +209,7 @@ class TestSavers:
             assert steps(item_starts(graph, config)) == {1: [1]}
 
     @ASYNC_SAVERS
-    @EACH_AGENT
+    @SOME_AGENTS
     async def test_asynchronous_graphs_have_a_function_of_their_own(
         self,
         open_saver: Any,
@@ -286,14 +237,6 @@ class TestWhichStarts:
         assert item_starts(*ran("Hello.")) == {}
         assert item_starts(graph, {"configurable": {"thread_id": "new"}}) == {}
 
-    def test_an_item_that_the_application_started_is_missing(self) -> None:
-        """There is no answer to go back to: it was seeded or edited."""
-        seeded = items("a", status="in_progress")
-        graph, config = ran(edit("complete", 0), todos=seeded)
-        assert item_starts(graph, config) == {}
-        graph.update_state(config, {"todos": start_items(0)}, as_node="agent")
-        assert item_starts(graph, config) == {}
-
     def test_every_start_of_an_item_counts(self) -> None:
         """They are in order; the last one is the newest. To start a started item is no start."""
         graph, config = ran(
@@ -303,40 +246,10 @@ class TestWhichStarts:
         assert steps(found) == {0: [1, 4]}
         assert lists(found[0]) == [[("a", "not_started")], [("a", "completed")]]
 
-    def test_an_item_that_is_started_and_finished_in_one_turn_was_started(self) -> None:
-        """Items of one turn have the same checkpoint; the list may be empty there."""
-        calls = [edited("start", 0), edited("complete", 0), edited("start", 1), edited("start", 0)]
-        graph, config = ran(turn("", *plan("a", "b").tool_calls, *calls))
-        found = item_starts(graph, config)
-        assert steps(found) == {0: [0], 1: [0]}
-        assert lists(found[0]) == [[]]
-
-    def test_a_refused_call_starts_nothing(self) -> None:
-        """Neither does a call after it whose result does not fit the list."""
-        graph, config = ran(plan("a", "b"), turn("", edited("start", 7), edited("start", 0)))
-        assert steps(item_starts(graph, config)) == {0: [1]}
-
-    def test_a_result_that_the_list_contradicts_does_not_count(self) -> None:
-        """The call saw the item of an earlier call that a check refused."""
-        refused = edited("complete", 0)
-        calls = turn("", refused, edited("start", 1))
-        builder = StateGraph(TodoState)
-        model = ScriptedChatModel(script=[plan("a", "b"), calls, "I stop."])
-        tools = create_todo_tools(check=lambda item, state: "not yet")
-        builder.add_node("agent", lambda state: {"messages": [model.invoke(state["messages"])]})
-        builder.add_node("tools", ToolNode(tools))
-        builder.add_edge(START, "agent")
-        builder.add_edge("tools", "agent")
-        graph: Any = add_auto_continue(builder, policy=ONCE).compile(checkpointer=InMemorySaver())
-        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
-        final = graph.invoke(BEGIN, config)
-        assert final["todos"] == [*items("a"), *items("b", status="in_progress")]
-        assert steps(item_starts(graph, config)) == {1: [1]}
-
 
 class TestWhichItem:
-    def test_an_item_is_followed_when_others_are_inserted_before_it(self) -> None:
-        """Its index then is another one, also if an item with the same text is inserted."""
+    def test_an_item_is_its_text(self) -> None:
+        """Its index may change, and items with one text share their starts."""
         graph, config = ran(
             plan("a", "b"),
             edit("start", 0),
@@ -345,33 +258,11 @@ class TestWhichItem:
         )
         final = todos_in(graph.get_state(config).values)
         assert [todo["text"] for todo in final] == ["a", "d", "c", "a", "b"]
-        assert steps(item_starts(graph, config)) == {3: [1], 4: [2]}
-
-    def test_each_checkpoint_of_a_turn_has_the_items_of_its_own_list(self) -> None:
-        """Between an answer and its results, the answer has started nothing."""
-        graph, config = ran(
-            plan("a", "b"),
-            edit("start", 1),
-            turn("", edited("complete", 1), inserted(0, "c"), edited("start", 2)),
-        )
-        moments = [s for s in graph.get_state_history(config) if s.next == ("tools",)]
-        found = [steps(item_starts(graph, moment.config)) for moment in moments]
-        assert found == [{1: [1]}, {}, {}]
-        assert steps(item_starts(graph, config)) == {2: [1, 2]}
-
-    def test_items_of_a_list_that_was_replaced_are_other_items(self) -> None:
-        """Unless the new list has the same texts: then all statuses are reset."""
-        graph, config = ran(plan("a", "b"), edit("start", 0), plan("a", "b"), edit("start", 0))
-        assert steps(item_starts(graph, config)) == {0: [1, 3]}
-        graph, config = ran(plan("a", "b"), edit("start", 0), plan("a", "c"), edit("start", 0))
-        assert steps(item_starts(graph, config)) == {0: [3]}
-
-    def test_an_edit_of_the_application_keeps_the_items_whose_texts_it_keeps(self) -> None:
-        """Whatever their order and status are now."""
-        graph, config = ran(plan("a", "b"), edit("start", 0), edit("start", 1))
-        todos = [*items("c", "b"), *items("a", "a", status="completed")]
+        assert steps(item_starts(graph, config)) == {0: [1], 3: [1], 4: [2]}
+        todos = [*items("c", "b"), *items("a", status="completed")]
         graph.update_state(config, {"todos": todos}, as_node="agent")
-        graph.update_state(config, {"todos": insert_items(0, "d")}, as_node="agent")
+        insert = {"op": "insert", "index": 0, "texts": ["e"]}
+        graph.update_state(config, {"todos": insert}, as_node="agent")
         assert steps(item_starts(graph, config)) == {2: [2], 3: [1]}
 
     def test_the_list_is_that_of_the_given_checkpoint(self) -> None:
@@ -394,78 +285,14 @@ class TestWhichItem:
         assert steps(item_starts(graph, config)) == {0: [1]}
 
 
-class CountingSaver(InMemorySaver):
-    """Notes which checkpoints are read; LangGraph reads from copies of a saver."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reads: list[RunnableConfig] = []
-
-    @override
-    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        self.reads.append(config)
-        return super().get_tuple(config)
-
-
-class TestLimit:
-    def test_at_most_so_many_checkpoints_are_read(self, config: RunnableConfig) -> None:
-        """Starts before the last one read are not found; no more are read than needed."""
-        saver = CountingSaver()
-        model = ScriptedChatModel(script=["Hello.", *two_items()])
-        graph = edge(TodoState)(model, saver)
-        graph.invoke(BEGIN, config)
-        graph.invoke(AGAIN, config)
-        saver.reads.clear()
-        assert steps(item_starts(graph, config)) == {0: [2], 1: [4]}
-        needed = len(saver.reads)
-        before_the_list_was_written = 6
-        everything = len(list(graph.get_state_history(config)))
-        assert needed == everything - before_the_list_was_written
-        assert steps(item_starts(graph, config, limit=needed - 1)) == {0: [2], 1: [4]}
-        assert steps(item_starts(graph, config, limit=needed - 2)) == {1: [4]}
-        assert item_starts(graph, config, limit=1) == {}
-
-    @pytest.mark.parametrize(("limit", "error"), [(0, ValueError), ("9", TypeError)])
-    async def test_an_invalid_limit_is_refused(self, limit: Any, error: type[Exception]) -> None:
-        graph, config = ran("Hello.")
-        with pytest.raises(error, match="limit must be"):
-            item_starts(graph, config, limit=limit)
-        with pytest.raises(error, match="limit must be"):
-            await aitem_starts(graph, config, limit=limit)
-
-
-def renamed(model: ScriptedChatModel, saver: BaseCheckpointSaver[Any], agent: str) -> Graph:
-    """A hand-built graph whose nodes have names of their own."""
-    builder = StateGraph(TodoState)
-    builder.add_node(agent, lambda state: {"messages": [model.invoke(state["messages"])]})
-    builder.add_node(f"{agent} tools", ToolNode(create_todo_tools()))
-    builder.add_edge(START, agent)
-    builder.add_edge(f"{agent} tools", agent)
-    add_auto_continue(builder, agent=agent, tools=f"{agent} tools", policy=ONCE)
-    return builder.compile(checkpointer=saver)
-
-
-class TestOtherGraphs:
-    def test_nodes_may_be_renamed_in_a_running_thread(self, config: RunnableConfig) -> None:
-        """The places are in the state, not in the names of the nodes."""
-        saver = InMemorySaver()
-        script: Script = [plan("a", "b"), edit("start", 0), edit("start", 1), "I stop."]
-        renamed(ScriptedChatModel(script=script), saver, "old").invoke(BEGIN, config)
-        graph = renamed(ScriptedChatModel(script=["I stop."]), saver, "new")
-        found = item_starts(graph, config)
-        assert steps(found) == {0: [1], 1: [2]}
-        assert todos_in(graph.invoke(AGAIN, found[1][0].config)) == todos_in(found[1][0].values)
-
-    def test_an_agent_may_be_a_node_of_another_graph(self, config: RunnableConfig) -> None:
-        """The whole run of the agent is one step there, so its items have one place."""
-        builder = StateGraph(TodoState)
-        script = [*two_items(), edit("start", 0), "I stop."]
-        agent = build_graph(ScriptedChatModel(script=script), [look], policy=ONCE).compile()
-        builder.add_node("agent", agent)
-        builder.add_edge(START, "agent")
-        graph: Graph = builder.compile(checkpointer=InMemorySaver())
-        graph.invoke(BEGIN, config)
-        assert steps(item_starts(graph, config)) == {0: [0], 1: [0]}
+def test_at_most_so_many_checkpoints_are_read() -> None:
+    """Starts before the last one read are not found."""
+    graph, config = ran(*two_items())
+    assert steps(item_starts(graph, config)) == {0: [1], 1: [3]}
+    assert steps(item_starts(graph, config, limit=9)) == {1: [3]}
+    assert item_starts(graph, config, limit=1) == {}
+    with pytest.raises(ValueError, match="limit must be 1 or more"):
+        item_starts(graph, config, limit=0)
 
 
 UNANSWERED: Script = [
@@ -475,8 +302,6 @@ UNANSWERED: Script = [
     edit("complete", 0, 1),
 ]
 """A script with a call that waits for a person, and what comes after a fork and the answer."""
-
-APPROVED = {"decisions": [{"type": "approve"}]}
 
 
 class TestHeldRuns:
@@ -494,79 +319,3 @@ class TestHeldRuns:
         assert graph.get_state(config).interrupts == ()
         answered = graph.invoke(Command(resume="This."), tip.config)
         assert todos_in(answered) == items("a", "b", status="completed")
-
-    def test_a_turn_in_one_task_has_started_nothing_until_it_is_over(self) -> None:
-        """The `ToolNode` of a hand-built graph stores all its results at once."""
-        graph, config = ran(*UNANSWERED)
-        assert item_starts(graph, config) == {}
-        graph.invoke(Command(resume="This."), config)
-        assert steps(item_starts(graph, config)) == {0: [1], 1: [1]}
-
-    @pytest.mark.parametrize("build", [middleware(), middleware(DeltaTodoState), deep])
-    def test_of_a_list_under_approval(
-        self, build: Callable[..., Graph], config: RunnableConfig
-    ) -> None:
-        """The place is before the answer, so the call is made and approved again."""
-        approval = HumanInTheLoopMiddleware({"write_todos": True, "edit_todos": True})
-        script = [plan("a", "b"), edit("start", 0), edit("complete", 0), edit("start", 1)]
-        model = ScriptedChatModel(script=[*script, "I stop."])
-        graph = build(model, InMemorySaver(), before=[approval])
-        graph.invoke(BEGIN, config)
-        for _ in range(2):
-            graph.invoke(Command(resume=APPROVED), config)
-        tip = graph.get_state(config)
-        assert len(tip.interrupts) == 1
-        found = item_starts(graph, config)
-        assert steps(found) == {0: [1]}
-        forked = graph.invoke(AGAIN, found[0][-1].config)
-        assert todos_in(forked) == items("a", "b")
-        assert shown(model.prompts[-1]) == [*shown(model.prompts[1]), ("human", "In another way.")]
-        assert todos_in(graph.invoke(Command(resume=APPROVED), config)) == [
-            *items("a"),
-            *items("b", status="in_progress"),
-        ]
-        assert graph.get_state(tip.config).interrupts == tip.interrupts
-
-    @EACH_AGENT
-    def test_of_a_run_that_asks_whether_to_continue(
-        self, build: Callable[..., Graph], config: RunnableConfig
-    ) -> None:
-        """The question is not asked on the new branch; on the old one it can still be answered."""
-        script: Script = [
-            plan("a", "b"),
-            edit("start", 0),
-            "Too early.",
-            "I stop.",
-            edit("complete", 0),
-        ]
-        model = ScriptedChatModel(script=[*script, "Too early."])
-        graph = build(model, InMemorySaver(), policy=AutoContinue(ask=True))
-        graph.invoke(BEGIN, config)
-        tip = graph.get_state(config)
-        assert tip.interrupts[0].value["type"] == "todo_continue"
-        (start,) = item_starts(graph, config)[0]
-        graph.invoke(AGAIN, start.config)
-        assert shown(model.prompts[-1]) == [*shown(model.prompts[1]), ("human", "In another way.")]
-        assert loop_of(graph, config).get("in_turn", 0) == loop_in(start.values).get("in_turn", 0)
-        graph.invoke(Command(resume="yes"), tip.config)
-        assert graph.get_state(config).values["todo_loop"]["in_turn"] == 1
-        assert todos_in(graph.get_state(config).values)[0]["status"] == "completed"
-
-
-@pytest.mark.parametrize("build", [middleware(), middleware(DeltaTodoState), deep])
-def test_a_prompt_that_is_folded_later_is_whole_again(
-    build: Callable[..., Graph], config: RunnableConfig
-) -> None:
-    """What a fork sends depends on the messages up to there, not on what was folded after it."""
-    script = [*two_items(), "I stop.", "I stop."]
-    model = ScriptedChatModel(script=script)
-    graph = build(model, InMemorySaver(), fold_finished=True)
-    graph.invoke(BEGIN, config)
-    contents = ["".join(str(m.content) for m in prompt) for prompt in model.prompts]
-    assert "the content of a" in contents[3]
-    assert "the content of a" not in contents[-1]
-    found = item_starts(graph, config)
-    graph.invoke(None, found[1][0].config)
-    assert shown(model.prompts[-1]) == shown(model.prompts[3])
-    graph.invoke(AGAIN, found[1][0].config)
-    assert shown(model.prompts[-1]) == [*shown(model.prompts[3]), ("human", "In another way.")]

@@ -1,18 +1,13 @@
 """The prompts and schemas: their size, and the words that they avoid."""
 
 import json
-from dataclasses import replace
 
-import pytest
 from langchain.agents.middleware import TodoListMiddleware
 from langchain_core.messages import HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from tests.support import items
 from todo_tools import TODO_LIGHT_PROMPT, TODO_SYSTEM_PROMPT, create_todo_tools
-from todo_tools._list.prompts import next_step, progress
-from todo_tools._list.todos import STATUSES
 
 
 def tokens(text: str) -> int:
@@ -49,16 +44,3 @@ class TestLightPrompt:
     def test_both_prompts_ask_for_todo_calls_together_with_the_work(self) -> None:
         assert "in one turn with" in TODO_SYSTEM_PROMPT
         assert "in the same turn as" in TODO_LIGHT_PROMPT
-
-
-class TestProgress:
-    def test_it_suggests_no_item_whose_status_suggests_no_action(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """So a new status that waits for something needs only its row in the table."""
-        waiting = replace(STATUSES["not_started"], next_action=None)
-        assert progress(items("Wait")) == "0/1 done. Next: start [0] Wait"
-        assert next_step("start", 0).startswith("Next: do the work of [0]")
-        monkeypatch.setitem(STATUSES, "not_started", waiting)
-        assert progress(items("Wait")) == "0/1 done."
-        assert next_step(waiting.next_action, 0) == ""

@@ -14,14 +14,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph.message import _messages_delta_reducer as add_messages_batch
+from langgraph.graph.message import _messages_delta_reducer
 from langgraph.types import Overwrite
 
 from graphs.until_done import build_graph
 from tests.support import BEGIN, items
 from todo_tools import DeltaTodoState, TodoItem, TodoState
 from todo_tools.clients import ClientTodoState, to_client_todos
-from todo_tools import TodoMiddleware
+from todo_tools.middleware import TodoMiddleware
+from todo_tools.operations import append_items
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -31,7 +32,7 @@ Build = Callable[[ScriptedChatModel, Any], Any]
 class DeltaClientTodoState(ClientTodoState):
     """The line from the documentation of `ClientTodoState`."""
 
-    messages: Annotated[list[AnyMessage], DeltaChannel(add_messages_batch)]
+    messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
 
 
 def hand_built(state: type[Any]) -> Build:
@@ -94,20 +95,6 @@ def test_each_state_can_continue_the_thread_of_any_other(
 
 
 @pytest.mark.parametrize("second", [name for name in VARIANTS if name != LANGCHAINS_OWN])
-def test_an_item_without_a_text_of_langchains_own_middleware_gets_one(
-    second: str, tmp_path: Path, config: RunnableConfig
-) -> None:
-    """LangChain stores what its model wrote."""
-    blank = turn("", call("write_todos", todos=[{"content": " ", "status": "pending"}]))
-    with opened(tmp_path, LANGCHAINS_OWN, blank) as graph:
-        graph.invoke(BEGIN, config)
-    drop = call("edit_todos", action="abandon", indices=[0])
-    with opened(tmp_path, second, turn("", drop)) as graph:
-        final = graph.invoke(BEGIN, config)
-    assert todos_in(final) == items("(no text)", status="abandoned")
-
-
-@pytest.mark.parametrize("second", [name for name in VARIANTS if name != LANGCHAINS_OWN])
 @pytest.mark.parametrize("first", ["DeltaTodoState", "DeltaClientTodoState"])
 def test_the_others_can_read_an_interrupted_run(
     first: str, second: str, tmp_path: Path, config: RunnableConfig
@@ -121,26 +108,19 @@ def test_the_others_can_read_an_interrupted_run(
     assert len(values["messages"]) == 4
 
 
-OVERWRITES: dict[str, Callable[[Any], Any]] = {
-    "object": Overwrite,
-    "key": lambda value: {"__overwrite__": value},
-    "json": lambda value: {"type": "__overwrite__", "value": value},
-}
-
-
-@pytest.mark.parametrize("form", OVERWRITES)
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name != LANGCHAINS_OWN])
 def test_an_overwrite_in_either_format_can_be_continued(
-    form: str, variant: str, config: RunnableConfig
+    variant: str, config: RunnableConfig
 ) -> None:
     """It bypasses the reducer; the next change converts the list."""
     for written in (items("a"), to_client_todos(items("a"))):
         graph = VARIANTS[variant](ScriptedChatModel(script=[]), InMemorySaver())
-        graph.update_state(config, {"todos": OVERWRITES[form](written)})
-        values = graph.get_state(config).values
-        assert values["todos"] == written
-        assert todos_in(values) == items("a")
-        graph.update_state(config, {"todos": {"op": "append", "texts": ["b"]}})
+        for form in (Overwrite(written), {"__overwrite__": written}):
+            graph.update_state(config, {"todos": form})
+            values = graph.get_state(config).values
+            assert values["todos"] == written
+            assert todos_in(values) == items("a")
+        graph.update_state(config, {"todos": append_items("b")})
         todos = items("a", "b")
         shown = to_client_todos(todos) if variant in KEEP_CLIENT_FORMAT else todos
         assert graph.get_state(config).values["todos"] == shown
@@ -154,14 +134,3 @@ def test_langchains_own_middleware_starts_without_the_list_of_a_delta_state(
         graph.invoke(BEGIN, config)
     with opened(tmp_path, LANGCHAINS_OWN) as graph:
         assert todos_in(graph.get_state(config).values) == []
-
-
-def test_a_list_can_be_converted_at_once(tmp_path: Path, config: RunnableConfig) -> None:
-    """Otherwise the next change converts it."""
-    with opened(tmp_path, "TodoState", add_one("TodoState", [], "a")) as graph:
-        graph.invoke(BEGIN, config)
-    with opened(tmp_path, "ClientTodoState") as graph:
-        values = graph.get_state(config).values
-        assert values["todos"] == items("a", status="completed")
-        graph.update_state(config, {"todos": todos_in(values)})
-        assert graph.get_state(config).values["todos"] == to_client_todos(todos_in(values))

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-from langchain_core.tools import BaseTool, StructuredTool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 
@@ -40,8 +38,3 @@ class TestEditTodosUnit(ToolsUnitTests):
 class TestEditTodosIntegration(ToolsIntegrationTests):
     tool_constructor: Any = EDIT
     tool_invoke_params_example: Any = EDIT_ARGS
-
-
-@pytest.mark.parametrize("tool", [WRITE, LIST, EDIT])
-def test_each_is_a_structured_tool(tool: BaseTool) -> None:
-    assert isinstance(tool, StructuredTool)
