@@ -129,3 +129,9 @@ def recorded_scenarios() -> list[dict[str, Any]]:
     path = ROOT / "tests" / "traces" / "til_done_traces.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def outcome_of(values: Mapping[str, Any]) -> str | None:
+    """Why the loop last ended, by the state of a thread or the result of a run."""
+    outcome: str | None = values.get("todo_outcome") or values.get("todo_loop", {}).get("outcome")
+    return outcome
