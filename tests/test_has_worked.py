@@ -89,7 +89,7 @@ def replies(messages: list[BaseMessage], wanted: list[str | None]) -> Iterator[b
 def ticks(graph_of: Callable[[ScriptedChatModel], Graph], *runs: Run) -> list[bool]:
     """Whether each `complete` call of these runs was accepted."""
     config: RunnableConfig = {"configurable": {"thread_id": "1"}}
-    answers = iter([each for run in runs for each in [*(turn("", *c) for c in run.turns), "Done."]])
+    answers = iter([turn("", *calls) for run in runs for calls in [*run.turns, []]])
     graph = graph_of(ScriptedChatModel(script=lambda _: next(answers)))
     for run in runs:
         graph.invoke({**BEGIN, **({"todos": run.gift} if run.gift else {})}, config)
@@ -247,7 +247,13 @@ class TestExamples:
         """Other code may shorten the texts of results."""
         config: RunnableConfig = {"configurable": {"thread_id": "1"}}
         done, later = edit("complete", 0), edit("complete", 1)
-        script = [turn("", work()), turn("", done), "Rest.", turn("", later), "Done."]
+        script: list[Any] = [
+            turn("", work()),
+            turn("", done),
+            "Rest.",
+            turn("", later),
+            "Done.",
+        ]
         graph = build(ScriptedChatModel(script=script))
         messages = graph.invoke({**BEGIN, "todos": items("a", "b")}, config)["messages"]
         results = [each for each in messages if isinstance(each, ToolMessage)]
@@ -276,7 +282,7 @@ class TestPeople:
         self, decision: dict[str, str], counts: bool, config: RunnableConfig
     ) -> None:
         tick = edit("complete", 0)
-        script = [turn("", work()), turn("", tick), "Done.", "Done."]
+        script: list[Any] = [turn("", work()), turn("", tick), "Done.", "Done."]
         allowed: Any = {"shell": {"allowed_decisions": ["reject", "respond"]}}
         asking = HumanInTheLoopMiddleware[Any, Any, Any](allowed)
         graph = agent(ScriptedChatModel(script=script), others=[asking])
@@ -317,7 +323,12 @@ def test_what_was_removed_from_the_history_is_not_known(config: RunnableConfig) 
     """An item whose start and work were summarized away needs new work, and then is done."""
     late, again = edit("complete", 0), edit("complete", 0)
     tail = [turn("", call("list_todos")) for _ in range(6)]
-    script = [turn("", edit("start", 0)), turn("", work()), *tail, turn("", late)]
+    script: list[Any] = [
+        turn("", edit("start", 0)),
+        turn("", work()),
+        *tail,
+        turn("", late),
+    ]
     model = ScriptedChatModel(script=[*script, turn("", work()), turn("", again), "Done."])
     writer = ScriptedChatModel(script=lambda _: "So far.")
     summary = SummarizationMiddleware(writer, trigger=("messages", 12), keep=("messages", 5))

@@ -132,6 +132,7 @@ class TestRouting:
         assert graph.get_state(config).next == ("agent",)
         final = graph.invoke(None, config)
         assert outcome_of(final) == "limit_in_a_row"
+        assert final["todo_loop"]["in_turn"] == 2  # an edited list is progress
 
     def test_the_end_can_be_another_node(self, config: RunnableConfig) -> None:
         builder = begun(answer)
@@ -225,7 +226,12 @@ class TestRouting:
             "todo_loop": channels.TodoLoop,
             "todo_outcome": channels.TodoOutcome,
         }
-        empty = {"messages": list, "todos": list, "todo_loop": dict, "todo_outcome": lambda: None}
+        empty: dict[str, Any] = {
+            "messages": list,
+            "todos": list,
+            "todo_loop": dict,
+            "todo_outcome": lambda: None,
+        }
         state: Any = make_dataclass(
             "State", [(name, types[name], field(default_factory=empty[name])) for name in types]
         )
@@ -289,7 +295,8 @@ class TestRoutesOfTheAgent:
     @IN_THE_CORE
     def test_tools_that_lead_nowhere_are_refused_at_build_time(self) -> None:
         """The run would end after the first call."""
-        builder = StateGraph(TodoState).add_node("agent", answer).add_edge(START, "agent")
+        builder: Any = StateGraph(TodoState)
+        builder.add_node("agent", answer).add_edge(START, "agent")
         builder.add_node("tools", ToolNode(create_todo_tools()))
         with pytest.raises(ValueError, match="no edge leads from 'tools' back to the agent"):
             add_auto_continue(builder)
