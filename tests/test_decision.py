@@ -131,7 +131,7 @@ class TestOrder:
     def test_a_continuation_is_counted(self) -> None:
         decision = at_end(loop=counted(3, 7))
         assert decision.outcome is None
-        assert decision.next_loop == {**counted(4, 8), "outcome": None}
+        assert decision.next_loop.items() >= counted(4, 8).items()
 
 
 def after(*messages: AnyMessage) -> str | None:
@@ -241,12 +241,12 @@ class TestWork:
         talked: list[AnyMessage] = [USER, TALK]
         twice = AutoContinue(max_idle=2)
         decision = at_end(loop=counted(1, 1, 1), policy=twice, messages=talked)
-        assert decision.next_loop == {**counted(2, 2, 2), "outcome": None}
+        assert decision.next_loop.items() >= counted(2, 2, 2).items()
         assert at_end(loop=decision.next_loop, policy=twice, messages=talked).outcome == "answered"
 
     def test_work_resets_the_idle_count(self) -> None:
         decision = at_end(loop=counted(3, 3, 3), policy=AutoContinue(max_idle=3))
-        assert decision.next_loop == {**counted(4, 4), "outcome": None}
+        assert decision.next_loop.items() >= counted(4, 4).items()
 
 
 class TestLimits:
