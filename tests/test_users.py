@@ -17,6 +17,7 @@ from langgraph_sdk.errors import (
 )
 
 from tests.server import ROOT, Server, serving, user
+from tests.support import outcome_of
 from tests.waiting import LONG
 
 pytestmark = pytest.mark.slow
@@ -129,7 +130,7 @@ class TestThreads:
             final: Any = client.runs.wait(
                 place, "agent", input=user("- [ ] a"), if_not_exists="create"
             )
-            assert final["todo_loop"]["outcome"] == "finished"
+            assert outcome_of(final) == "finished"
         created: Any = client.threads.get(thread)
         assert created["metadata"]["owner"] == "bob"
 

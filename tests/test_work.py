@@ -317,27 +317,16 @@ class TestWorkThatEnds:
         assert is_injected(note)
 
 
-class TestEmptyAnswers:
-    """An empty answer ends a turn as any other, but is not sent back to the model."""
-
-    async def test_after_work_it_is_left_out(self, start: Start) -> None:
-        """The model reads the continuation with the result."""
-        thread = start(run_command("make"), "", "It fails.")
-        await thread.say("Make it.", "a")
-        thread.check(calls=3, notes=1, outcome="stalled")
-        (worked,) = thread.answers_sent
-        assert worked.tool_calls
-        result = thread.model.prompts[2][-1]
-        assert result.type == "tool"
-        assert result.text.startswith("make: command not found\n\n[Automatic note] ")
-
-    async def test_without_work_it_ends_the_run(self, start: Start) -> None:
-        """The next prompt has a placeholder between the two messages of the user."""
-        thread = start("", "Hello.")
-        await thread.say("Hm?", "a")
-        thread.check(calls=1, notes=0, outcome="answered")
-        await thread.say("Well?")
-        assert [message.text for message in thread.answers_sent] == ["(This answer was empty.)"]
+async def test_no_empty_answer_is_sent_back_to_the_model(start: Start) -> None:
+    """It ends a turn as any other does; some providers refuse it in a prompt."""
+    thread = start(run_command("make"), "", "It fails.", "", "Hello.")
+    await thread.say("Make it.", "a")
+    thread.check(calls=3, notes=1, outcome="stalled")
+    await thread.say("Hm?")
+    thread.check(calls=4, notes=1, outcome="answered")
+    await thread.say("Well?")
+    assert all(each.text or each.tool_calls for each in thread.answers_sent)
+    assert thread.answers_sent[-1].text == "(This answer was empty.)"
 
 
 class TestRepetition:
