@@ -1,17 +1,13 @@
 """Each campaign finds the defects that are planted here; one that cannot fail proves nothing."""
 
 import os
-import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import ToolMessage
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from campaigns import (
     approvals,
@@ -38,7 +34,6 @@ from todo_tools import AutoContinue, TodoItem
 from todo_tools._list import operations
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import texts_of
-from todo_tools._thread.transcript import result_metadata
 from todo_tools._view import view
 from todo_tools._view.folding import Folds
 
@@ -97,12 +92,9 @@ class TestThreads:
         "trial",
         [
             databases.full_disk,
-            arguments.tool_node,
             arguments.agent_tools,
-            models.hand_built,
             models.middleware,
             switches.states,
-            parallel.workers,
             parallel.branches,
         ],
     )
@@ -136,23 +128,6 @@ class TestThreads:
         paths = f"{site_with(STORES_LATE, tmp_path)}{os.pathsep}{ROOT}"
         monkeypatch.setattr("tests.terminal.test_kills.ROOT", paths)
         assert "ended" in found(kills.signals, 25).example
-
-    def test_an_error_that_is_swallowed_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The run ends as if everything was stored."""
-        for name in ("put", "put_writes"):
-            write = getattr(SqliteSaver, name)
-
-            def silent(*args: Any, write: Callable[..., Any] = write) -> Any:
-                with suppress(sqlite3.Error):
-                    return write(*args)
-                return args[1]
-
-            monkeypatch.setattr(SqliteSaver, name, silent)
-        assert "did not reach the caller" in tried(databases.read_only).example
-
-    def test_a_long_error_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("todo_tools._calls.arguments.brief", lambda value: f"{value!r}" * 50)
-        assert tried(arguments.tool_node).violated
 
     @pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
     def test_a_loop_without_limits_is_found(
@@ -189,14 +164,6 @@ class TestTexts:
         monkeypatch.setattr(f"todo_tools.{function}", str)
         assert tried(trial).violated
 
-    def test_a_text_that_is_stored_in_the_clear_is_found(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(
-            "campaigns.switches.EncryptedSerializer.from_pycryptodome_aes", lambda **_: None
-        )
-        assert "in the clear" in tried(switches.encrypted).example
-
 
 @pytest.mark.slow
 class TestApprovals:
@@ -211,11 +178,6 @@ class TestApprovals:
 
         monkeypatch.setattr("graphs.coding_agent.is_open", is_open)
         monkeypatch.setattr("graphs.coding_agent.AskFirst", HumanInTheLoopMiddleware)
-        assert "without an approval" in found(approvals.coding_agent, 30).example
-
-    def test_an_approval_of_an_id_alone_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        approval: Any = lambda call, *_: ask_first.Approval(None, None, call["id"], "", "")  # noqa: E731
-        monkeypatch.setattr(ask_first, "_approval_of", approval)
         assert "without an approval" in found(approvals.coding_agent, 30).example
 
     def test_an_approval_that_is_not_used_up_is_found(
@@ -234,11 +196,6 @@ class TestApprovals:
         monkeypatch.setattr(ask_first.AskFirst, "__init__", keeping)
         assert "without an approval" in found(approvals.coding_agent, 30).example
 
-    def test_a_lost_edit_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What the person replaced runs in its place."""
-        monkeypatch.setattr(ask_first, "_edits_in", lambda _: {})
-        assert found(approvals.coding_agent, 30)
-
 
 @pytest.mark.slow
 class TestChat:
@@ -248,33 +205,8 @@ class TestChat:
         monkeypatch.setattr(chat, "PROGRAM", f"{ONE_YES_FOR_ALL}{chat.PROGRAM}")
         assert "were approved" in found(chat.asked, 20).example
 
-    def test_a_command_that_runs_twice_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """All commands of the model are the same one; the person seldom stops them."""
-        monkeypatch.setattr(chat, "_LINES", ["Begin.\r"] * 20)
-        monkeypatch.setattr(chat, "PROGRAM", chat.PROGRAM.replace("next(numbers)", "0"))
-        assert "ran again" in found(chat.unasked, 20).example
-
 
 class TestChecks:
-    @pytest.mark.parametrize("trial", [checks.checked_node, checks.checked_agent])
-    def test_a_check_of_the_wrong_item_is_found(
-        self, trial: Trial, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        to_check = Completion.to_check
-        wrong: Any = lambda self: [max(index - 1, 0) for index in to_check(self)]  # noqa: E731
-        monkeypatch.setattr(Completion, "to_check", wrong)
-        monkeypatch.setattr(Completion, "passed", lambda self: self.answer)
-        assert "without a check" in found(trial, 10).example
-
-    @pytest.mark.parametrize("changed", [True, False])
-    def test_a_call_for_a_list_that_the_model_has_not_read_is_found(
-        self, monkeypatch: pytest.MonkeyPatch, *, changed: bool
-    ) -> None:
-        """It is run, or every call is refused."""
-        monkeypatch.setattr("todo_tools._thread.transcript.was_changed", lambda *_: changed)
-        reason = "nobody changed" if changed else "changed the list of a person"
-        assert reason in found(checks.edited_list, 10).example
-
     @pytest.mark.parametrize("trial", [checks.checked_node, checks.checked_agent])
     def test_an_operation_that_does_not_know_its_items_is_found(
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
@@ -284,11 +216,6 @@ class TestChecks:
         by_index: Any = lambda todos, status, indices, _: set_status(todos, status, indices, None)  # noqa: E731
         monkeypatch.setattr(operations, "_with_status", by_index)
         assert "without a check" in found(trial, 60).example
-
-
-def test_a_whole_list_that_undoes_another_change_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("todo_tools._thread.channels._one_list", lambda _, updates: updates)
-    assert found(parallel.branches, 20)
 
 
 class TestPrompts:
@@ -303,15 +230,6 @@ class TestPrompts:
         for module in ("_view.view", "middleware"):
             monkeypatch.setattr(f"todo_tools.{module}.needs_block", lambda _: False)
         assert found(trial, 20)
-
-    @BOTH
-    def test_a_block_that_is_not_recorded_is_found(
-        self, trial: Trial, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """It moves with the newest message."""
-        for module in ("_view.view", "middleware"):
-            monkeypatch.setattr(f"todo_tools.{module}.block_update", lambda *_: {})
-        assert "sent" in found(trial, 20).example
 
     @BOTH
     def test_a_reminder_that_vanishes_is_found(
@@ -330,15 +248,6 @@ class TestPrompts:
         monkeypatch.setattr(view, "folds_of", everything)
         assert found(prompts.folded, 20)
 
-    @pytest.mark.slow
-    def test_a_start_of_another_item_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """An item is followed by its index, so an insertion makes it another one."""
-        monkeypatch.setattr(
-            "todo_tools._thread.places.origins",
-            lambda before, after, _: [n if n < len(before) else None for n in range(len(after))],
-        )
-        assert found(prompts.item_forks, 40)
-
 
 class TestGrowth:
     def test_work_that_is_quadratic_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,17 +261,6 @@ class TestGrowth:
 
         monkeypatch.setattr(view, "_closing", slow)
         assert "calls rise" in found(growth.turns, 1).example
-
-    @pytest.mark.slow
-    def test_results_that_grow_are_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Each stores more than the one before."""
-        numbers = count()
-
-        def longer(answer: Any) -> dict[str, Any]:
-            return {**result_metadata(answer), "more": "x" * 500 * next(numbers)}
-
-        monkeypatch.setattr("todo_tools._tools.build.result_metadata", longer)
-        assert "bytes rise" in found(growth.real_turns, 1).example
 
 
 @pytest.mark.slow

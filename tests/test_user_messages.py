@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -133,17 +133,6 @@ class TestTheUser:
         graph.invoke(MORE, config)
         assert continuations(graph, config) == 4
 
-    def test_a_message_after_a_tools_result_counts(
-        self, build: Build, config: RunnableConfig
-    ) -> None:
-        """The application may complete the history of a run that ended in the middle."""
-        graph = build(talks_after(), FEW)
-        graph.invoke(SEEDED, config)
-        made = call("look")
-        result = ToolMessage("Nothing.", name="look", tool_call_id=made["id"])
-        graph.invoke({"messages": [turn("", made), result, HumanMessage("Go on.")]}, config)
-        assert continuations(graph, config) == 4
-
     def test_the_answer_to_the_question_of_the_loop_counts(
         self, build: Build, config: RunnableConfig
     ) -> None:
@@ -193,15 +182,6 @@ class TestOthers:
         for given_input in (SEEDED, MORE):
             graph.invoke(given_input, config)
             assert loop_of(graph, config)["in_turn"] == 4
-
-    def test_what_was_added_in_an_earlier_run_is_not_the_users(
-        self, build: Build, config: RunnableConfig
-    ) -> None:
-        """A run may begin without a message."""
-        graph = build(talks_after(), FEW, context)
-        graph.invoke(SEEDED, config)
-        graph.invoke({"messages": []}, config)
-        assert continuations(graph, config) == 2
 
 
 policies = st.builds(
