@@ -70,33 +70,8 @@ class TestWrite:
         ("args", "content", "error"),
         [
             (
-                {"mode": "append", "todos": [{"text": "a"}, {"text": "x" * 1001}]},
-                "Error: todo item at index 1 exceeds maximum text length (1000 characters)",
-                "text too long",
-            ),
-            (
-                {"mode": "insert", "todos": [{"text": "a"}]},
-                "Error: 'index' is required for the 'insert' mode",
-                "index required for insert",
-            ),
-            (
-                {"mode": "insert", "index": 4, "todos": [{"text": "a"}]},
-                "Error: index 4 out of range (0 to 3)",
-                "index 4 out of range (0 to 3)",
-            ),
-            (
-                {"mode": "insert", "index": -1, "todos": [{"text": "a"}]},
-                "Error: index -1 out of range (0 to 3)",
-                "index -1 out of range (0 to 3)",
-            ),
-            (
                 {"mode": "append", "todos": ["a"] * 98},
                 "Error: appending 98 item(s) would exceed maximum of 100 todos (currently 3)",
-                "max todos exceeded",
-            ),
-            (
-                {"mode": "insert", "index": 0, "todos": ["a"] * 98},
-                "Error: inserting 98 item(s) would exceed maximum of 100 todos (currently 3)",
                 "max todos exceeded",
             ),
             (
@@ -126,11 +101,6 @@ class TestWrite:
                 "todos required",
             ),
             (
-                {"mode": "append", "todos": 7},
-                'Error: \'todos\' must be a list of {"text": "..."} objects, got 7',
-                "todos must be a list",
-            ),
-            (
                 {"mode": "append", "todos": [{"title": "a"}]},
                 'Error: todo item at index 0 must be {"text": "..."}, it has no \'text\'',
                 "todo without text",
@@ -138,11 +108,6 @@ class TestWrite:
             (
                 {"mode": "append", "todos": [{"text": None}]},
                 'Error: todo item at index 0 must be {"text": "..."}, its \'text\' is null',
-                "todo without text",
-            ),
-            (
-                {"mode": "append", "todos": [{"text": 5}]},
-                'Error: todo item at index 0 must be {"text": "..."}, its \'text\' is 5',
                 "todo without text",
             ),
             (
@@ -158,7 +123,7 @@ class TestWrite:
         ],
     )
     def test_a_refused_call_says_why(self, args: dict[str, Any], content: str, error: str) -> None:
-        """The error says what was given, what is allowed and what to do; the list stays."""
+        """What was given, what is allowed, what to do; the recorded traces have other errors."""
         result = answer("write_todos", args)
         assert result.content == content
         assert dict(result.details) == {"action": "write", "todos": [], "error": error}
@@ -236,26 +201,6 @@ class TestEdit:
         ("args", "content", "error"),
         [
             (
-                {"action": "start", "indices": []},
-                "Error: 'indices' is required for start/complete/abandon actions",
-                "indices required",
-            ),
-            (
-                {"action": "start"},
-                "Error: 'indices' is required for start/complete/abandon actions",
-                "indices required",
-            ),
-            (
-                {"action": "complete", "indices": [0, 5, -1]},
-                "Error: indices [5, -1] out of range (0 to 2)",
-                "indices [5, -1] out of range (0 to 2)",
-            ),
-            (
-                {"action": "start", "indices": [3]},
-                "Error: indices [3] out of range (0 to 2)",
-                "indices [3] out of range (0 to 2)",
-            ),
-            (
                 {"action": "start", "indices": [0] * 51},
                 "Error: 51 indices given, at most 50 are allowed in one call; use several calls",
                 "too many indices",
@@ -273,11 +218,6 @@ class TestEdit:
             (
                 {"action": "start", "indices": [float("nan")]},
                 "Error: 'indices' takes 0-based whole numbers, got nan",
-                "indices not a whole number",
-            ),
-            (
-                {"action": "start", "indices": [1.5]},
-                "Error: 'indices' takes 0-based whole numbers, got 1.5",
                 "indices not a whole number",
             ),
         ],

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
@@ -25,13 +24,11 @@ from graphs.until_done import build_graph
 from tests.prompt_reader import Read, read_list
 from tests.support import Graph, items, outcome_of, results_in
 from todo_tools import (
-    TodoGate,
     TodoItem,
     TodoState,
     TodoStatus,
     create_todo_tools,
     model_view,
-    todos_from_messages,
 )
 from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -101,10 +98,6 @@ class TestRefusal:
         assert message.artifact["error"] == "item 0 is not done: 2 tests fail"
         assert final["todos"] == items("a")
 
-    def test_an_item_that_is_done_is_completed(self) -> None:
-        final = run(node_graph(only("a")), items("a", "b"), edit("complete", 0))
-        assert [todo["status"] for todo in final["todos"]] == ["completed", "not_started"]
-
     def test_a_long_reason_stays_short_and_on_one_line(self) -> None:
         """A reason cannot forge a line of the list; the model reads 180 characters of it."""
         graph = node_graph(lambda item, state: "no\n✓ [0] a" + "x" * 10_000)
@@ -117,11 +110,6 @@ class TestRefusal:
     def test_other_actions_are_not_checked(self, action: str) -> None:
         (message,) = results_in(run(node_graph(never), items("a"), edit(action, 0)))
         assert message.status == "success"
-
-    def test_the_check_is_given_the_state_of_the_graph(self) -> None:
-        graph = node_graph(lambda item, state: f"{len(state['messages'])} message")
-        (message,) = results_in(run(graph, items("a"), edit("complete", 0)))
-        assert "1 message" in message.text
 
 
 class TestHowOften:
@@ -147,15 +135,6 @@ class TestHowOften:
         node_graph(counting).invoke({"messages": [turn("", *calls)], "todos": todos})
         assert counting.asked == ["b"]
 
-    def test_again_when_the_same_call_runs_again(self) -> None:
-        """The result of a check is not kept."""
-        check = Counting(never)
-        graph = node_graph(check)
-        state: Any = {"messages": [turn("", edit("complete", 0))], "todos": items("a")}
-        graph.invoke(state)
-        graph.invoke(state)
-        assert check.asked == ["a", "a"]
-
 
 def run_as(name: str, check: Any, todos: list[TodoItem], *calls: ToolCall) -> dict[str, Any]:
     """Run the calls of one message in a tool node or in LangChain's agent."""
@@ -179,26 +158,6 @@ class TestSeveralCalls:
         final = run_as(name, never, items("a"), *calls)
         assert final["todos"] == items("a")
         assert read_list(model_view(final)) == as_read(items("a"))
-
-    @pytest.mark.parametrize("name", ["node", "agent"])
-    def test_after_a_refusal_the_next_prompt_shows_the_list_of_the_state(self, name: str) -> None:
-        """The call after it could not know of it, and its result shows a tick too many."""
-        calls = (edit("complete", 0), edit("complete", 1))
-        final = run_as(name, only("b"), items("a", "b"), *calls)
-        assert results_in(final)[1].artifact["todos"] == items("a", "b", status="completed")
-        assert read_list(model_view(final)) == as_read(final["todos"])
-
-    def test_the_gate_does_not_know_the_result_of_the_check(self) -> None:
-        """It takes the item as completed, so it refuses a tool that could run, and not the
-        other way round."""
-        gate = TodoGate()
-        graph = node_graph(
-            never, wrap_tool_call=gate.wrap_tool_call, awrap_tool_call=gate.awrap_tool_call
-        )
-        started = items("a", status="in_progress")
-        final = run(graph, started, edit("complete", 0), call("shell", command="ls"))
-        assert results_in(final)[1].text.startswith("Error: no todo is in progress")
-        assert final["todos"] == started
 
 
 def as_read(todos: list[TodoItem]) -> Read:
@@ -254,14 +213,6 @@ class TestRefusedSiblings:
         assert results_in(final)[1].text.startswith("Completed [0]")
         assert read_list(prompt) == as_read(final["todos"])
 
-    @pytest.mark.parametrize("name", ["node", "agent"])
-    def test_with_the_next_change_the_history_is_right_again(self, name: str) -> None:
-        final, _ = self.run(name, None)
-        messages = [*final["messages"], turn("", edit("complete", 0))]
-        later = node_graph(None).invoke({**final, "messages": messages})
-        assert later["todos"] == [*items("a", status="completed"), *items("b")]
-        assert todos_from_messages(later["messages"]) == later["todos"]
-
 
 class TestSyncAndAsync:
     async def test_an_async_check_is_awaited(self) -> None:
@@ -274,18 +225,6 @@ class TestSyncAndAsync:
             {"messages": [turn("", edit("complete", 0), call("list_todos"))], "todos": items("a")}
         )
         assert [message.status for message in results_in(final)] == ["error", "success"]
-
-    async def test_a_check_that_blocks_does_not_block_the_event_loop(self) -> None:
-        loop = threading.get_ident()
-        ran_in: list[int] = []
-
-        def check(item: TodoItem, state: Any) -> None:
-            ran_in.append(threading.get_ident())
-
-        await node_graph(check).ainvoke(
-            {"messages": [turn("", edit("complete", 0))], "todos": items("a")}
-        )
-        assert ran_in != [loop]
 
     def test_an_async_check_in_a_sync_run_is_an_error_of_the_developer(self) -> None:
         async def check(item: TodoItem, state: Any) -> str | None:

@@ -12,7 +12,7 @@ from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     SummarizationMiddleware,
 )
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import ToolException, tool
@@ -335,22 +335,6 @@ def test_what_was_removed_from_the_history_is_not_known(config: RunnableConfig) 
     graph = agent(model, others=[summary])
     final = graph.invoke({**BEGIN, "todos": items("a")}, config)
     assert list(replies(final["messages"], [late["id"], again["id"]])) == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("result", "fields"),
-    [
-        ([], {}),
-        (["Successfully handled tool call."], {"id": "do-not-render-1"}),  # by agent-chat-ui
-    ],
-    ids=["none", "made up"],
-)
-def test_a_call_that_did_not_run_is_no_work(result: list[str], fields: dict[str, Any]) -> None:
-    """The run was cancelled before it."""
-    made = work()
-    results = [ToolMessage(text, tool_call_id=made["id"], **fields) for text in result]
-    messages = [turn("", made), *results, HumanMessage("Go on."), AIMessage("Hm.")]
-    assert has_worked(items("a")[0], {"messages": messages, "todos": items("a")}) == REASON
 
 
 def test_for_a_copy_of_the_item_only_the_history_counts() -> None:

@@ -13,8 +13,6 @@ from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
     AgentMiddleware,
-    ClearToolUsesEdit,
-    ContextEditingMiddleware,
     LLMToolSelectorMiddleware,
     ModelCallLimitMiddleware,
     ModelRetryMiddleware,
@@ -32,14 +30,11 @@ from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
-    RemoveMessage,
     SystemMessage,
-    ToolMessage,
 )
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
 from pydantic import BaseModel
 
@@ -209,15 +204,6 @@ class TestByItself:
         graph = agent(scripted(PLAN, FINISH, "Done."), TodoMiddleware(), state_schema=state)
         assert graph.invoke(BEGIN, config)["messages"][-1].text == "Done."
         assert type(graph.channels["messages"]).__name__ == "DeltaChannel"
-
-
-@pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning")
-def test_the_newest_event_streaming_has_the_events_of_the_list(config: RunnableConfig) -> None:
-    """Without more than the middleware."""
-    model = scripted(plan("a"), edit("complete", 0), "Done.")
-    run = agent(model, TodoMiddleware()).stream_events(BEGIN, config, version="v3")
-    events = [(event["type"], event.get("status")) for event in run.custom]
-    assert events == [("todos", "📋 0/1"), ("todos", "✓ Done (1 items)"), ("todo_loop", None)]
 
 
 def pickled(middleware: TodoMiddleware) -> Any:
@@ -403,13 +389,6 @@ class TestRecursionLimit:
         graph.invoke(BEGIN, {**config, "recursion_limit": 500})
         assert ended(graph, config) == "finished"
 
-    def test_a_model_that_only_calls_tools_reaches_it(self, config: RunnableConfig) -> None:
-        """The loop decides at the end of an answer, so LangGraph raises its own error."""
-        model = ScriptedChatModel(script=lambda _: turn("", call("list_todos")))
-        graph = agent(model, TodoMiddleware())
-        with pytest.raises(GraphRecursionError):
-            graph.invoke({**BEGIN, "todos": self.LIST}, {**config, "recursion_limit": 60})
-
 
 class TestOrder:
     """The middleware works at any position in the list."""
@@ -426,21 +405,6 @@ class TestOrder:
         final = graph.invoke(BEGIN, config)
         assert ended == [len(final["messages"])]
         assert loop_of(graph, config)["in_turn"] == 1
-
-    @pytest.mark.parametrize("order", [0, 1])
-    def test_a_rewritten_answer_still_counts_as_the_models(
-        self, config: RunnableConfig, order: int
-    ) -> None:
-        """Other middleware may replace the answer; the new message has its id."""
-
-        class Shouting(AgentMiddleware[Any, Any, Any]):
-            def wrap_model_call(self, request: Any, handler: Any) -> Any:
-                answer = handler(request).result[0]
-                return answer.model_copy(update={"content": answer.text.upper()})
-
-        graph = agent(scripted(PLAN, "Early.", FINISH, "Done."), *both_orders(Shouting())[order])
-        assert graph.invoke(BEGIN, config)["messages"][-1].text == "DONE."
-        assert ended(graph, config) == "finished"
 
     @pytest.mark.parametrize("order", [0, 1])
     def test_a_provider_that_is_down_is_not_asked_again_and_again(
@@ -526,30 +490,6 @@ class TestHistoryOfOthers:
         assert ended(graph, config) == "limit_in_turn"
         assert loop_of(graph, config)["in_turn"] == 12
 
-    @pytest.mark.parametrize("order", [0, 1])
-    def test_an_agent_whose_old_messages_are_deleted_is_sent_back(
-        self, config: RunnableConfig, order: int
-    ) -> None:
-        """The answer is still the model's own, though there are fewer answers than before."""
-
-        class Forgetting(AgentMiddleware[Any, Any, Any]):
-            def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:
-                old = state["messages"][:-4]
-                return {"messages": [RemoveMessage(id=message.id) for message in old]}
-
-        model = scripted(PLAN, "One.", "Two.", FINISH, "Done.")
-        graph = agent(model, *both_orders(Forgetting(), UNLIMITED)[order])
-        graph.invoke({"messages": [("user", "Hi."), ("ai", "Hello."), ("user", "Go.")]}, config)
-        assert ended(graph, config) == "finished"
-
-    def test_cleared_tool_results_stay_cleared(self, config: RunnableConfig) -> None:
-        """A block with the list replaces them, if the middleware is listed last."""
-        clearing = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=0)])
-        model = scripted(PLAN, FINISH, "Done.")
-        agent(model, clearing, TodoMiddleware()).invoke(BEGIN, config)
-        (result,) = [m.text for m in model.prompts[1] if isinstance(m, ToolMessage)]
-        assert result.startswith("[cleared]\n\n[Automatic note: the todo list]\n")
-
 
 COMPLETE = call("edit_todos", action="complete", indices=[0])
 TODO_TOOLS = ["write_todos", "list_todos", "edit_todos"]
@@ -565,12 +505,12 @@ class TestToolsTakenAway:
     """LangChain's tool selector may leave out the todo tools of a call."""
 
     @staticmethod
-    def run(policy: AutoContinue, **options: Any) -> tuple[ScriptedChatModel, ScriptedChatModel]:
+    def run(policy: AutoContinue) -> tuple[ScriptedChatModel, ScriptedChatModel]:
         """An agent works, stops, is sent back and stops again; its model and the selector's."""
         model = scripted(turn("", call("look", place="here")), "I stop.", "I stop again.")
         chosen = turn("", call("ToolSelectionResponse", tools=["look"]))
         reads = ScriptedChatModel(script=lambda _: chosen)
-        selector = LLMToolSelectorMiddleware[Any, Any](model=reads, **options)
+        selector = LLMToolSelectorMiddleware[Any, Any](model=reads)
         graph: Any = create_agent(
             model, [look], middleware=[selector, TodoMiddleware(policy=policy)]
         )
@@ -585,11 +525,6 @@ class TestToolsTakenAway:
         assert "Next: do the work of [0] with your other tools." in model.prompts[2][-1].text
         assert "edit_todos" not in model.prompts[2][-1].text
         assert is_injected(reads.prompts[-1][-1]) == store
-
-    def test_they_can_be_kept(self) -> None:
-        model, _ = self.run(AutoContinue(), always_include=TODO_TOOLS)
-        assert {spec["function"]["name"] for spec in model.tools} == {"look", *TODO_TOOLS}
-        assert "Call edit_todos with action 'start' on [0]" in model.prompts[2][-1].text
 
 
 class TestStockMiddleware:

@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from tests.prompt_reader import read_list
-from tests.support import BEGIN, Graph, edit, items, plan, results_in
+from tests.support import BEGIN, Graph, items, plan, results_in
 from todo_tools import TodoItem
 from todo_tools._thread.channels import fold_todos
 from todo_tools.middleware import TodoMiddleware
@@ -109,23 +109,6 @@ class TestApproval:
         )
         assert tick.text.startswith("Error: an earlier write_todos call of this turn")
 
-    def test_a_tick_that_the_person_edited_too_is_made(self, config: RunnableConfig) -> None:
-        """It is what they want."""
-        calls = (
-            call("write_todos", mode="append", todos=["b"]),
-            call("edit_todos", action="start", indices=[0]),
-        )
-        approval = HumanInTheLoopMiddleware({"write_todos": True, "edit_todos": True})
-        graph = agent(scripted(turn("", *calls), "Done."), TodoMiddleware(policy=None), approval)
-        graph.invoke({**BEGIN, "todos": items("a")}, config)
-        wanted = [
-            {"name": "write_todos", "args": {"mode": "insert", "index": 0, "todos": ["c"]}},
-            {"name": "edit_todos", "args": {"action": "complete", "indices": [1]}},
-        ]
-        decisions = [{"type": "edit", "edited_action": action} for action in wanted]
-        final = graph.invoke(Command(resume={"decisions": decisions}), config)
-        assert final["todos"] == [*items("c"), *items("a", status="completed")]
-
     def test_a_tick_does_not_depend_on_a_rejected_start(self, config: RunnableConfig) -> None:
         """Its index names the same item, whatever the status is."""
         start = call("edit_todos", action="start", indices=[0])
@@ -198,16 +181,3 @@ class TestListsThatPeopleChange:
         edited = [*items("a", status="completed"), *items("b", status="in_progress")]
         done = graph.invoke(Command(resume="yes", update={"todos": edited}), config)
         assert done["todos"] == edited
-
-    def test_the_next_call_is_for_the_list_as_it_is_now(self, config: RunnableConfig) -> None:
-        model = ScriptedChatModel(
-            script=[turn("", self.TICK), turn("", edit("complete", 1).tool_calls[0]), "Done."]
-        )
-        graph = agent(model, TodoMiddleware(policy=None), interrupt_before=["tools"])
-        graph.invoke({**BEGIN, "todos": items("a")}, config)
-        graph.update_state(config, {"todos": insert_items(0, "x")})
-        graph.invoke(None, config)
-        assert graph.invoke(None, config)["todos"] == [
-            *items("x"),
-            *items("a", status="completed"),
-        ]

@@ -1,34 +1,22 @@
 """Each campaign finds the defects that are planted here; one that cannot fail proves nothing."""
 
-import os
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import ToolMessage
 
 from campaigns import (
-    approvals,
     arguments,
-    chat,
     checks,
     databases,
     growth,
-    kills,
     models,
     parallel,
     prompts,
-    served,
     switches,
     texts,
 )
-from campaigns.agents import Job
 from campaigns.cases import Score, Trial, run_trial
-from graphs.terminal.tools import ask_first
-from tests.server import serving
-from tests.support import ROOT, results_in
 from tests.test_campaigns import few_examples, tried
 from todo_tools import AutoContinue, TodoItem
 from todo_tools._list import operations
@@ -47,42 +35,6 @@ def found(trial: Trial, cases: int) -> Score:
         if score.violated:
             return score
     raise AssertionError(f"{cases} cases did not notice the defect")
-
-
-def site_with(defect: str, folder: Path) -> Path:
-    """A directory that plants a defect in every Python program that has it in its path."""
-    (folder / "sitecustomize.py").write_text(defect)
-    return folder
-
-
-STORES_LATE = """
-from langgraph.pregel import Pregel
-
-def late(run):
-    return lambda self, *args, **kwargs: run(self, *args, **{**kwargs, "durability": "exit"})
-
-Pregel.stream, Pregel.astream = late(Pregel.stream), late(Pregel.astream)
-"""
-LETS_EVERYBODY_IN = """
-from graphs import access
-
-access.CheckAccess._fault_in = lambda self, scope: scope.update({access.CALLER: "owner"})
-"""
-ASKS_BEFORE_THE_TOOLS_ONLY = """
-from langchain.agents.middleware import HumanInTheLoopMiddleware
-
-from graphs import writes
-from graphs.terminal.tools.ask_first import AskFirst
-
-AskFirst.awrap_tool_call = HumanInTheLoopMiddleware.awrap_tool_call
-writes.fault_in_command = lambda command: None
-"""
-ONE_YES_FOR_ALL = """
-from graphs.terminal.approval import Approved
-
-after = Approved.after
-Approved.after = lambda self, *given: self.names.add(given[1]) or after(self, *given)
-"""
 
 
 class TestThreads:
@@ -108,26 +60,6 @@ class TestThreads:
 
         monkeypatch.setattr("todo_tools._thread.channels.apply", forgetful)
         assert found(trial, 3)
-
-    @pytest.mark.slow
-    def test_a_step_that_is_done_twice_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The thread starts again instead of being resumed."""
-
-        def begin_again(self: Job, saver: Any) -> None:
-            saver.delete_thread(str(self.folder))
-            self.run(saver, self.request)
-
-        monkeypatch.setattr(Job, "go_on", begin_again)
-        assert "done again" in found(kills.sqlite_writes, 20).example
-
-    @pytest.mark.slow
-    def test_a_program_that_stores_late_is_found(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        """It stores its thread at the end of a run, not after each step."""
-        paths = f"{site_with(STORES_LATE, tmp_path)}{os.pathsep}{ROOT}"
-        monkeypatch.setattr("tests.terminal.test_kills.ROOT", paths)
-        assert "ended" in found(kills.signals, 25).example
 
     @pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
     def test_a_loop_without_limits_is_found(
@@ -163,47 +95,6 @@ class TestTexts:
         """The function that escapes texts is disabled."""
         monkeypatch.setattr(f"todo_tools.{function}", str)
         assert tried(trial).violated
-
-
-@pytest.mark.slow
-class TestApprovals:
-    def test_an_id_that_is_looked_for_in_the_whole_history_is_found(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """LangChain's middleware asks before the tools, and not about an id that had a result."""
-
-        def is_open(request: Any) -> bool:
-            known = {result.tool_call_id for result in results_in(request.state)}
-            return request.tool_call["id"] not in known
-
-        monkeypatch.setattr("graphs.coding_agent.is_open", is_open)
-        monkeypatch.setattr("graphs.coding_agent.AskFirst", HumanInTheLoopMiddleware)
-        assert "without an approval" in found(approvals.coding_agent, 30).example
-
-    def test_an_approval_that_is_not_used_up_is_found(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        class Kept(dict[Any, Any]):
-            def pop(self, key: Any, default: Any = None) -> Any:
-                return self.get(key, default)
-
-        begin = ask_first.AskFirst.__init__
-
-        def keeping(self: Any, asked: Any) -> None:
-            begin(self, asked)
-            self._approved = Kept()
-
-        monkeypatch.setattr(ask_first.AskFirst, "__init__", keeping)
-        assert "without an approval" in found(approvals.coding_agent, 30).example
-
-
-@pytest.mark.slow
-class TestChat:
-    def test_an_answer_that_counts_for_all_calls_is_found(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(chat, "PROGRAM", f"{ONE_YES_FOR_ALL}{chat.PROGRAM}")
-        assert "were approved" in found(chat.asked, 20).example
 
 
 class TestChecks:
@@ -261,27 +152,3 @@ class TestGrowth:
 
         monkeypatch.setattr(view, "_closing", slow)
         assert "calls rise" in found(growth.turns, 1).example
-
-
-@pytest.mark.slow
-class TestServed:
-    @pytest.fixture
-    def plant(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
-        """Plant a defect in the server."""
-
-        def plant(defect: str) -> None:
-            def defective(directory: Path, **settings: Any) -> Any:
-                paths = f"{site_with(defect, tmp_path)}{os.pathsep}{directory}"
-                return serving(directory, **settings, PYTHONPATH=paths)
-
-            monkeypatch.setattr(served, "serving", defective)
-
-        return plant
-
-    def test_an_open_door_is_found(self, plant: Callable[[str], None]) -> None:
-        plant(LETS_EVERYBODY_IN)
-        assert tried(served.strangers).violated
-
-    def test_a_way_around_the_approval_is_found(self, plant: Callable[[str], None]) -> None:
-        plant(ASKS_BEFORE_THE_TOOLS_ONLY)
-        assert "nobody approved" in tried(served.unapproved, count=10).example

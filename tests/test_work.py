@@ -306,16 +306,6 @@ class TestWorkThatEnds:
         row = "asks for work, and the agent is blocked"
         thread.check(calls=3, notes=1, outcome="stalled", row=row)
 
-    async def test_a_call_with_broken_arguments(self, start: Start) -> None:
-        """The model reads the error with the continuation; an answer before it ends the run."""
-        thread = start(plan("a"), broken_call(), broken_call(), "I give up.")
-        await thread.say("Begin.")
-        thread.check(calls=3, notes=1, outcome="stalled")
-        error, note = thread.model.prompts[2][-2:]
-        assert isinstance(error, ToolMessage)
-        assert error.status == "error"
-        assert is_injected(note)
-
 
 async def test_no_empty_answer_is_sent_back_to_the_model(start: Start) -> None:
     """It ends a turn as any other does; some providers refuse it in a prompt."""
@@ -356,13 +346,6 @@ class TestRepetition:
         first, again = (m.text for m in thread.model.prompts[-1] if isinstance(m, ToolMessage))
         assert "Nothing changed" in again
         assert "Nothing changed" not in first
-
-    async def test_a_new_message_allows_the_same_command_again(self, start: Start) -> None:
-        rounds = ([run_command("make"), "It fails."] for _ in repeat(None))
-        thread = start(again=chain.from_iterable(rounds))
-        await thread.say("Make it.", "a")
-        await thread.say("I installed make.")
-        thread.check(calls=8, notes=2, outcome="stalled")
 
 
 class TestLongWork:
