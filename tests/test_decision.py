@@ -15,7 +15,6 @@ from todo_tools.testing import call, turn
 OPEN = [*items("a", status="completed"), *items("b"), *items("c", status="in_progress")]
 DONE = items("a", status="abandoned")
 USER = HumanMessage("Begin.", id="u1")
-LATER = HumanMessage("Stop.", id="u2")
 TALK = AIMessage("That is all.")
 BY_MODEL, ELSEWHERE = Ended(), Ended(by_model=False)
 

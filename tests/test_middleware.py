@@ -491,10 +491,6 @@ class TestHistoryOfOthers:
         assert loop_of(graph, config)["in_turn"] == 12
 
 
-COMPLETE = call("edit_todos", action="complete", indices=[0])
-TODO_TOOLS = ["write_todos", "list_todos", "edit_todos"]
-
-
 @tool
 def look(place: str) -> str:
     """Look at a place."""
