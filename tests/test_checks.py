@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -118,23 +118,6 @@ class TestHowOften:
         run(node_graph(check), items("a", "b"), edit("complete", 1, 0, 1))
         assert check.asked == ["b", "a"]
 
-    @pytest.mark.parametrize(
-        ("earlier", "indices"),
-        [
-            (call("list_todos"), [0, 1]),
-            (edit("start", 1), [0, 1]),
-            (call("write_todos", mode="insert", index=0, todos=["c"]), [1, 2]),
-        ],
-    )
-    def test_not_for_what_was_completed_before_the_message(
-        self, earlier: ToolCall, indices: list[int]
-    ) -> None:
-        counting = Counting(lambda *_: None)
-        todos = [*items("a", status="completed"), *items("b")]
-        calls = earlier, edit("complete", *indices)
-        node_graph(counting).invoke({"messages": [turn("", *calls)], "todos": todos})
-        assert counting.asked == ["b"]
-
 
 def run_as(name: str, check: Any, todos: list[TodoItem], *calls: ToolCall) -> dict[str, Any]:
     """Run the calls of one message in a tool node or in LangChain's agent."""
@@ -145,19 +128,19 @@ def run_as(name: str, check: Any, todos: list[TodoItem], *calls: ToolCall) -> di
 
 class TestSeveralCalls:
     @pytest.mark.parametrize("name", ["node", "agent"])
-    def test_each_call_is_checked_for_itself(self, name: str) -> None:
-        calls = (edit("complete", 0), edit("complete", 1))
-        final = run_as(name, only("b"), items("a", "b"), *calls)
-        assert [message.status for message in results_in(final)] == ["error", "success"]
-        assert final["todos"] == [*items("a"), *items("b", status="completed")]
-
-    @pytest.mark.parametrize("name", ["node", "agent"])
     def test_a_refused_item_cannot_be_completed_by_asking_twice(self, name: str) -> None:
         """The second call takes it for completed, but changes nothing; the prompt tells."""
         calls = (edit("complete", 0), edit("complete", 0))
         final = run_as(name, never, items("a"), *calls)
         assert final["todos"] == items("a")
         assert read_list(model_view(final)) == as_read(items("a"))
+
+    @pytest.mark.parametrize("name", ["node", "agent"])
+    def test_each_call_is_checked_for_itself(self, name: str) -> None:
+        calls = (edit("complete", 0), edit("complete", 1))
+        final = run_as(name, only("b"), items("a", "b"), *calls)
+        assert [message.status for message in results_in(final)] == ["error", "success"]
+        assert final["todos"] == [*items("a"), *items("b", status="completed")]
 
 
 def as_read(todos: list[TodoItem]) -> Read:
@@ -176,42 +159,6 @@ class Refusing(AgentMiddleware):
         if [each["id"] for each in calls.tool_calls].index(made["id"]) in self.positions:
             return ToolMessage("Not now.", tool_call_id=made["id"], name=made["name"])
         return handler(request)
-
-
-class TestRefusedSiblings:
-    """Another middleware refuses a call, and the calls after it of the same message run."""
-
-    CALLS = (
-        call("write_todos", mode="insert", index=0, todos=["new"]),
-        edit("complete", 0),
-    )
-
-    def run(self, name: str, check: Any) -> tuple[dict[str, Any], Sequence[BaseMessage]]:
-        """Refuse the insertion; returns the state afterwards, and the next prompt."""
-        todos, refusing = items("a", "b"), Refusing(0)
-        if name == "node":
-            graph = node_graph(check, wrap_tool_call=refusing.wrap_tool_call)
-            final = run(graph, todos, *self.CALLS)
-            return final, model_view(final)
-        model = ScriptedChatModel(script=[turn("", *self.CALLS), "Done."])
-        middleware = [refusing, TodoMiddleware(check=check, policy=None)]
-        built: Graph = create_agent(model, middleware=middleware)
-        return built.invoke({"messages": ["Go."], "todos": todos}), model.prompts[-1]
-
-    @pytest.mark.parametrize("name", ["node", "agent"])
-    def test_no_item_is_completed_whose_check_was_not_asked(self, name: str) -> None:
-        """The second call meant the item that the first one would have inserted."""
-        check = Counting(lambda item, state: None)
-        final, _ = self.run(name, check)
-        assert check.asked == ["new"]
-        assert final["todos"] == items("a", "b")
-
-    @pytest.mark.parametrize("name", ["node", "agent"])
-    def test_the_next_prompt_shows_the_list_of_the_state(self, name: str) -> None:
-        """The text of a result may be wrong, so the prompt repeats the whole list after it."""
-        final, prompt = self.run(name, None)
-        assert results_in(final)[1].text.startswith("Completed [0]")
-        assert read_list(prompt) == as_read(final["todos"])
 
 
 class TestSyncAndAsync:

@@ -127,14 +127,6 @@ def after(*messages: AnyMessage) -> str | None:
 class TestWork:
     """An agent has worked if it got a new tool result since it was last told something."""
 
-    def test_without_a_result_since_the_users_message_it_has_answered(self) -> None:
-        """Earlier results do not count, and the user needs no notice."""
-        assert after(USER) == "answered"
-        assert after(HumanMessage("Hi.", id="u0"), *did(), TALK, USER) == "answered"
-
-    def test_without_a_result_since_the_continuation_it_is_stalled(self) -> None:
-        assert after(USER, *did(), TALK, told()) == "stalled"
-
     @pytest.mark.parametrize(
         "result",
         [did("test"), did(text="2 errors"), did(name="terminal")],
@@ -189,18 +181,6 @@ class TestWork:
         worked: list[AnyMessage] = [USER, turn("", report, *done), responded, completed]
         assert at_end(messages=worked).outcome is None
 
-    def test_the_id_of_the_call_in_a_result_is_nothing_new(self) -> None:
-        """deepagents names the call where it moved a large result into a file."""
-
-        def moved(call_id: str, text: str) -> list[AnyMessage]:
-            made: Any = {"name": "shell", "args": {}, "id": call_id}
-            text = f"Tool result too large, {call_id[:2]}... is at: /{call_id}\n\n{text}"
-            return [turn("", made), ToolMessage(text, name="shell", tool_call_id=call_id)]
-
-        first = *moved("a.1", "1 error"), TALK, told()
-        assert after(USER, *first, *moved("b.2", "1 error")) == "stalled"
-        assert after(USER, *first, *moved("b.2", "2 errors")) is None
-
     def test_an_agent_that_has_not_worked_may_be_sent_back_again(self) -> None:
         """`max_idle` is the number of times in a row; the other counts are independent of it."""
         talked: list[AnyMessage] = [USER, TALK]
@@ -212,6 +192,18 @@ class TestWork:
     def test_work_resets_the_idle_count(self) -> None:
         decision = at_end(loop=counted(3, 3, 3), policy=AutoContinue(max_idle=3))
         assert decision.next_loop.items() >= counted(4, 4).items()
+
+    def test_the_id_of_the_call_in_a_result_is_nothing_new(self) -> None:
+        """deepagents names the call where it moved a large result into a file."""
+
+        def moved(call_id: str, text: str) -> list[AnyMessage]:
+            made: Any = {"name": "shell", "args": {}, "id": call_id}
+            text = f"Tool result too large, {call_id[:2]}... is at: /{call_id}\n\n{text}"
+            return [turn("", made), ToolMessage(text, name="shell", tool_call_id=call_id)]
+
+        first = *moved("a.1", "1 error"), TALK, told()
+        assert after(USER, *first, *moved("b.2", "1 error")) == "stalled"
+        assert after(USER, *first, *moved("b.2", "2 errors")) is None
 
 
 class TestLimits:

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphDrained, GraphRecursionError
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.managed import RemainingSteps
 from langgraph.prebuilt import ToolNode, tools_condition
@@ -207,14 +207,6 @@ class TestRouting:
             add_auto_continue(StateGraph(TodoState), **given)
 
 
-def test_a_history_without_a_message_keeps_its_continuation(config: RunnableConfig) -> None:
-    """There is no message beside which it could be kept with `store=False`."""
-    policy = AutoContinue(max_idle=1, store=False)
-    graph: Graph = add_auto_continue(begun(lambda _: None), policy=policy).compile()
-    final = graph.invoke({"messages": [], "todos": items("a")}, config)
-    assert list(map(is_injected, final["messages"])) == [True]
-
-
 class TestRoutesOfTheAgent:
     """LangGraph follows every route of a node, so the loop must be the only choice."""
 
@@ -249,15 +241,6 @@ class TestRoutesOfTheAgent:
         builder.add_node("tools", ToolNode(create_todo_tools()))
         with pytest.raises(ValueError, match="no edge leads from 'tools' back to the agent"):
             add_auto_continue(builder)
-
-    def test_other_plain_edges_may_stay(self) -> None:
-        """Such a node runs beside the tools and the loop."""
-        builder = begun(answer).add_edge("agent", END)
-        builder.add_node("log", lambda _: None).add_edge("agent", "log")
-        graph: Graph = add_auto_continue(builder, policy=AutoContinue(max_idle=2)).compile()
-        final = graph.invoke(begin("a"))
-        assert outcome_of(final) == "stalled"
-        assert sum(map(is_injected, final["messages"])) == 2
 
     def test_an_agent_that_runs_its_calls_itself_may_leave_one(self) -> None:
         """A call that nobody carried out ends the run: it is for a client, or a limit was met."""

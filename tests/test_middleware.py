@@ -24,8 +24,6 @@ from langchain.agents.middleware import (
     before_model,
     wrap_model_call,
 )
-from langchain.agents.middleware.model_call_limit import ModelCallLimitExceededError
-from langchain.agents.middleware.tool_call_limit import ToolCallLimitExceededError
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import (
     AIMessage,
@@ -35,7 +33,6 @@ from langchain_core.messages import (
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
 from pydantic import BaseModel
 
 from tests.prompt_reader import read_list
@@ -104,12 +101,6 @@ class TestByItself:
         assert model.prompts[0][0] == SystemMessage(TODO_SYSTEM_PROMPT)
         assert model.prompts[2][-1].text.endswith("on [0] in the same turn.")  # the continuation
         assert model.prompts[3][-1].text.startswith("Completed [0, 1]\nEvery item is finished.")
-
-    async def test_it_works_asynchronously(self, config: RunnableConfig) -> None:
-        graph = agent(scripted(PLAN, "Planned.", FINISH, "Done."), TodoMiddleware())
-        final = await graph.ainvoke(BEGIN, config)
-        assert final["messages"][-1].text == "Done."
-        assert ended(graph, config) == "finished"
 
     @pytest.mark.parametrize(
         ("content", "sent"),
@@ -185,18 +176,6 @@ class TestByItself:
         final = graph.invoke({**BEGIN, "todo_loop": {"in_turn": 99}}, config)
         assert "todo_loop" not in final
         assert loop_of(graph, config).get("in_turn", 0) == 0
-
-    async def test_a_person_can_be_asked(self, config: RunnableConfig) -> None:
-        """The question interrupts the run, as in a hand-built graph."""
-        middleware = TodoMiddleware(policy=AutoContinue(ask=True))
-        graph = agent(scripted(PLAN, "Planned.", edit("start", 0), "Started."), middleware)
-        assert graph.invoke(BEGIN, config)["__interrupt__"]
-        resumed = await graph.ainvoke(Command(resume="Only item a."), config)
-        assert resumed["__interrupt__"]
-        final = graph.invoke(Command(resume="no"), config)
-        said = [message.text for message in final["messages"]]
-        assert said[said.index("Planned.") + 1] == "Only item a."
-        assert ended(graph, config) == "declined"
 
     def test_a_delta_state_can_be_used(self, config: RunnableConfig) -> None:
         """The agent's `state_schema` wins over that of the middleware."""
@@ -335,22 +314,6 @@ class TestLimitsOfOthers:
         assert len(model.prompts) == 3
         assert "limit" in final["messages"][-1].text
         assert ended(graph, config) == "ended_elsewhere"
-
-    @pytest.mark.parametrize("order", [0, 1])
-    @pytest.mark.parametrize(
-        ("limit", "error"),
-        [
-            (ModelCallLimitMiddleware, ModelCallLimitExceededError),
-            (ToolCallLimitMiddleware, ToolCallLimitExceededError),
-        ],
-    )
-    def test_a_limit_may_raise(
-        self, config: RunnableConfig, limit: Any, error: type[Exception], order: int
-    ) -> None:
-        other = limit(run_limit=2, exit_behavior="error")
-        model = ScriptedChatModel(script=lambda _: PLAN)
-        with pytest.raises(error):
-            agent(model, *both_orders(other, UNLIMITED)[order]).invoke(BEGIN, config)
 
 
 def worker(rest_after: int) -> ScriptedChatModel:

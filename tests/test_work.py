@@ -382,38 +382,6 @@ class TestMaxIdle:
         thread.check(calls=21, notes=20, outcome="limit_in_a_row", row=row)
 
 
-class TestCountdown:
-    """The grace period comes before a continuation, and at no other time."""
-
-    @pytest.fixture(autouse=True)
-    def no_waiting(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        sleep = asyncio.sleep
-        monkeypatch.setattr("time.sleep", lambda _: None)
-        monkeypatch.setattr("asyncio.sleep", lambda _: sleep(0))
-
-    @pytest.mark.parametrize(
-        ("answers", "policy", "notes", "outcome"),
-        [
-            (["Hello."], {}, 0, "answered"),
-            ([plan("b"), "Hm.", "Hm."], {}, 1, "stalled"),
-            (["Hm."], {"max_idle": 2}, 2, "stalled"),
-            ([plan("b"), "Hm?"], {"stop_when": asks_user}, 0, "stop_condition"),
-            ([plan("b"), "Hm."], {"max_in_a_row": 0}, 0, "limit_in_a_row"),
-            ([edit("complete", 0), "Done."], {}, 0, "finished"),
-            ([plan("b"), "Hm.", edit("complete", 0), "Done."], {}, 1, "finished"),
-        ],
-    )
-    async def test_each_countdown_is_that_of_a_continuation(
-        self, answers: Any, policy: Any, notes: int, outcome: str, start: Start
-    ) -> None:
-        thread = start(*answers, grace_seconds=2, **policy)
-        await thread.say("Begin.", "a")
-        loop = [each for each in thread.events if each["type"] != "todos"]
-        counted = ["todo_countdown", "todo_countdown", "todo_loop"] * notes
-        assert [each["type"] for each in loop] == [*counted, "todo_loop"]
-        assert (loop[-1]["outcome"], thread.notes) == (outcome, notes)
-
-
 class TestTicksWithoutWork:
     """With `has_worked`, a model that plays with the list completes nothing."""
 
