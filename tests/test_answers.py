@@ -14,7 +14,6 @@ from todo_tools._calls.answers import Answer, answer_call
 from todo_tools._calls.records import ToolName
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import validate_todos
-from todo_tools.schemas import CallError, brief
 
 THREE = items("Write database schema", "Implement migration script", "Add API endpoints")
 
@@ -55,55 +54,18 @@ class TestWrite:
         assert result.content.startswith("Inserted 1 item(s) at index 1\n\n")
         assert result.todos == [THREE[0], *items("Critical fix"), *THREE[1:]]
 
-    def test_insert_accepts_every_index_from_0_to_the_length(self) -> None:
-        assert write("insert", ["x"], index=0).todos[0]["text"] == "x"
-        assert write("insert", ["x"], index=3).todos[3]["text"] == "x"
-
-    def test_an_index_in_another_mode_is_ignored(self) -> None:
-        """Strict schemas make models send an index with every call."""
-        assert "error" not in write("append", ["x"], index="none").details
-
     def test_a_list_may_be_filled_to_its_limit(self) -> None:
+        """Characters of a text are counted, not bytes."""
         assert len(write("append", ["x"] * 97).todos) == 100
         assert len(write("insert", ["x"] * 97, index=0).todos) == 100
-        assert len(write("replace", ["x"] * 100).todos) == 100
-
-    def test_an_empty_list_may_be_written(self) -> None:
-        """It clears the list or adds nothing, as the specification says."""
-        assert write("replace", []).content == "Wrote 0 todo item(s)\n\nNo todos"
-        assert write("append", []).todos == THREE
+        assert len(write("replace", ["🚀" * 1000] * 100).todos) == 100
 
     @pytest.mark.parametrize(
         ("args", "content", "error"),
         [
             (
-                {"mode": "append", "todos": [{"text": "a"}, {"text": "x" * 1001}]},
-                "Error: todo item at index 1 exceeds maximum text length (1000 characters)",
-                "text too long",
-            ),
-            (
-                {"mode": "insert", "todos": [{"text": "a"}]},
-                "Error: 'index' is required for the 'insert' mode",
-                "index required for insert",
-            ),
-            (
-                {"mode": "insert", "index": 4, "todos": [{"text": "a"}]},
-                "Error: index 4 out of range (0 to 3)",
-                "index 4 out of range (0 to 3)",
-            ),
-            (
-                {"mode": "insert", "index": -1, "todos": [{"text": "a"}]},
-                "Error: index -1 out of range (0 to 3)",
-                "index -1 out of range (0 to 3)",
-            ),
-            (
                 {"mode": "append", "todos": ["a"] * 98},
                 "Error: appending 98 item(s) would exceed maximum of 100 todos (currently 3)",
-                "max todos exceeded",
-            ),
-            (
-                {"mode": "insert", "index": 0, "todos": ["a"] * 98},
-                "Error: inserting 98 item(s) would exceed maximum of 100 todos (currently 3)",
                 "max todos exceeded",
             ),
             (
@@ -133,11 +95,6 @@ class TestWrite:
                 "todos required",
             ),
             (
-                {"mode": "append", "todos": 7},
-                'Error: \'todos\' must be a list of {"text": "..."} objects, got 7',
-                "todos must be a list",
-            ),
-            (
                 {"mode": "append", "todos": [{"title": "a"}]},
                 'Error: todo item at index 0 must be {"text": "..."}, it has no \'text\'',
                 "todo without text",
@@ -145,11 +102,6 @@ class TestWrite:
             (
                 {"mode": "append", "todos": [{"text": None}]},
                 'Error: todo item at index 0 must be {"text": "..."}, its \'text\' is null',
-                "todo without text",
-            ),
-            (
-                {"mode": "append", "todos": [{"text": 5}]},
-                'Error: todo item at index 0 must be {"text": "..."}, its \'text\' is 5',
                 "todo without text",
             ),
             (
@@ -165,21 +117,12 @@ class TestWrite:
         ],
     )
     def test_a_refused_call_says_why(self, args: dict[str, Any], content: str, error: str) -> None:
-        """The error says what was given, what is allowed and what to do; the list stays."""
+        """What was given, what is allowed, what to do; the recorded traces have other errors."""
         result = answer("write_todos", args)
         assert result.content == content
         assert dict(result.details) == {"action": "write", "todos": [], "error": error}
         assert result.operation is None
         assert result.todos == THREE
-
-    def test_a_text_of_exactly_the_limit_is_accepted(self) -> None:
-        """Characters are counted, not bytes."""
-        assert "error" not in write("replace", [{"text": "🚀" * 1000}]).details
-
-    def test_lengths_are_checked_before_everything_else(self) -> None:
-        """The specification checks the lengths, then the index, then the room."""
-        result = write("insert", ["", "x" * 1001])
-        assert result.details["error"] == "text too long"
 
     def test_other_limits_are_honoured(self) -> None:
         """The limits of the tools decide and are named in the error, not the defaults."""
@@ -211,15 +154,9 @@ class TestKeepOpen:
         assert dict(result.details)["error"] == "open items dropped"
         assert result.todos == SOME_OPEN
 
-    def test_the_list_cannot_be_emptied(self) -> None:
-        assert "contain: [1, 2];" in self.replace().content
-
     def test_open_items_may_be_moved_and_others_added(self) -> None:
         """A finished item may leave the list."""
         assert self.replace("d", "c", "b").todos == items("d", "c", "b")
-
-    def test_abandoned_items_may_leave(self) -> None:
-        assert self.replace("d", todos=items("a", status="abandoned")).todos == items("d")
 
     def test_each_of_two_equal_items_is_kept(self) -> None:
         twice = items("a", "a")
@@ -227,21 +164,6 @@ class TestKeepOpen:
         assert self.replace("a", "b", "a", todos=twice).todos == items("a", "b", "a")
         one_finished = [*items("a", status="completed"), *items("a")]
         assert "contain: [1];" in self.replace("b", todos=one_finished).content
-
-    @pytest.mark.parametrize("mode", ["append", "insert"])
-    def test_other_modes_drop_nothing(self, mode: str) -> None:
-        args = {"mode": mode, "index": 0, "todos": ["d"]}
-        result = answer("write_todos", args, SOME_OPEN, TodoLimits(keep_open=True))
-        assert len(result.todos) == 4
-
-    def test_by_default_a_list_may_be_replaced(self) -> None:
-        """As the specification has it."""
-        assert write("replace", ["d"]).todos == items("d")
-
-    def test_the_error_stays_short_for_a_long_list(self) -> None:
-        long = items(*(f"item {number}" for number in range(10_000)))
-        assert len(self.replace("a", todos=long[-62:]).content) < 300
-        assert len(self.replace("a", todos=long).content) < 300
 
 
 class TestList:
@@ -251,9 +173,6 @@ class TestList:
         assert result.content.splitlines()[2] == "– [2] Add API endpoints"  # noqa: RUF001
         assert dict(result.details) == {"action": "list", "todos": []}
         assert result.operation is None
-
-    def test_an_empty_list_says_so(self) -> None:
-        assert answer("list_todos", {}, []).content == "No todos"
 
 
 class TestEdit:
@@ -270,26 +189,6 @@ class TestEdit:
     @pytest.mark.parametrize(
         ("args", "content", "error"),
         [
-            (
-                {"action": "start", "indices": []},
-                "Error: 'indices' is required for start/complete/abandon actions",
-                "indices required",
-            ),
-            (
-                {"action": "start"},
-                "Error: 'indices' is required for start/complete/abandon actions",
-                "indices required",
-            ),
-            (
-                {"action": "complete", "indices": [0, 5, -1]},
-                "Error: indices [5, -1] out of range (0 to 2)",
-                "indices [5, -1] out of range (0 to 2)",
-            ),
-            (
-                {"action": "start", "indices": [3]},
-                "Error: indices [3] out of range (0 to 2)",
-                "indices [3] out of range (0 to 2)",
-            ),
             (
                 {"action": "start", "indices": [0] * 51},
                 "Error: 51 indices given, at most 50 are allowed in one call; use several calls",
@@ -308,11 +207,6 @@ class TestEdit:
             (
                 {"action": "start", "indices": [float("nan")]},
                 "Error: 'indices' takes 0-based whole numbers, got nan",
-                "indices not a whole number",
-            ),
-            (
-                {"action": "start", "indices": [1.5]},
-                "Error: 'indices' takes 0-based whole numbers, got 1.5",
                 "indices not a whole number",
             ),
         ],
@@ -358,22 +252,14 @@ class TestLeniency:
     def test_a_single_index_needs_no_list(self, index: Any) -> None:
         assert edit("start", index).content.startswith("Started [1]\n")
 
-    def test_an_index_may_be_a_numeric_string(self) -> None:
-        assert write("insert", ["x"], index="1").todos[1]["text"] == "x"
-
     @pytest.mark.parametrize(
         "args",
         [
             {"mode": "x" * 5000, "todos": []},
-            {"mode": "append", "todos": "y" * 5000},
             {"mode": "append", "todos": [{"text": ["z" * 5000]}]},
             {"mode": "insert", "index": 10**4000, "todos": []},
             {"mode": "append", "todos": "[" * 100_000},
-            {"mode": "\ud83d" * 40, "todos": []},
             {"mode": "append", "todos": ["a", "\U000e0062" * 500, b"z" * 5000]},
-            {"mode": b"x" * 5000, "todos": []},
-            {"mode": "append", "todos": ("y" * 5000,)},
-            {"mode": "append", "todos": {"y" * 5000}},
         ],
     )
     def test_a_long_argument_is_never_echoed(self, args: dict[str, Any]) -> None:
@@ -381,30 +267,6 @@ class TestLeniency:
         result = answer("write_todos", args)
         assert "error" in result.details
         assert len(result.content) < 200
-
-    @pytest.mark.parametrize(
-        ("value", "named"),
-        [
-            ([1, 2], "a list of 2"),
-            ({"a": 1}, "an object"),
-            (10**9, "1000000000"),
-            (10**9 + 1, "a very large number"),
-            (1.5, "1.5"),
-            (None, "null"),
-            (b"a", "a value of type bytes"),
-            ("x" * 40, repr("x" * 40)),
-            ("x" * 41, f"{'x' * 40!r}… (41 characters)"),
-            ("\n" * 39, repr("\n" * 39)),
-            ("\n" * 40, f"{chr(10) * 8!r}… (40 characters)"),
-        ],
-    )
-    def test_an_argument_is_named_in_a_few_words(self, value: object, named: str) -> None:
-        """A text as it would be written in Python, its beginning if that is long."""
-        assert brief(value) == named
-
-    def test_an_error_is_read_as_its_message(self) -> None:
-        """Where a tool of your own does not catch it."""
-        assert str(CallError("no such note", "unknown")) == "no such note"
 
     def test_many_long_indices_are_not_all_named(self) -> None:
         """The call has as many indices, with as many digits, as are allowed."""

@@ -86,13 +86,6 @@ class TestGate:
         state: dict[str, Any] = {"messages": [turn("", call("list_todos"))]}
         assert answers(gated(TodoGate()).invoke(state)) == [("success", "No todos")]
 
-    def test_a_call_for_a_list_that_the_tools_refuse_is_refused(self) -> None:
-        """Although an item of the old list is in progress."""
-        plan = call("write_todos", mode="append", todos=[""])
-        todos = items("Dig", status="in_progress")
-        final = gated(TodoGate()).invoke({"messages": [turn("", plan, DIG)], "todos": todos})
-        assert "not carried out as you made it" in answers(final)[1][1]
-
     def test_a_call_with_a_repeated_id_is_refused(self) -> None:
         """It is not known which calls come before it, so no item is taken as in progress."""
         start = {**call("edit_todos", action="start", indices=[0]), "id": DIG["id"]}
@@ -101,15 +94,11 @@ class TestGate:
         assert "another call of this turn has the same id" in started
         assert dug.startswith("Error: no todo is in progress")
 
-    def test_exempt_tools_always_run(self) -> None:
-        state: dict[str, Any] = {"messages": [turn("", call("look", place="It"), DIG)]}
-        statuses = [status for status, _ in answers(gated(TodoGate(exempt={"look"})).invoke(state))]
-        assert statuses == ["success", "error"]
-
     def test_a_single_name_is_refused_at_build_time(self) -> None:
         """Python would treat it as a collection of letters."""
-        with pytest.raises(TypeError, match="exempt must be a collection of tool names"):
-            TodoGate(exempt="look")
+        for gate in (TodoGate, TodoGateMiddleware):
+            with pytest.raises(TypeError, match="exempt must be a collection of tool names"):
+                gate(exempt="look")
 
 
 class TestMiddleware:
@@ -138,28 +127,6 @@ class TestMiddleware:
             statuses = [status for status, _ in answers(final)]
             assert statuses == ["error", "success", "error", "success", "success"]
 
-    def test_exempt_tools_always_run(self) -> None:
-        graph = self.agent(TodoGateMiddleware(exempt={"dig"}), TodoMiddleware(policy=None))
-        assert {status for status, _ in answers(graph.invoke(BEGIN))} == {"success"}
-
-    def test_a_start_counts_only_on_the_plan_that_the_model_made(self) -> None:
-        """If a person edits the plan, the start is refused, and nothing is in progress."""
-        script = turn("", self.PLAN, self.START, call("dig", place="the garden")), "I see."
-        approval = HumanInTheLoopMiddleware({"write_todos": True})
-        graph: Graph = create_agent(
-            ScriptedChatModel(script=script),
-            [dig],
-            middleware=[approval, TodoGateMiddleware(), TodoMiddleware(policy=None)],
-            checkpointer=InMemorySaver(),
-        )
-        config: RunnableConfig = {"configurable": {"thread_id": "1"}}
-        graph.invoke(BEGIN, config)
-        args = {"mode": "replace", "todos": ["Look"]}
-        edit = {"type": "edit", "edited_action": {"name": "write_todos", "args": args}}
-        final = graph.invoke(Command(resume={"decisions": [edit]}), config)
-        assert final["todos"] == items("Look")
-        assert [status for status, _ in answers(final)] == ["success", "error", "error"]
-
     @pytest.mark.parametrize("mode", ["replace", "append"])
     @pytest.mark.parametrize(
         ("decision", "runs"), [({"type": "approve"}, True), ({"type": "reject"}, False)]
@@ -185,14 +152,4 @@ class TestMiddleware:
         said = {message.name: message for message in results_in(final)[-3:]}
         assert said["look"].status == "success"
         assert (said["dig"].text == "A hole in here.") == runs
-        assert ("not carried out as you made it" in said["dig"].text) != runs
-
-    def test_it_takes_no_single_name(self) -> None:
-        with pytest.raises(TypeError, match="exempt must be a collection of tool names"):
-            TodoGateMiddleware(exempt="dig")
-
-    def test_it_is_no_option_of_the_middleware(self) -> None:
-        """Only a middleware of its own wraps tool calls, which turns off a check of LangChain."""
-        option: Any = {"gate": TodoGate()}
-        with pytest.raises(TypeError, match="unexpected keyword argument 'gate'"):
-            TodoMiddleware(**option)
+        assert (said["dig"].status == "error") != runs

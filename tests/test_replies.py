@@ -1,85 +1,83 @@
 """A person's replies to the question whether to continue."""
 
-import re
 from typing import Any, get_args
 
 import pytest
 from langchain.agents.middleware.human_in_the_loop import DecisionType, HITLRequest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 from pydantic import TypeAdapter
 
-from tests.support import MIXED
-from todo_tools._loop.said import Reply, read_reply
-from todo_tools._thread.events import continue_question
+from graphs.until_done import build_graph
+from tests.support import BEGIN, MIXED, Graph, outcome_of
+from todo_tools import AutoContinue
+from todo_tools.testing import ScriptedChatModel
+from todo_tools.transcript import is_from_user, is_injected
 
-YES, NO = Reply(continues=True), Reply(continues=False)
-SAID = Reply(continues=True, words="Tests first.")
 EDITED: dict[str, Any] = {"name": "Items remain. Continue?", "args": {"message": "Tests first."}}
 UNCHANGED: dict[str, Any] = {"name": "Items remain. Continue?", "args": {"message": ""}}
 
 
-@pytest.mark.parametrize(
-    ("reply", "meaning"),
-    [
-        (True, YES),
-        (False, NO),
-        ("yes", YES),
-        (" Y ", YES),
-        ("No", NO),
-        ("n", NO),
-        ("Tests first.", SAID),
-        ("Yes, but skip the tests.", Reply(continues=True, words="Yes, but skip the tests.")),
-    ],
-)
-def test_yes_no_and_messages_are_understood(reply: object, meaning: Reply) -> None:
-    """Any other text is the person's own message."""
-    assert read_reply(reply) == meaning
+def asked(config: RunnableConfig) -> tuple[Graph, Any]:
+    """A graph that asks whether to continue, and its question."""
+    policy = AutoContinue(max_idle=None, ask=True)
+    builder = build_graph(ScriptedChatModel(script=lambda _: "I stop."), policy=policy)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    (question,) = graph.invoke({**BEGIN, "todos": MIXED}, config)["__interrupt__"]
+    return graph, question.value
 
 
 @pytest.mark.parametrize(
-    ("decision", "meaning"),
+    ("reply", "continues", "words"),
     [
-        ({"type": "approve"}, YES),
-        ({"type": "reject"}, NO),
-        ({"type": "reject", "message": " "}, NO),
-        ({"type": "reject", "message": "Enough."}, Reply(continues=False, words="Enough.")),
-        ({"type": "respond", "message": "Tests first."}, SAID),
-        ({"type": "edit", "edited_action": EDITED}, SAID),
-        ({"type": "edit", "edited_action": UNCHANGED}, YES),
+        (True, True, []),
+        (" Y ", True, []),
+        (False, False, []),
+        ("No", False, []),
+        ("Yes, but skip the tests.", True, ["Yes, but skip the tests."]),
+        ({"type": "approve"}, True, []),
+        ({"type": "reject"}, False, []),
+        ({"type": "reject", "message": "Enough."}, False, ["Enough."]),
+        ({"type": "respond", "message": "Tests first."}, True, ["Tests first."]),
+        ({"type": "edit", "edited_action": EDITED}, True, ["Tests first."]),
+        ({"type": "edit", "edited_action": UNCHANGED}, True, []),
     ],
 )
-def test_each_of_langchains_decisions_is_accepted(decision: dict[str, Any], meaning: Reply) -> None:
-    """An edit without changes is an approval."""
-    assert read_reply({"decisions": [decision]}) == meaning
+def test_yes_no_messages_and_langchains_decisions_are_understood(
+    reply: Any, continues: bool, words: list[str], config: RunnableConfig
+) -> None:
+    """Words of one's own replace the continuation; after a no, the next run has them."""
+    graph, _ = asked(config)
+    resume = {"decisions": [reply]} if isinstance(reply, dict) else reply
+    final = graph.invoke(Command(resume=resume), config)
+    assert ("__interrupt__" in final) == continues  # it asks again after the next answer
+    assert outcome_of(final) == (None if continues else "declined")
+    said = [message.text for message in final["messages"] if is_from_user(message)]
+    assert said == ["Begin.", *words]
+    assert any(map(is_injected, final["messages"])) == (continues and not words)
+    assert sum(message.type == "ai" for message in final["messages"]) == 1 + continues
 
 
 @pytest.mark.parametrize(
-    ("reply", "problem"),
-    [
-        ("", "'' is not an answer"),
-        (None, "null is not an answer"),
-        (1, "1 is not an answer"),
-        ({"type": "approve"}, "an object is not an answer"),
-        ({"decisions": []}, "must be a list of one decision, got a list of 0"),
-        ({"decisions": ["approve"]}, "must be a list of one decision, got a list of 1"),
-        ({"decisions": {"type": "approve"}}, "must be a list of one decision, got an object"),
-        ({"decisions": [{"type": "maybe"}]}, "'maybe' is not a decision type"),
-        ({"decisions": [{"type": "respond"}]}, "message must be a text, got null"),
-        ({"decisions": [{"type": "reject", "message": 7}]}, "message must be a text, got 7"),
-        ({"decisions": [{"type": "edit"}]}, "edited_action must have args with a message"),
-    ],
+    "reply", ["", 1, {"type": "approve"}, {"decisions": []}, {"decisions": [{"type": "maybe"}]}]
 )
-def test_anything_else_is_an_error_that_says_what_is_allowed(reply: object, problem: str) -> None:
-    """The error is shown with the repeated question."""
-    with pytest.raises(ValueError, match=re.escape(problem)) as raised:
-        read_reply(reply)
-    assert '"approve" | "reject" | "edit" | "respond"' in str(raised.value)
+def test_the_question_is_repeated_after_anything_else(reply: Any, config: RunnableConfig) -> None:
+    """It says what is allowed, and nothing is decided meanwhile."""
+    graph, _ = asked(config)
+    (again,) = graph.invoke(Command(resume=reply), config)["__interrupt__"]
+    assert again.value["question"].startswith("That could not be read.")
+    assert '"approve" | "reject"' in again.value["action_requests"][0]["description"]
+    assert outcome_of(graph.invoke(Command(resume=False), config)) == "declined"
 
 
-def test_the_question_is_a_request_of_langchains_human_in_the_loop() -> None:
+def test_the_question_is_a_request_of_langchains_human_in_the_loop(config: RunnableConfig) -> None:
     """Interfaces for such requests can answer it with every kind of decision."""
-    question = continue_question(MIXED)
+    _, question = asked(config)
+    assert (question["type"], question["status"]) == ("todo_continue", "📋 2/4")
+    assert question["todos"] == MIXED
     request = TypeAdapter(HITLRequest).validate_python(question)
-    (action,), (config,) = request["action_requests"], request["review_configs"]
-    assert config["action_name"] == action["name"]
-    assert set(config["allowed_decisions"]) == set(get_args(DecisionType))
+    (action,), (review,) = request["action_requests"], request["review_configs"]
+    assert review["action_name"] == action["name"]
+    assert set(review["allowed_decisions"]) == set(get_args(DecisionType))
     assert "📋 2/4" in action["description"]

@@ -84,16 +84,6 @@ class TestMessages:
                 if not is_of_the_pack(stored):
                     assert shown.content[: len(stored.content)] == stored.content
 
-    @few
-    @given(conversation=conversations)
-    def test_the_models_answers_are_sent_back_unchanged(
-        self, build: Build, conversation: Conversation
-    ) -> None:
-        """Its reasoning may be bound to them."""
-        for sent in model_calls(build, conversation):
-            answers = [message for message in sent.history if isinstance(message, AIMessage)]
-            assert [m for m in sent.prompt if isinstance(m, AIMessage)] == answers
-
 
 @agents
 class TestProviders:
@@ -180,11 +170,3 @@ class TestTheRules:
         assert not is_answered(openai_messages([*WORK[:2], NOTE]))
         assert not is_answered(openai_messages([*WORK[:2], NOTE, WORK[2]]))
         assert not is_answered(openai_messages([*WORK, WORK[2]]))
-
-    @pytest.mark.parametrize("provider", SHAPES)
-    def test_providers(self, provider: str) -> None:
-        """A note next to the result changes the request, a note in the result does not."""
-        shape = SHAPES[provider]
-        assert shape([*WORK, NOTE]) != shape(WORK)
-        noted = WORK[2].model_copy(update={"content": "the content of a\n\nA note."})
-        assert shape([*WORK[:2], noted]) == shape(WORK)

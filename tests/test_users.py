@@ -11,12 +11,12 @@ import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 from langgraph_sdk.errors import (
-    NotFoundError,
     PermissionDeniedError,
     UnprocessableEntityError,
 )
 
 from tests.server import ROOT, Server, serving, user
+from tests.support import outcome_of
 from tests.waiting import LONG
 
 pytestmark = pytest.mark.slow
@@ -70,18 +70,11 @@ ON_A_THREAD: dict[str, Attempt] = {
     "history": lambda client, thread: client.threads.get_history(thread),
     "edit": lambda client, thread: client.threads.update_state(thread, {"todos": []}),
     "mark": lambda client, thread: client.threads.update(thread, metadata={"owner": "bob"}),
-    "copy": lambda client, thread: client.threads.copy(thread),
     "create": lambda client, thread: client.threads.create(thread_id=thread),
-    "take": lambda client, thread: client.threads.create(thread_id=thread, if_exists="do_nothing"),
-    "prune": lambda client, thread: client.threads.prune([thread]),
     "delete": lambda client, thread: client.threads.delete(thread),
     "run": lambda client, thread: client.runs.create(thread, "agent", input=user("Go.")),
-    "wait": lambda client, thread: client.runs.wait(thread, "agent", input=user("Go.")),
-    "stream": lambda client, thread: list(client.runs.stream(thread, "agent", input=user("Go."))),
     "runs": lambda client, thread: client.runs.list(thread),
-    "join": lambda client, thread: client.runs.join(thread, RUN),
     "cancel": lambda client, thread: client.runs.cancel(thread, RUN),
-    "delete a run": lambda client, thread: client.runs.delete(thread, RUN),
 }
 RUN = "00000000-0000-0000-0000-000000000000"
 
@@ -107,14 +100,6 @@ class TestThreads:
         claimed = bob.client.threads.search(metadata={"owner": "ada"}, limit=100)
         assert ada.thread not in [each["thread_id"] for each in claimed]
 
-    def test_the_runs_of_others_are_not_cancelled(self, ada: Person, bob: Person) -> None:
-        client = ada.client
-        run = client.runs.create(ada.thread, "agent", input=user("- [ ] b"), after_seconds=2)
-        with pytest.raises(NotFoundError):
-            bob.client.runs.cancel_many(status="all")
-        client.runs.join(ada.thread, run["run_id"])
-        assert client.runs.get(ada.thread, run["run_id"])["status"] == "success"
-
     def test_nobody_can_name_another_owner(self, bob: Person) -> None:
         forged = {"owner": "ada"}
         created: Any = bob.client.threads.create(metadata=forged)
@@ -129,7 +114,7 @@ class TestThreads:
             final: Any = client.runs.wait(
                 place, "agent", input=user("- [ ] a"), if_not_exists="create"
             )
-            assert final["todo_loop"]["outcome"] == "finished"
+            assert outcome_of(final) == "finished"
         created: Any = client.threads.get(thread)
         assert created["metadata"]["owner"] == "bob"
 
@@ -147,8 +132,6 @@ ON_CRONS: dict[str, Attempt] = {
         thread, "agent", schedule=SCHEDULE, input={}
     ),
     "search": lambda client, _: client.crons.search(),
-    "count": lambda client, _: client.crons.count(),
-    "update": lambda client, _: client.crons.update(RUN, enabled=False),
     "delete": lambda client, _: client.crons.delete(RUN),
 }
 
@@ -160,11 +143,6 @@ class TestAssistants:
         with pytest.raises(PermissionDeniedError):
             attempt(bob.client, before["assistant_id"])
         assert bob.client.assistants.search() == [before]
-
-    def test_everybody_reads_them(self, bob: Person) -> None:
-        (assistant,) = bob.client.assistants.search()
-        assert bob.client.assistants.get(assistant["assistant_id"])["graph_id"] == "agent"
-        assert bob.client.assistants.get_schemas(assistant["assistant_id"])["graph_id"] == "agent"
 
 
 @pytest.mark.parametrize("attempt", ON_CRONS.values(), ids=list(ON_CRONS))

@@ -1,1 +1,0 @@
-"""Threads of older versions, and the agents that they belong to."""
