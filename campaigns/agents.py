@@ -26,7 +26,8 @@ from todo_tools import (
     todos_from_messages,
 )
 from todo_tools._thread.state import loop_in
-from todo_tools.clients import ClientTodoState, TodosFormat
+from todo_tools.clients import ClientTodoState
+from todo_tools._list.formats import TodosFormat
 from todo_tools.state import messages_in, todos_in
 from todo_tools.testing import checklist_model
 

@@ -18,7 +18,7 @@ from todo_tools import (
 )
 from todo_tools._thread.transcript import list_after
 from todo_tools.testing import ScriptedChatModel
-from todo_tools.transcript import details_of
+from todo_tools._thread.transcript import details_of
 
 LONGEST_ERROR = 300
 

@@ -30,7 +30,8 @@ from todo_tools._thread.state import loop_in
 from todo_tools._thread.transcript import list_after
 from todo_tools.state import messages_in, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import is_from_user, is_injected
+from todo_tools.transcript import is_from_user
+from todo_tools._thread.transcript import is_injected
 
 MOVES = 12
 CALLS_IN_A_RUN = 12

@@ -22,7 +22,8 @@ from tests.prompt_reader import ICONS, Read, read_list
 from tests.support import BEGIN, plan, results_in
 from tests.test_rendering_notebook import TestHostileTexts
 from tests.test_rendering_terminal import HOSTILE
-from todo_tools import AutoContinue, TodoItem, TodoStatus, format_todos
+from todo_tools import AutoContinue, TodoItem, format_todos
+from todo_tools._list.todos import TodoStatus
 from todo_tools._list.formatting import one_line
 from todo_tools._list.todos import STATUSES
 from todo_tools.rendering import follow_in_terminal, show_todos

@@ -17,9 +17,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 
-from todo_tools import TodoItem, TodoState, TodoStatus
+from todo_tools import TodoItem, TodoState
 from todo_tools._calls.answers import answer_call
-from todo_tools._list.todos import DEFAULT_LIMITS
+from todo_tools._list.todos import DEFAULT_LIMITS, TodoStatus
 from todo_tools._thread.notes import result_metadata
 from todo_tools.testing import call, turn
 
@@ -133,5 +133,5 @@ def recorded_scenarios() -> list[dict[str, Any]]:
 
 def outcome_of(values: Mapping[str, Any]) -> str | None:
     """Why the loop last ended, by the state of a thread or the result of a run."""
-    outcome: str | None = values.get("todo_outcome") or values.get("todo_loop", {}).get("outcome")
+    outcome: str | None = values.get("todo_outcome")
     return outcome

@@ -23,8 +23,7 @@ from langgraph.types import Command
 
 from graphs.until_done import build_graph
 from tests.messages_api import MessagesAPI, chat_anthropic
-from todo_tools import AutoContinue
-from todo_tools import TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware
 from todo_tools.testing import call, turn
 
 Script = Sequence[AIMessage | str]

@@ -23,14 +23,8 @@ from langgraph.types import Command, interrupt
 from graphs.until_done import build_graph
 from tests.prompt_reader import Read, read_list
 from tests.support import Graph, items, outcome_of, results_in
-from todo_tools import (
-    TodoItem,
-    TodoState,
-    TodoStatus,
-    create_todo_tools,
-    model_view,
-)
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoItem, TodoMiddleware, TodoState, create_todo_tools, model_view
+from todo_tools._list.todos import TodoStatus
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}

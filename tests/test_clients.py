@@ -21,8 +21,9 @@ from todo_tools import (
     TodoState,
     todos_from_messages,
 )
+from todo_tools._list.formats import from_client_todos
 from todo_tools._thread.channels import fold_client_todos, fold_todos
-from todo_tools.clients import ClientTodoState, from_client_todos, to_client_todos
+from todo_tools.clients import ClientTodoState, to_client_todos
 from todo_tools.middleware import TodoGateMiddleware, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 

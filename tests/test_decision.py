@@ -9,7 +9,6 @@ from tests.support import edit, items
 from todo_tools import AutoContinue, TodoItem
 from todo_tools._loop.decision import Decision, Ended, decide, heard
 from todo_tools._thread.channels import LoopState
-from todo_tools._thread.notes import continuation_message
 from todo_tools._thread.reading import read
 from todo_tools.testing import call, turn
 

@@ -14,8 +14,7 @@ from pydantic import Field, SecretStr
 
 from tests.prompt_reader import read_list
 from tests.support import BEGIN, edit, items, loop_of, outcome_of, plan
-from todo_tools import AutoContinue
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}

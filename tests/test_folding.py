@@ -25,9 +25,8 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from tests.support import items
-from todo_tools import TodoItem, model_view, todos_from_messages
+from todo_tools import TodoItem, TodoMiddleware, model_view, todos_from_messages
 from todo_tools._list.prompts import FOLDED
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 

@@ -44,13 +44,13 @@ from tests.support import items
 from todo_tools import (
     TODO_FOLD_PROMPT,
     AutoContinue,
+    TodoMiddleware,
     TodoState,
     add_auto_continue,
     create_todo_tools,
     model_view,
 )
 from todo_tools._thread.transcript import list_after
-from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call
 
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}

@@ -23,8 +23,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from tests.messages_rules import check_order
 from tests.payloads import anthropic_request
 from tests.prompt_reader import read_list
-from todo_tools import count_folded_tokens
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware, count_folded_tokens
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 BEGIN = {"messages": [("user", "Begin.".ljust(3_000, "x"))]}

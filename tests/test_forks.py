@@ -26,6 +26,7 @@ from todo_tools import (
     AutoContinue,
     DeltaTodoState,
     TodoItem,
+    TodoMiddleware,
     TodoState,
     add_auto_continue,
     create_todo_tools,
@@ -33,7 +34,6 @@ from todo_tools import (
     model_view,
 )
 from todo_tools.clients import ClientTodoState
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call
 

@@ -10,8 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.until_done import build_graph
 from tests.support import Graph, checklist, items, outcome_of
-from todo_tools import DeltaTodoState, TodoState
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import DeltaTodoState, TodoMiddleware, TodoState
 from todo_tools.testing import checklist_model
 
 

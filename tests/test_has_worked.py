@@ -22,8 +22,7 @@ from langgraph.types import Command
 
 from graphs.until_done import build_graph
 from tests.support import BEGIN, Graph, items
-from todo_tools import AutoContinue, TodoItem, TodoState, has_worked
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import AutoContinue, TodoItem, TodoMiddleware, TodoState, has_worked
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 REASON = "no other tool has worked on it yet; do its work with your other tools first"

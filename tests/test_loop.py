@@ -37,8 +37,9 @@ from todo_tools import (
     create_todo_tools,
     model_view,
 )
+from todo_tools._thread.transcript import is_injected
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import is_from_user, is_injected
+from todo_tools.transcript import is_from_user
 
 IN_THE_CORE = pytest.mark.xfail(strict=True, reason="made on the branch of the core")
 IDLE = ScriptedChatModel(script=lambda _: "I am done, I think.")

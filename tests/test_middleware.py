@@ -42,11 +42,11 @@ from todo_tools import (
     AutoContinue,
     DeltaTodoState,
     TodoLimits,
+    TodoMiddleware,
 )
 from todo_tools._list.formats import TodosFormat
-from todo_tools.middleware import TodoMiddleware
+from todo_tools._thread.transcript import is_injected
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import is_injected
 
 PLAN = plan("a", "b")
 ADDED = {"type": "text", "text": f"\n\n{TODO_SYSTEM_PROMPT}"}

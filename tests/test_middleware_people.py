@@ -14,8 +14,7 @@ from langgraph.types import Command, interrupt
 
 from tests.prompt_reader import read_list
 from tests.support import BEGIN, Graph, items, plan, results_in
-from todo_tools import TodoItem
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoItem, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 OPEN_AND_CLOSED = [*items("a", status="abandoned"), *items("b")]

@@ -23,8 +23,9 @@ from todo_tools import (
     model_view,
     todos_from_messages,
 )
-from todo_tools.clients import ClientTodoState, from_client_todos
-from todo_tools.operations import append_items, complete_items
+from todo_tools._list.formats import from_client_todos
+from todo_tools.clients import ClientTodoState
+from todo_tools.operations import append_items, set_status
 from todo_tools.testing import ScriptedChatModel, turn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
@@ -83,7 +84,7 @@ class TestOneList:
         Operations are applied after the list, so none is undone.
         """
         nodes = [idle(state), writer(append_items("new")), idle(state)]
-        nodes.insert(at, changes(state, complete_items(0)))
+        nodes.insert(at, changes(state, set_status("completed", 0)))
         graph = side_by_side(state, nodes)
         graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
         assert stored(graph) == [*items("a", status="completed"), *items("new", "last")]
@@ -98,7 +99,9 @@ class TestOneList:
                 raise ConnectionError
             return {}
 
-        graph = side_by_side(state, [changes(state, complete_items(0)), subgraph(state, flaky)])
+        graph = side_by_side(
+            state, [changes(state, set_status("completed", 0)), subgraph(state, flaky)]
+        )
         with pytest.raises(ConnectionError):
             graph.invoke({"messages": [], "todos": items("a", "b")}, CONFIG)
         graph.invoke(None, CONFIG)
@@ -109,7 +112,9 @@ class TestOneList:
         def ask(_: Any) -> Any:
             return {"todos": append_items(interrupt("What else?"))}
 
-        graph = side_by_side(state, [subgraph(state, ask), writer(complete_items(0)), idle(state)])
+        graph = side_by_side(
+            state, [subgraph(state, ask), writer(set_status("completed", 0)), idle(state)]
+        )
         graph.invoke({"messages": [], "todos": items("a")}, CONFIG)
         graph.invoke(Command(resume="b"), CONFIG)
         assert stored(graph) == [*items("a", status="completed"), *items("b", "last")]
@@ -140,7 +145,7 @@ class TestTwoLists:
     @staticmethod
     def graph(state: type[Any]) -> Graph:
         """Two agents change the list in one step."""
-        updates = [complete_items(0), append_items("new")]
+        updates = [set_status("completed", 0), append_items("new")]
         return side_by_side(state, [changes(state, update) for update in updates])
 
     def test_the_error_names_operations(self, state: type[Any]) -> None:

@@ -16,8 +16,8 @@ from picture.animation import animate
 from picture.recording import Frame, Row, record
 
 from todo_tools import demo
+from todo_tools._thread.transcript import is_injected
 from todo_tools.demo import build_demo
-from todo_tools.transcript import is_injected
 
 PLAIN = ("default", False, False)
 

@@ -21,13 +21,13 @@ from tests.test_checkpoints import ASYNC_SAVERS, SAVERS, uri
 from todo_tools import (
     AutoContinue,
     DeltaTodoState,
+    TodoMiddleware,
     TodoState,
     aitem_starts,
     item_starts,
 )
 from todo_tools.clients import ClientTodoState
-from todo_tools.middleware import TodoMiddleware
-from todo_tools.operations import complete_items
+from todo_tools.operations import set_status
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -280,7 +280,10 @@ class TestWhichItem:
         """The earlier checkpoints still have it, for example after a summary."""
         graph, config = ran(plan("a"), edit("start", 0), edit("complete", 0))
         removed = RemoveMessage(id=REMOVE_ALL_MESSAGES)
-        update = {"messages": [removed, SystemMessage("Summary.")], "todos": complete_items(0)}
+        update = {
+            "messages": [removed, SystemMessage("Summary.")],
+            "todos": set_status("completed", 0),
+        }
         graph.update_state(config, update, as_node="agent")
         assert steps(item_starts(graph, config)) == {0: [1]}
 

@@ -17,8 +17,8 @@ from graphs.extension import extension
 from tests.server import serving, user
 from tests.support import BEGIN, ROOT, edit, items, plan
 from tests.test_deepagents import CodexStandIn
-from todo_tools.clients import from_client_todos
 from todo_tools import TodoMiddleware
+from todo_tools._list.formats import from_client_todos
 from todo_tools.testing import ScriptedChatModel
 
 TEMPLATE = ROOT / "template"

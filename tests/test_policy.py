@@ -13,8 +13,7 @@ from pydantic import BaseModel
 
 from graphs.until_done import build_graph
 from tests.support import BEGIN, Graph, items, loop_of
-from todo_tools import AutoContinue
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
 
 

@@ -20,10 +20,9 @@ from tests.conversations import (
     with_middleware,
 )
 from tests.support import BEGIN, Graph, items, loop_of
-from todo_tools import AutoContinue
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware
+from todo_tools._thread.transcript import is_injected
 from todo_tools.testing import ScriptedChatModel
-from todo_tools.transcript import is_injected
 
 Build = Callable[..., Graph]
 UNSTORED = replace(POLICY, store=False)

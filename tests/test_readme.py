@@ -21,9 +21,9 @@ from todo_tools import (
     create_todo_tools,
     format_status,
 )
+from todo_tools._thread.transcript import is_injected
 from todo_tools.demo import build_demo
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
-from todo_tools.transcript import is_injected
 
 
 def read(name: str) -> str:

@@ -12,8 +12,9 @@ from pydantic import TypeAdapter
 from graphs.until_done import build_graph
 from tests.support import BEGIN, MIXED, Graph, outcome_of
 from todo_tools import AutoContinue
+from todo_tools._thread.transcript import is_injected
 from todo_tools.testing import ScriptedChatModel
-from todo_tools.transcript import is_from_user, is_injected
+from todo_tools.transcript import is_from_user
 
 EDITED: dict[str, Any] = {"name": "Items remain. Continue?", "args": {"message": "Tests first."}}
 UNCHANGED: dict[str, Any] = {"name": "Items remain. Continue?", "args": {"message": ""}}

@@ -14,7 +14,8 @@ from tests.server import ROOT, Server, serving, statuses, user
 from tests.support import items
 from tests.waiting import LONG, wait_for
 from todo_tools import todos_from_messages
-from todo_tools.clients import from_client_todos, to_client_todos
+from todo_tools._list.formats import from_client_todos
+from todo_tools.clients import to_client_todos
 
 pytestmark = pytest.mark.slow
 

@@ -14,9 +14,8 @@ from langgraph.types import Command, Overwrite
 
 from tests.strategies import operations, todo_lists
 from tests.support import items, results_in
-from todo_tools import DeltaTodoState, TodoItem, TodoState
+from todo_tools import DeltaTodoState, TodoItem, TodoMiddleware, TodoState
 from todo_tools._thread.channels import fold_todos, fold_todos_batch, merge_loop
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 

@@ -19,9 +19,8 @@ from langgraph.types import Overwrite
 
 from graphs.until_done import build_graph
 from tests.support import BEGIN, items
-from todo_tools import DeltaTodoState, TodoItem, TodoState
+from todo_tools import DeltaTodoState, TodoItem, TodoMiddleware, TodoState
 from todo_tools.clients import ClientTodoState, to_client_todos
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.operations import append_items
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn

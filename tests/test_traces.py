@@ -11,8 +11,7 @@ from langchain_core.tracers import LangChainTracer
 
 from graphs.until_done import build_graph
 from tests.support import Graph, items
-from todo_tools import AutoContinue
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
 
 POLICY = AutoContinue(max_idle=3)

@@ -15,16 +15,11 @@ from tests.conversations import hand_built, with_middleware
 from tests.strategies import todo_lists
 from tests.support import BEGIN, Graph, items
 from todo_tools import AutoContinue, TodoItem, model_view, todos_from_messages
+from todo_tools._thread.transcript import details_of, is_injected
 from todo_tools.clients import to_client_todos
 from todo_tools.state import validate_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import (
-    details_of,
-    is_from_user,
-    is_injected,
-    last_user_message,
-    pending_calls,
-)
+from todo_tools.transcript import is_from_user, pending_calls
 
 WORKED = ToolMessage("Worked.", name="work", tool_call_id="1")
 SEEDED: dict[str, Any] = {**BEGIN, "todos": items("a", "b")}
@@ -111,13 +106,7 @@ class TestSpeakers:
     def test_an_untagged_message_after_a_result_counts_as_the_users(self, content: Any) -> None:
         """The previous run was interrupted, or ended with a tool's result."""
         history = [HumanMessage("a"), turn("", call("look")), WORKED, HumanMessage(content)]
-        assert last_user_message(history) == 3
-
-    def test_the_last_message_of_the_user_is_found(self) -> None:
-        """The result is `None` if the message was summarized away."""
-        history = [HumanMessage("a"), HumanMessage("b"), AIMessage("c"), tagged("look")]
-        assert last_user_message(history) == 1
-        assert last_user_message(history[2:]) is None
+        assert is_from_user(history[3])
 
     @pytest.mark.parametrize("build", [hand_built, with_middleware])
     def test_a_continuation_is_known_by_its_tag_or_its_id(

@@ -19,10 +19,16 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
 from tests.support import BEGIN, Graph, edit, items, loop_of, outcome_of
-from todo_tools import AutoContinue, TodoState, add_auto_continue, create_todo_tools, model_view
-from todo_tools import TodoMiddleware
+from todo_tools import (
+    AutoContinue,
+    TodoMiddleware,
+    TodoState,
+    add_auto_continue,
+    create_todo_tools,
+    model_view,
+)
+from todo_tools._thread.transcript import is_injected
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import is_injected
 
 SEEDED: dict[str, Any] = {**BEGIN, "todos": items("a")}
 MORE: dict[str, Any] = {"messages": [("user", "Go on.")]}

@@ -34,18 +34,18 @@ from todo_tools import (
     AutoContinue,
     DeltaTodoState,
     TodoItem,
+    TodoMiddleware,
     TodoState,
-    TodoStatus,
     add_auto_continue,
     create_todo_tools,
     model_view,
 )
+from todo_tools._list.todos import TodoStatus
 from todo_tools.clients import ClientTodoState
-from todo_tools.middleware import TodoMiddleware
 from todo_tools.rendering.lowlevel import one_line
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import last_user_message
+from todo_tools.transcript import is_from_user
 
 USER = HumanMessage("Begin.", id="user")
 
@@ -362,7 +362,8 @@ def is_over(prompt: Sequence[BaseMessage], todos: Sequence[TodoItem]) -> bool:
     """
     if read_list(prompt):
         return False
-    since = prompt[last_user_message(prompt) or 0 :]
+    asked = [at for at, message in enumerate(prompt) if is_from_user(message)]
+    since = prompt[asked[-1] if asked else 0 :]
     changed = [
         message.name in ("write_todos", "edit_todos") and message.status == "success"
         for message in since

@@ -24,10 +24,9 @@ from langgraph.types import Command
 from graphs.until_done import build_graph
 from tests.support import ROOT, Graph, edit, items, outcome_of, plan
 from tests.waiting import await_for
-from todo_tools import AutoContinue, TodoItem, asks_user, has_worked
-from todo_tools import TodoMiddleware
+from todo_tools import AutoContinue, TodoItem, TodoMiddleware, asks_user, has_worked
+from todo_tools._thread.transcript import is_injected
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import is_injected
 
 
 @tool

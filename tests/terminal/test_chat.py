@@ -26,9 +26,11 @@ from tests.screens import Emulator
 from tests.strategies import todo_lists
 from tests.support import checklist, edit, items, plan
 from tests.waiting import LONG
-from todo_tools.state import loop_in, todos_in, validate_todos
+from todo_tools._thread.state import loop_in
+from todo_tools._thread.transcript import is_injected
+from todo_tools.state import todos_in, validate_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
-from todo_tools.transcript import is_from_user, is_injected
+from todo_tools.transcript import is_from_user
 
 
 class TestLines:
