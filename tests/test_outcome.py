@@ -53,7 +53,7 @@ BOTH = pytest.mark.parametrize("door", ["hand_built", "create_agent"])
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
 
 
-def say(text: str) -> dict[str, Any]:
+def say(text: str) -> Any:
     return {"messages": [HumanMessage(text)]}
 
 
