@@ -30,11 +30,7 @@ from todo_tools.testing import ScriptedChatModel, turn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
 STATES = pytest.mark.parametrize("state", [TodoState, DeltaTodoState, ClientTodoState])
-UNPROTECTED = pytest.param(
-    DeltaTodoState,
-    marks=pytest.mark.xfail(strict=True, reason="whole lists of one step undo each other"),
-)
-PROTECTED = pytest.mark.parametrize("state", [TodoState, UNPROTECTED, ClientTodoState])
+PROTECTED = pytest.mark.parametrize("state", [TodoState, ClientTodoState])
 
 
 def writer(update: Any) -> Any:

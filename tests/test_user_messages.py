@@ -164,7 +164,6 @@ class TestTheUser:
     ) -> None:
         assert ended(self.stopped(build, config), config) in ("answered", "ended_elsewhere")
 
-    @pytest.mark.xfail(strict=True, reason="the middleware says ended_elsewhere")
     def test_its_outcome_is_answered_in_the_middleware_too(self, config: RunnableConfig) -> None:
         assert ended(self.stopped(with_middleware, config), config) == "answered"
 

@@ -58,11 +58,11 @@ def answered(state: Any, runtime: Any) -> Answered:
     newest, spoken = reading.last_answer(), reading.last(is_from_user)
     after = [] if newest is None else reading.entries[newest:]
     note: Mapping[str, Any] = note_of(after[0].stored) if after else {}
-    is_newest = all(isinstance(entry.message, ToolMessage) for entry in after[1:])
+    others = [entry.message for entry in after[1:] if not isinstance(entry.message, ToolMessage)]
     ended = Ended(
         # The hook of another middleware may have ended the run.
         by_model=bool(note.get("ends"))
-        and is_newest
+        and all(map(is_from_user, others))
         and state.get("jump_to") != "end"
         and not _open_calls(reading.entries[spoken or 0 :]),
         steps_left=state.get("remaining_steps"),
