@@ -149,8 +149,8 @@ def _closings(turns: Sequence[Turn], entries: Sequence[Entry]) -> Iterator[tuple
         others = {call["id"] for call in calls if call["name"] not in TOOLS}
         results = [cast("ToolMessage", entries[at].message) for at in turn.results]
         succeeded = {each.tool_call_id for each in results if each.status != "error"}
-        ticks = any(_is_tick(entries[at]) for at in changes)
-        yield changes[-1], _Closing(bool(others), ticks and not others <= succeeded)
+        failed = not others <= succeeded and any(_is_tick(entries[at]) for at in changes)
+        yield changes[-1], _Closing(bool(others), failed)
 
 
 def _is_tick(entry: Entry) -> bool:
