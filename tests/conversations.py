@@ -16,9 +16,8 @@ from langgraph.graph.state import CompiledStateGraph
 
 from graphs.until_done import build_graph
 from tests.support import items
-from todo_tools import AutoContinue, TodoItem
+from todo_tools import AutoContinue, TodoItem, TodoMiddleware
 from todo_tools._thread.notes import as_read
-from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call
 
 Agent = CompiledStateGraph[Any, Any, Any, Any]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from todo_tools import TodoStatus
+from todo_tools._list.todos import TodoStatus
 
 NOTE = "[Automatic note: the todo list]\n"
 EMPTY = "No todos"

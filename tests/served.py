@@ -13,8 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from graphs.until_done import build_graph
 from tests.waiting import LONG
-from todo_tools import AutoContinue, DeltaTodoState, TodoState
-from todo_tools import TodoMiddleware
+from todo_tools import AutoContinue, DeltaTodoState, TodoMiddleware, TodoState
 from todo_tools.testing import checklist_model
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]

@@ -17,7 +17,7 @@ from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
 from tests.waiting import wait_for
-from todo_tools.clients import from_client_todos
+from todo_tools._list.formats import from_client_todos
 
 ROOT = Path(__file__).parent.parent
 

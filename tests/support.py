@@ -17,9 +17,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 
-from todo_tools import TodoItem, TodoState, TodoStatus
+from todo_tools import TodoItem, TodoState
 from todo_tools._calls.answers import answer_call
-from todo_tools._list.todos import DEFAULT_LIMITS
+from todo_tools._list.todos import DEFAULT_LIMITS, TodoStatus
 from todo_tools._thread.notes import result_metadata
 from todo_tools.testing import call, turn
 

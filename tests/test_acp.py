@@ -12,9 +12,8 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.support import ROOT, edit
-from todo_tools import AutoContinue
+from todo_tools import AutoContinue, TodoMiddleware
 from todo_tools._list.formats import TodosFormat
-from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 server = pytest.importorskip("deepagents_acp.server")

@@ -9,8 +9,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.support import ROOT, edit
-from todo_tools import AutoContinue
-from todo_tools import TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 core = pytest.importorskip("ag_ui.core")

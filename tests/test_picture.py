@@ -16,8 +16,8 @@ from picture.animation import animate
 from picture.recording import Frame, Row, record
 
 from todo_tools import demo
+from todo_tools._thread.transcript import is_injected
 from todo_tools.demo import build_demo
-from todo_tools.transcript import is_injected
 
 PLAIN = ("default", False, False)
 
@@ -168,7 +168,7 @@ class TestDemo:
         assert "Fix what fails" in sent_back.text
         results = [m.text for m in final["messages"] if m.type == "tool" and m.name == "run"]
         assert [text.splitlines()[-1] for text in results] == ["exit code 1", "exit code 0"]
-        assert final["todo_loop"]["outcome"] == "finished"
+        assert final["todo_outcome"] == "finished"
 
     def test_the_picture_of_the_readme_is_such_a_run(self) -> None:
         """The stored picture ends as a run does today; no frame shows a status going back.

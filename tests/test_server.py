@@ -14,7 +14,8 @@ from tests.server import ROOT, Server, serving, statuses, user
 from tests.support import items
 from tests.waiting import LONG, wait_for
 from todo_tools import todos_from_messages
-from todo_tools.clients import from_client_todos, to_client_todos
+from todo_tools._list.formats import from_client_todos
+from todo_tools.clients import to_client_todos
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +92,7 @@ class TestThisRepository:
         events = [part.data for part in stream if part.event == "custom"]
         values = repository.values_of(thread)
         assert statuses(values["todos"]) == ["completed", "abandoned", "completed", "completed"]
-        assert values["todo_loop"]["outcome"] == "finished"
+        assert values["todo_outcome"] == "finished"
         assert values["todo_loop"]["in_turn"] == 1
         assert continuations(values) == []  # otherwise deep-agents-ui would show them as the user's
         assert users_messages(values) == [checklist]
@@ -217,11 +218,11 @@ class TestContext:
         message = user("- [ ] a\n- [ ] b\n- [ ] c\n- [ ] d")
         client.runs.wait(thread, "until_done", input=message, context={"max_continuations": 0})
         values = repository.values_of(thread)
-        assert values["todo_loop"]["outcome"] == "limit_in_turn"
+        assert values["todo_outcome"] == "limit_in_turn"
         assert "completed" in statuses(values["todos"])
         client.runs.wait(thread, "until_done", input=user("Go on."))
         values = repository.values_of(thread)
-        assert values["todo_loop"]["outcome"] == "finished"
+        assert values["todo_outcome"] == "finished"
 
     def test_a_client_may_have_its_own_keys_in_configurable(self, repository: Server) -> None:
         """LangGraph's clients also send theirs there; a setting of the run is checked there too."""
@@ -232,7 +233,7 @@ class TestContext:
             client.runs.wait(thread, "until_done", input=user("- [ ] a"), config=config)
 
         run(user="me")
-        assert repository.values_of(thread)["todo_loop"]["outcome"] == "finished"
+        assert repository.values_of(thread)["todo_outcome"] == "finished"
         with pytest.raises(httpx.HTTPStatusError, match="422"):
             run(max_continuations="5")
         with pytest.raises(UnprocessableEntityError, match=r"'model'\] is invalid"):
@@ -304,7 +305,7 @@ class TestGracePeriod:
         values = served.values_of(thread)
         assert len(continuations(values)) == 1
         assert statuses(values["todos"]) == ["completed", "completed"]
-        assert values["todo_loop"]["outcome"] == "finished"
+        assert values["todo_outcome"] == "finished"
 
 
 class TestAsking:
@@ -332,7 +333,7 @@ class TestAsking:
     ) -> None:
         values = self.answered(served, graph, answer)
         assert len(continuations(values)) == 1
-        assert values["todo_loop"]["outcome"] == "finished"
+        assert values["todo_outcome"] == "finished"
 
 
 def questions(server: Server, thread: str) -> list[dict[str, Any]]:

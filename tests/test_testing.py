@@ -15,12 +15,12 @@ from tests.support import BEGIN, Graph, items, plan
 from todo_tools import (
     AutoContinue,
     TodoItem,
+    TodoMiddleware,
     TodoState,
     add_auto_continue,
     create_todo_tools,
     model_view,
 )
-from todo_tools import TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, read_checklist, turn
 
 
