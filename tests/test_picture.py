@@ -165,7 +165,7 @@ class TestDemo:
         request: Any = {"messages": [HumanMessage("Write a function slugify and test it.")]}
         final = build_demo(tmp_path).invoke(request)
         (sent_back,) = [m for m in final["messages"] if is_injected(m)]
-        assert "Fix what fails" in sent_back.text
+        assert "do the work of [3]" in sent_back.text
         results = [m.text for m in final["messages"] if m.type == "tool" and m.name == "run"]
         assert [text.splitlines()[-1] for text in results] == ["exit code 1", "exit code 0"]
         assert final["todo_outcome"] == "finished"
