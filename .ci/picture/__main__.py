@@ -14,7 +14,8 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 _PICTURES = _ROOT / "docs" / "pictures"
 DEMO, BRANCHES = _PICTURES / "demo.svg", _PICTURES / "branches.svg"
 
-_LIST = "\x1b[200~- [ ] Write the invitation\n- [ ] Invite Ann\n- [ ] Bake a cake\x1b[201~\r"  # pasted
+_PASTED = "- [ ] Write the invitation\n- [ ] Invite Ann\n- [ ] Bake a cake"
+_LIST = f"\x1b[200~{_PASTED}\x1b[201~\r"
 _FINISHED = "Done (3 items) · your turn"
 _TYPED = (
     ("your turn", 1.0, _LIST),
