@@ -20,8 +20,7 @@ from typing_extensions import override
 
 from graphs.coding_agent import build_coding_agent
 from graphs.shown import ShowList
-from todo_tools import AutoContinue
-from todo_tools import TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
