@@ -99,7 +99,7 @@ class TestThisRepository:
 
         lists = [event for event in events if event["type"] == "todos"]
         assert texts(lists[0]["todos"]) == steps
-        assert lists[-1]["todos"] == values["todos"]
+        assert lists[-1]["todos"] == from_client_todos(values["todos"])
         assert values["todos"][0] == {"content": "Think", "status": "completed"}
         assert lists[-1]["status"] == "✓ Done (4 items)"
         assert {"📋 0/4", "📋 1/4", "📋 2/4", "📋 3/4"} < {event["status"] for event in lists}
