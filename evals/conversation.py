@@ -57,7 +57,7 @@ def hold(arm: Arm, task: Task, model: BaseChatModel, caps: Caps) -> Conversation
     config: RunnableConfig = {"configurable": {"thread_id": "1"}}
     cut_off = _work(agent, arm, task, metered, config)
     values = agent.get_state(config).values
-    outcome = cut_off or values.get("todo_loop", {}).get("outcome") or "answered"
+    outcome = cut_off or values.get("todo_outcome") or "answered"
     todos = [dict(todo) for todo in values.get("todos", [])]
     messages = values["messages"]
     return Conversation(world, messages, metered.last, todos, metered.usage, stops, outcome)

@@ -2,7 +2,7 @@
 
 What is not allowed here is denied: clients have threads and runs, and read the assistants. A run
 that would jump to a node, skip a check or has an unknown context is refused before it begins.
-Its limit: all callers see all threads; docs/server.md has an example with several users.
+Its limit: all callers see all threads; docs/serve.md has an example with several users.
 """
 
 from typing import Any

@@ -46,7 +46,9 @@ def _after_result(known: Read, name: str | None, text: str) -> Read:
         return known
     if rest.startswith("\n"):  # an empty line, then the whole list
         return read_lines(rest)
-    change = re.fullmatch(r"(\w+) \[([\d, ]+)\](; \d+ calls? of its work (is|are) left out)?", first)
+    change = re.fullmatch(
+        r"(\w+) \[([\d, ]+)\](; \d+ calls? of its work (is|are) left out)?", first
+    )
     if change:
         indices = {int(index) for index in change[2].split(",")}
         return [

@@ -46,7 +46,7 @@ class TestUntilDone:
             "abandoned",
             "completed",
         ]
-        assert final["todo_loop"]["outcome"] == "finished"
+        assert final["todo_outcome"] == "finished"
 
 
 USE = """
@@ -141,7 +141,7 @@ class TestServed:
         monkeypatch.setattr("graphs.model.chat_model", lambda *_: talking)
         graph = getattr(importlib.reload(served), name)
         final = graph.invoke(self.BEGIN)
-        assert final["todo_loop"]["outcome"] == "answered"
+        assert final["todo_outcome"] == "answered"
         assert len(talking.prompts) == 1
 
     def test_the_model_of_until_done_cannot_drop_a_step(
@@ -172,7 +172,14 @@ class TestProgram:
         assert main([write_checklist(*steps), "--workdir", "work", "--create", "--grace", "1"]) == 0
         assert (tmp_path / "work" / "log").read_text() == "0\n1\n2\n3\n"
         shown = capsys.readouterr().out
-        for expected in ("→ Shell echo 0 >> log", "  📋 3/4", "↻ not finished", "✓ Done (4 items)"):
+        for expected in (
+            "→ shell echo 0 >> log",
+            "📋 3/4",
+            "Sent back to work",
+            "✓ Done (4 items)",
+            "stopped because: finished",
+            "The model is a stand-in with simple rules",
+        ):
             assert expected in shown
 
     @pytest.mark.slow
@@ -229,7 +236,8 @@ class TestResuming:
         process.send_signal(kill)
         _, errors = process.communicate(timeout=LONG)
         assert process.returncode == (130 if kill == signal.SIGINT else -kill)
-        assert ("interrupted; resume with: " in errors) == (kill == signal.SIGINT)
+        advice = "\nstopped; resume with:\npython -m graphs --thread t\n"
+        assert (advice in errors) == (kill == signal.SIGINT)
         (tmp_path / "work" / "go").touch()
         assert main(["--thread", "t"]) == 0
         log = (tmp_path / "work" / "log").read_text().split()

@@ -279,18 +279,18 @@ class TestLoop:
         )
 
     def test_the_agent_is_sent_back_once(self, book: Callable[[str], Book]) -> None:
-        """The continuation lists the remaining items; then the run ends."""
+        """The continuation names the item in progress; then the run ends."""
         shown = book("2_the_loop").shown["note"]
         assert shown.count("[Automatic note]") == 1
-        assert "● [3] Look for a greeting in French" in shown
+        assert "do the work of [3] now" in shown
         assert "edit_todos with action 'complete' on [3]" in shown
         assert shown.endswith("outcome: finished")
 
     def test_each_limit_ends_a_run(self, book: Callable[[str], Book]) -> None:
         """The notice says which limit it was."""
         shown = book("2_the_loop").shown
-        assert "⚠ Stopped after 3 continuations without progress; 2 todo(s) rem" in shown["idle"]
-        assert "⚠ Stopped after 5 continuations for one message; 8 todo(s) rem" in shown["busy"]
+        assert "⚠ Stopped after 3 continuations without progress; 2 todos rem" in shown["idle"]
+        assert "⚠ Stopped after 5 continuations for one message; 8 todos rem" in shown["busy"]
 
 
 FIRST = ("✓ [0] Rent a room", "✓ [1] Bake a cake", "✓ [2] Invite the guests")
@@ -362,17 +362,13 @@ class TestCreateAgent:
 
 
 class TestDeepagents:
-    def test_the_lists_are_a_tree(self, book: Callable[[str], Book]) -> None:
-        """The lists of the subagent's runs are below the list of the main agent."""
+    def test_the_live_view_ends_with_the_list_of_the_main_agent(
+        self, book: Callable[[str], Book]
+    ) -> None:
+        """The finished lists of the subagent's runs are gone."""
         assert book("5_deepagents").shown["run"] == lines(
             "✓ [0] Build it",
             "✓ [1] Paint it",
-            "└ crew ✓ Done (2 items)",
-            "  ✓ [0] Measure the wall",
-            "  ✓ [1] Cut the boards",
-            "└ crew 2 ✓ Done (2 items)",
-            "  ✓ [0] Sand it",
-            "  ✓ [1] Apply the paint",
             "✓ Done (2 items)",
         )
 

@@ -18,6 +18,7 @@ from tests.server import serving, user
 from tests.support import BEGIN, ROOT, edit, items, plan
 from tests.test_deepagents import CodexStandIn
 from todo_tools import TodoMiddleware
+from todo_tools._agent.state import ClientAgentState
 from todo_tools._list.formats import from_client_todos
 from todo_tools.testing import ScriptedChatModel
 
@@ -66,7 +67,7 @@ class TestExtension:
         await extension(Registrar())
         (middleware,) = registered
         assert isinstance(middleware, TodoMiddleware)
-        assert "todos_format" in middleware.state_schema.__annotations__
+        assert middleware.state_schema is ClientAgentState
 
 
 def test_a_profile_gives_an_agent_a_list_without_being_given_one(config: RunnableConfig) -> None:

@@ -12,14 +12,13 @@ from hypothesis import given
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from langchain_core.messages import ToolMessage
-from todo_tools.events import todos_event
 
 from tests.pages import ELEMENTS, page
 from tests.strategies import todo_lists
 from tests.support import items
 from todo_tools import TodoItem, format_todos
 from todo_tools._list.formatting import one_line
-from todo_tools._thread.events import countdown_event
+from todo_tools._thread.events import countdown_event, todos_event
 from todo_tools.rendering import follow_in_notebook, show_call, show_result, show_status, show_todos
 from todo_tools.rendering._lines import Progress
 from todo_tools.rendering.lowlevel import View

@@ -13,7 +13,7 @@ from todo_tools.events import todos_event
 from tests.strategies import json_values
 from tests.support import items
 from todo_tools import TodoItem
-from todo_tools._thread.events import continue_question, countdown_event
+from todo_tools._thread.events import continue_question, countdown_event, todos_event
 from todo_tools.clients import to_client_todos
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW
 from todo_tools.rendering._follow import follow

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from rich.cells import cell_len
-from todo_tools.events import todos_event
 
 from tests.consoles import RecordingConsole
 from tests.shelf import FINAL, MODES, REQUEST, shelf_graph
 from tests.strategies import todo_lists
 from tests.support import MIXED, items
 from todo_tools import TodoItem, format_todos
-from todo_tools._thread.events import countdown_event
+from todo_tools._thread.events import countdown_event, todos_event
 from todo_tools.rendering import (
     _terminal,
     follow_in_terminal,

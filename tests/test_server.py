@@ -92,14 +92,14 @@ class TestThisRepository:
         events = [part.data for part in stream if part.event == "custom"]
         values = repository.values_of(thread)
         assert statuses(values["todos"]) == ["completed", "abandoned", "completed", "completed"]
-        assert values["todo_loop"]["outcome"] == "finished"
+        assert values["todo_outcome"] == "finished"
         assert values["todo_loop"]["in_turn"] == 1
         assert continuations(values) == []  # otherwise deep-agents-ui would show them as the user's
         assert users_messages(values) == [checklist]
 
         lists = [event for event in events if event["type"] == "todos"]
         assert texts(lists[0]["todos"]) == steps
-        assert lists[-1]["todos"] == values["todos"]
+        assert lists[-1]["todos"] == from_client_todos(values["todos"])
         assert values["todos"][0] == {"content": "Think", "status": "completed"}
         assert lists[-1]["status"] == "✓ Done (4 items)"
         assert {"📋 0/4", "📋 1/4", "📋 2/4", "📋 3/4"} < {event["status"] for event in lists}
@@ -218,11 +218,11 @@ class TestContext:
         message = user("- [ ] a\n- [ ] b\n- [ ] c\n- [ ] d")
         client.runs.wait(thread, "until_done", input=message, context={"max_continuations": 0})
         values = repository.values_of(thread)
-        assert values["todo_loop"]["outcome"] == "limit_in_turn"
+        assert values["todo_outcome"] == "limit_in_turn"
         assert "completed" in statuses(values["todos"])
         client.runs.wait(thread, "until_done", input=user("Go on."))
         values = repository.values_of(thread)
-        assert values["todo_loop"]["outcome"] == "finished"
+        assert values["todo_outcome"] == "finished"
 
     def test_a_client_may_have_its_own_keys_in_configurable(self, repository: Server) -> None:
         """LangGraph's clients also send theirs there; a setting of the run is checked there too."""
@@ -233,7 +233,7 @@ class TestContext:
             client.runs.wait(thread, "until_done", input=user("- [ ] a"), config=config)
 
         run(user="me")
-        assert repository.values_of(thread)["todo_loop"]["outcome"] == "finished"
+        assert repository.values_of(thread)["todo_outcome"] == "finished"
         with pytest.raises(httpx.HTTPStatusError, match="422"):
             run(max_continuations="5")
         with pytest.raises(UnprocessableEntityError, match=r"'model'\] is invalid"):
@@ -305,7 +305,7 @@ class TestGracePeriod:
         values = served.values_of(thread)
         assert len(continuations(values)) == 1
         assert statuses(values["todos"]) == ["completed", "completed"]
-        assert values["todo_loop"]["outcome"] == "finished"
+        assert values["todo_outcome"] == "finished"
 
 
 class TestAsking:
@@ -333,7 +333,7 @@ class TestAsking:
     ) -> None:
         values = self.answered(served, graph, answer)
         assert len(continuations(values)) == 1
-        assert values["todo_loop"]["outcome"] == "finished"
+        assert values["todo_outcome"] == "finished"
 
 
 def questions(server: Server, thread: str) -> list[dict[str, Any]]:

@@ -14,15 +14,17 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 _PICTURES = _ROOT / "docs" / "pictures"
 DEMO, BRANCHES = _PICTURES / "demo.svg", _PICTURES / "branches.svg"
 
-_LIST = "- [ ] Write the invitation\x1b\r- [ ] Invite Ann\x1b\r- [ ] Bake a cake\r"
+_PASTED = "- [ ] Write the invitation\n- [ ] Invite Ann\n- [ ] Bake a cake"
+_LIST = f"\x1b[200~{_PASTED}\x1b[201~\r"
 _FINISHED = "Done (3 items) · your turn"
 _TYPED = (
     ("your turn", 1.0, _LIST),
-    (_FINISHED, 2.0, "/redo 1\r"),
+    (_FINISHED, 2.0, "/history\r"),
+    ("stopped: finished", 3.0, "/fork 6\r"),
     ("On branch 2", 2.0, "/edit 1 Invite Bob\r"),
     ("[1] Invite Bob", 2.0, "/go\r"),
     (_FINISHED, 2.0, "/branches\r"),
-    ("  2  ✓ Done", 2.0, "/quit\r"),
+    ("  2  ✓ Done", 2.0, "/exit\r"),
 )
 """In the chat, a person waits to see a text, and needs a moment before each line."""
 _TURNS = ("All done!", "sent back to work")
@@ -44,8 +46,8 @@ def record_branches() -> list[Frame]:
     with tempfile.TemporaryDirectory() as folder:
         there = ["env", "-C", folder, f"PYTHONPATH={_ROOT}"]
         chat = ["-m", "graphs", "chat", "--grace", "0", "--thread", "party", "--workdir", "."]
-        frames = record([*there, sys.executable, *chat], columns=56, rows=23, typed=_TYPED)
-    return [frame for frame in frames if "/quit" not in str(frame)]
+        frames = record([*there, sys.executable, *chat], columns=56, rows=30, typed=_TYPED)
+    return [frame for frame in frames if "/exit" not in str(frame)]
 
 
 def draw_branches() -> str:

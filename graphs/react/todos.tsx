@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { createRoot } from "react-dom/client";
 
 type Todo = { content: string; status: "pending" | "in_progress" | "completed"; abandoned?: boolean };
-type State = { messages: Message[]; todos?: Todo[]; todo_loop?: { outcome?: string | null } };
+type State = { messages: Message[]; todos?: Todo[]; todo_outcome?: string | null };
 type Event = { type: string; outcome?: string | null };
 type Block = { type: string; text?: string };
 type Question = { action_requests: { name: string }[] };
@@ -47,7 +47,7 @@ function Todos() {
   const todos = values.todos ?? [];
   const finished = todos.filter((todo) => todo.status === "completed").length;
   const answers = messages.filter((message) => message.type === "ai").map(({ content }) => textOf(content));
-  const ended = outcome ?? values.todo_loop?.outcome; // after a reload it is in the state
+  const ended = outcome ?? values.todo_outcome; // after a reload it is in the state
   const state = error ? String(error) : isLoading ? "working" : interrupt?.value ? "waiting" : ended;
   // A second click is sent when the first run has ended. It names its question, so it answers no later one.
   const resume = (reply: boolean) => submit(undefined, { command: { resume: { [interrupt!.id!]: reply } }, ...KEPT });

@@ -143,7 +143,7 @@ class TestQuestion:
         """The page asks for a reason, which becomes the user's message to the next run."""
         with shown.running():
             shown.reject("That is enough.")
-        assert shown.values["todo_loop"]["outcome"] == "declined"
+        assert shown.values["todo_outcome"] == "declined"
         assert statuses(shown) == ["completed", "in_progress"]
         assert shown.bubbles == [TWO_STEPS, "That is enough."]
 
@@ -208,7 +208,7 @@ def test_a_reached_limit_is_seen(chat: ChatPage, agent: str) -> None:
     """The page says that the agent has stopped and what is left, also after a reload."""
     chat.open(f"{agent}_limited")
     chat.run("Go.")
-    assert chat.values["todo_loop"]["outcome"] == "stalled"
+    assert chat.values["todo_outcome"] == "stalled"
     notice = chat.page.get_by_text("2 todo(s) remain")
     expect(notice).to_be_visible()
     assert chat.bubbles == ["Go."]
@@ -226,7 +226,7 @@ def test_a_list_too_long_for_one_run_ends_with_a_notice(chat: ChatPage, agent: s
     checklist = "\n".join(f"- [ ] Step {number}" for number in range(20))
     chat.open(f"{agent}_unstored")
     chat.run(checklist)
-    assert chat.values["todo_loop"]["outcome"] == "out_of_steps"
+    assert chat.values["todo_outcome"] == "out_of_steps"
     expect(chat.page.get_by_text("todo(s) remain")).to_be_visible()
     chat.wait_for_list(stored_items(chat.values))
     chat.run("Go on.")

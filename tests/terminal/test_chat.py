@@ -26,7 +26,6 @@ from tests.screens import Emulator
 from tests.strategies import todo_lists
 from tests.support import checklist, edit, items, plan
 from tests.waiting import LONG
-from todo_tools._thread.state import loop_in
 from todo_tools._thread.transcript import is_injected
 from todo_tools.state import todos_in, validate_todos
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -154,7 +153,7 @@ class TestBranches:
         result = ToolMessage("✓ [0] a\nmore", name="shell", tool_call_id="1")
         known = {"messages": [ask, answer, result], "todos": items("x")}
         history = [
-            checkpoint("e", "d", **known, todo_loop={"outcome": "no_todos"}),
+            checkpoint("e", "d", **known, todo_outcome="no_todos"),
             checkpoint("d", "c", **known),
             checkpoint("c", "b", messages=[ask, answer], todos=items("x")),
             checkpoint("b", "a", messages=[ask]),
@@ -185,7 +184,8 @@ class TestPolicy:
             ScriptedChatModel(script=list(script)), policy=chat_policy(0, waiting)
         )
         request: Any = {"messages": [("user", "Go.")], "todos": items("a", "b")}
-        return loop_in(builder.compile().invoke(request)).get("outcome")
+        outcome: str | None = builder.compile().invoke(request)["todo_outcome"]
+        return outcome
 
     def test_an_answer_without_work_ends_the_run(self) -> None:
         assert self.ended("All right.") == "answered"
@@ -272,7 +272,7 @@ class TestMoving:
         said = await self.say(thread, "In another way.")
         assert said[-2:] == ["In another way.", "Other."]
         await thread.switch(1)
-        assert (await thread.now()).values == end.values
+        assert (await thread.now()).values == {**end.values, "todo_outcome": None}
 
     async def test_what_is_not_there_is_refused(self) -> None:
         """The error says what there is, and nothing is written."""
@@ -285,6 +285,7 @@ class TestMoving:
             with pytest.raises(CommandError, match=re.escape(reason)):
                 await move
         await self.say(thread, "Begin.")
+        await thread.replace_todos(items("by hand"))
         before = await thread.history()
         with pytest.raises(CommandError, match=r"the agent has not started \[0\]"):
             await thread.redo(0)

@@ -44,10 +44,10 @@ class TestCommands:
     async def test_output_and_exit_code_are_reported(
         self, execute: Execute, tmp_path: Path
     ) -> None:
-        """Success and failure are named, and lines of stderr are marked."""
+        """Success and failure are named, and errors are among the output."""
         assert await execute("pwd") == f"{tmp_path}\n[Command succeeded with exit code 0]"
         assert await execute("echo out; echo no >&2; exit 3") == (
-            "out\n[stderr] no\n[Command failed with exit code 3]"
+            "out\nno\n[Command failed with exit code 3]"
         )
 
     @pytest.mark.parametrize(
