@@ -14,12 +14,11 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
-from pydantic import create_model
 
 from todo_tools import TodoState
 from todo_tools.rendering import ToolView
 from todo_tools.rendering.lowlevel import Line, Span
-from todo_tools.schemas import LenientArgs, argument
+from todo_tools.schemas import lenient_schema
 from todo_tools.transcript import pending_calls
 
 Notes = dict[str, Any]
@@ -93,14 +92,15 @@ def _call(runtime: ToolRuntime[Any, Any], **args: Any) -> Command[Any]:
 
 def notes_tool() -> StructuredTool:
     """Create the tool for a graph whose state is `NotesState` or has its `notes` channel."""
-    action = argument(type="string", enum=["add", "list", "get", "remove"], description="Action")
-    text = argument(optional=True, type="string", description="Text of the note, for 'add'")
-    which = argument(optional=True, type="integer", description="Note id, for 'get' and 'remove'")
+    names = ["add", "list", "get", "remove"]
+    action = {"type": "string", "enum": names, "description": "Action"}
+    text = {"type": "string", "description": "Text of the note, for 'add'"}
+    which = {"type": "integer", "description": "Note id, for 'get' and 'remove'"}
     return StructuredTool(
         name="notes",
         description="Keep what the user wants remembered in this conversation: 'add' keeps a text "
         "and returns its id, 'list' shows all notes, 'get' shows one, 'remove' deletes one",
-        args_schema=create_model("notes", __base__=LenientArgs, action=action, text=text, id=which),
+        args_schema=lenient_schema("notes", "text", "id", action=action, text=text, id=which),
         func=_call,
         metadata={"label": "Notes"},
     )

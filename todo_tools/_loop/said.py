@@ -88,7 +88,9 @@ def read_reply(reply: Any) -> Reply:
             action = rest.get("edited_action")
             args = action.get("args", {}) if is_mapping(action) else rest
             words = args.get("message") if is_mapping(args) else None
-            return Reply(kind != "reject", words if isinstance(words, str) and words.strip() else "")
+            return Reply(
+                kind != "reject", words if isinstance(words, str) and words.strip() else ""
+            )
         case _:
             raise ValueError(
                 f"{brief(reply)} is not an answer. Resume with true, false, a text, or "

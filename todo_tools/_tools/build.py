@@ -8,8 +8,6 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import InjectedToolArg, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
-from pydantic import BaseModel, Field, WithJsonSchema, create_model, model_validator
-from pydantic.json_schema import SkipJsonSchema
 
 from todo_tools._calls.answers import Answer, Before, answer_call, before_call, refuse_call
 from todo_tools._calls.arguments import CallError
@@ -24,40 +22,7 @@ from todo_tools._thread.state import has_channel, todos_in
 from todo_tools._thread.transcript import CallPlace, place_of_call
 from todo_tools._tools.checks import Check, achecked, checked, require_check
 from todo_tools._view.blocks import record_block
-
-
-class LenientArgs(BaseModel):
-    """Arguments that never fail validation: every field accepts any value and may be missing.
-
-    The model sees the JSON schema of each field, but the schema is not enforced.
-    """
-
-    # LangGraph gives the runtime only to a tool whose schema has a field for it. It holds the whole
-    # state, so it is left out when langchain-core dumps the arguments of a call.
-    runtime: SkipJsonSchema[Annotated[Any, InjectedToolArg]] = Field(default=None, exclude=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _allow_missing(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        missing = {name: None for name, field in cls.model_fields.items() if field.is_required()}
-        return {**missing, **values}
-
-
-def argument(*, optional: bool = False, **schema: Any) -> Any:
-    """Define a field.
-
-    Args:
-        optional: Whether the model may leave the field out; it is then `None`.
-        schema: The JSON schema of the field. State limits in the `description`, because some
-            providers ignore the keywords for limits and others reject the whole schema.
-
-    Returns:
-        A field definition for `pydantic.create_model`.
-    """
-    # With a default factory, the schema has no `"default": null`, which some providers reject.
-    given = Field(default_factory=lambda: None) if optional else ...
-    return Annotated[Any, WithJsonSchema(schema)], given
-
+from todo_tools.schemas import lenient_schema
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
 
@@ -144,10 +109,14 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
             answer = await achecked(name, answer, made.before, settings.check, made.runtime.state)
         return made.respond(answer)
 
+    given = tool.parameters(settings.limits)
+    schemas = {parameter: each.schema for parameter, each in given.items()}
     return StructuredTool(
         name=name,
         description=tool.description,
-        args_schema=_args_schema(name, tool, settings.limits),
+        args_schema=lenient_schema(
+            name, *(each for each in given if not given[each].required), **schemas
+        ),
         func=call,
         coroutine=acall,
         handle_tool_error=True,
@@ -158,14 +127,6 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
             "limits": asdict(settings.limits),
         },
     )
-
-
-def _args_schema(name: str, tool: TodoTool, limits: TodoLimits) -> type[LenientArgs]:
-    fields: dict[str, Any] = {
-        parameter: argument(optional=not given.required, **given.schema)
-        for parameter, given in tool.parameters(limits).items()
-    }
-    return create_model(name, __base__=LenientArgs, **fields)
 
 
 @dataclass(frozen=True, slots=True)
