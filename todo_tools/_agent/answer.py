@@ -33,7 +33,7 @@ def with_notes(
             has_tools=any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools),
             ends=_may_end(answer, response, request.tools),
             shown=mark_of(todos_in(request.state)),
-            called=[call["id"] for call in answer.tool_calls],
+            called=[call["id"] for call in answer.tool_calls if call["id"]],
         )
         result = [made if each is answer else each for each in response.result]
         response = replace(response, result=result)
@@ -88,6 +88,7 @@ def _open_calls(entries: Sequence[Entry]) -> set[str]:
 
 
 def update_of(answer: Answered, ending: Ending) -> dict[str, Any]:
+    """Return the update of the hook at the end of an answer."""
     update = {**ending.update}
     if ending.continues:
         return {**update, "jump_to": "model"}
