@@ -94,6 +94,15 @@ def test_a_fork_has_the_outcome_of_its_own_run(door: str) -> None:
     assert graph.invoke(say("Hi."), first.config)["todo_outcome"] == "no_todos"
 
 
+@BOTH
+def test_an_edit_of_a_thread_that_has_ended_leaves_it_ended(door: str) -> None:
+    """The outcome is that of the last run, so an edit has none."""
+    graph = agent_of(door, [DONE, "Done."], InMemorySaver())
+    graph.invoke(say("Go."), CONFIG)
+    graph.update_state(CONFIG, {"todos": [{"text": "b", "status": "not_started"}]})
+    assert graph.get_state(CONFIG).next == ()
+
+
 def test_nodes_after_the_loop_keep_it_also_tasks_that_they_send() -> None:
     model = ScriptedChatModel(script=[DONE, "Done."])
     builder = StateGraph(TodoState)

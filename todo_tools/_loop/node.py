@@ -15,6 +15,7 @@ from typing_extensions import override
 from todo_tools._loop.decision import Ended, heard
 from todo_tools._loop.ending import Answered, Ending, aend_answer, end_answer
 from todo_tools._loop.policy import AutoContinue, Policy, require_policy
+from todo_tools._thread.notes import note_of
 from todo_tools._thread.reading import read
 from todo_tools._thread.state import loop_in, messages_in, value_in
 from todo_tools._view.blocks import record_block
@@ -189,7 +190,10 @@ def _route_in_time(steps: str | None, last: str | None) -> Callable[[Any], str]:
 
 
 def _route_on(state: Any) -> str:
-    return _ENDS if value_in(state, "todo_outcome") else _CONTINUES
+    last = next(reversed(messages_in(state)), None)
+    # After `update_state` on a thread that has ended, there is no outcome.
+    is_over = isinstance(last, AIMessage) and "then" not in note_of(last)
+    return _ENDS if is_over or value_in(state, "todo_outcome") else _CONTINUES
 
 
 def _require_channels(builder: _Builder) -> None:
