@@ -23,7 +23,7 @@ from todo_tools import (
 )
 from todo_tools.demo import build_demo
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
-from todo_tools.transcript import is_injected
+
 
 
 def read(name: str) -> str:
