@@ -85,7 +85,7 @@ def says(*answers: AIMessage | str) -> Rule:
     return lambda number: answers[number - 1] if number <= len(answers) else "I stop here."
 
 
-def tries(name: str, args: Callable[[int], dict[str, Any]]) -> Rule:
+def tries(name: str, args: Callable[[int], Any] = lambda number: {"page": number}) -> Rule:
     """Plan; then make one call and answer, again and again."""
 
     def rule(number: int) -> AIMessage | str:
@@ -100,10 +100,6 @@ def stops_after_each(number: int) -> AIMessage | str:
     if number == 1:
         return plan(*(f"item {each}" for each in range(40)))
     return edit("complete", (number - 3) // 2) if number % 2 else "One more is done."
-
-
-def page(number: int) -> dict[str, int]:
-    return {"page": number}
 
 
 LIST = ("Measure",)
@@ -124,15 +120,15 @@ ROWS = {
     "works": Row(says(plan("a"), TICK), 3, "finished"),
     "stops after each item": Row(stops_after_each, 82, "finished"),
     "a plan and a question": Row(says(plan("a"), "Which one?", "Which one?"), 3, "stalled"),
-    "a call limit": Row(tries("search", page), 5, "stalled", wrap=refusing("limit reached")),
-    "a hook": Row(tries("search", page), 5, "stalled", wrap=refusing("denied", first=True)),
-    "the gate": Row(tries("search", page), 5, "stalled", wrap=TodoGate().wrap_tool_call),
-    "an unknown tool": Row(tries("find", page), 5, "stalled"),
+    "a call limit": Row(tries("search"), 5, "stalled", wrap=refusing("limit reached")),
+    "a hook": Row(tries("search"), 5, "stalled", wrap=refusing("denied", first=True)),
+    "the gate": Row(tries("search"), 5, "stalled", wrap=TodoGate().wrap_tool_call),
+    "an unknown tool": Row(tries("find"), 5, "stalled"),
     "a dead server": Row(tries("search", lambda number: {"page": number + 100}), 5, "stalled"),
     "a wrong index": Row(MISSES, 5, "stalled"),
     "the same result": Row(tries("search", lambda _: {"page": 1}), 5, "stalled"),
     "the same list": Row(lambda number: plan("a") if number % 2 else "Done.", 4, "stalled"),
-    "no tick": Row(tries("search", page), 43, "limit_in_a_row"),
+    "no tick": Row(tries("search"), 43, "limit_in_a_row"),
     "asks_user": Row(says(plan("a"), "Which one?"), 2, "stop_condition", policy=ASKS),
     "has_worked": Row(TICKS, 5, "stalled", check=has_worked),
     "ask": Row(says(plan("a")), 2, "declined", policy=AutoContinue(ask=True), replies=[NO]),
