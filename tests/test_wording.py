@@ -9,8 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.until_done import build_graph
 from tests.support import BEGIN, plan
-from todo_tools import AutoContinue, create_todo_tools
-from todo_tools import TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware, create_todo_tools
 from todo_tools.testing import ScriptedChatModel
 
 
