@@ -17,70 +17,25 @@ ROOT = Path(__file__).parent.parent
 LIBRARY = Path(todo_tools.__file__).parent
 
 PUBLIC = {
-    "todo_tools": [
-        "TODO_FOLD_PROMPT",
-        "TODO_LIGHT_PROMPT",
-        "TODO_SYSTEM_PROMPT",
-        "AutoContinue",
-        "DeltaTodoState",
-        "TodoGate",
-        "TodoItem",
-        "TodoLimits",
-        "TodoMiddleware",
-        "TodoState",
-        "add_auto_continue",
-        "aitem_starts",
-        "asks_user",
-        "count_folded_tokens",
-        "create_todo_tools",
-        "format_status",
-        "format_todos",
-        "has_worked",
-        "item_starts",
-        "model_view",
-        "todos_from_messages",
-    ],
-    "todo_tools.clients": ["ClientTodoState", "to_client_todos"],
-    "todo_tools.demo": [],
-    "todo_tools.middleware": ["TodoGateMiddleware"],
-    "todo_tools.operations": ["Operation", "append_items", "set_status"],
-    "todo_tools.rendering": [
-        "ToolView",
-        "follow_in_notebook",
-        "follow_in_terminal",
-        "show_branches",
-        "show_call",
-        "show_messages",
-        "show_result",
-        "show_status",
-        "show_todos",
-    ],
-    "todo_tools.rendering.lowlevel": [
-        "Followed",
-        "Line",
-        "LiveLines",
-        "Span",
-        "View",
-        "changes",
-        "one_line",
-    ],
-    "todo_tools.schemas": ["LenientArgs", "argument"],
-    "todo_tools.state": [
-        "TodoList",
-        "TodoLoop",
-        "TodoOutcome",
-        "messages_in",
-        "todos_in",
-        "validate_todos",
-    ],
-    "todo_tools.testing": [
-        "ScriptedChatModel",
-        "call",
-        "checklist_model",
-        "read_checklist",
-        "turn",
-    ],
-    "todo_tools.transcript": ["is_from_user", "pending_calls"],
+    "todo_tools": (
+        "TODO_FOLD_PROMPT TODO_LIGHT_PROMPT TODO_SYSTEM_PROMPT AutoContinue DeltaTodoState "
+        "TodoGate TodoItem TodoLimits TodoMiddleware TodoState add_auto_continue aitem_starts "
+        "asks_user count_folded_tokens create_todo_tools format_status format_todos has_worked "
+        "item_starts model_view todos_from_messages"
+    ),
+    "todo_tools.clients": "ClientTodoState to_client_todos",
+    "todo_tools.demo": "",
+    "todo_tools.middleware": "TodoGateMiddleware",
+    "todo_tools.operations": "Operation append_items set_status",
+    "todo_tools.rendering": (
+        "ToolView follow_in_notebook follow_in_terminal show_branches show_call show_messages "
+        "show_result show_status show_todos"
+    ),
+    "todo_tools.rendering.lowlevel": "Followed Line LiveLines Span View changes one_line",
+    "todo_tools.schemas": "LenientArgs argument",
+    "todo_tools.state": "TodoList TodoLoop TodoOutcome messages_in todos_in validate_todos",
+    "todo_tools.testing": "ScriptedChatModel call checklist_model read_checklist turn",
+    "todo_tools.transcript": "is_from_user pending_calls",
 }
 """Every name that a user may import. A change here affects every user."""
 
@@ -113,17 +68,6 @@ def exported(tree: ast.Module) -> list[str]:
     return []
 
 
-def defined(tree: ast.Module) -> Iterator[str]:
-    """The names that a module defines itself, without an underscore."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Assign):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id
-
-
 def imports(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
     """Each imported module, with the name that is imported from it."""
     for node in ast.walk(tree):
@@ -137,23 +81,16 @@ class TestPublicNames:
     def test_the_exported_names_are_these(self) -> None:
         """Each public module has a literal, sorted `__all__`."""
         found = {name: exported(tree) for name, tree in modules().items() if is_public(name)}
-        assert found == PUBLIC
+        assert {name: " ".join(names) for name, names in found.items()} == PUBLIC
         for names in found.values():
             constants_first = sorted(names, key=lambda name: (not name.isupper(), name))
             assert names == constants_first
 
-    def test_nothing_else_is_reachable_without_an_underscore(self) -> None:
-        """A public module defines nothing public that none exports; the demo is a program."""
-        names = {each for names in PUBLIC.values() for each in names}
-        for name, tree in modules().items():
-            if is_public(name) and name != "todo_tools.demo":
-                assert {each for each in defined(tree) if not each.startswith("_")} <= names, name
-
     def test_they_exist(self) -> None:
         """Otherwise the first user would find a missing export."""
-        for name, names in PUBLIC.items():
+        for name, tree in modules().items():
             module = __import__(name, fromlist=["__all__"])
-            assert [each for each in names if not hasattr(module, each)] == []
+            assert [each for each in exported(tree) if not hasattr(module, each)] == []
 
 
 def blocks_of(path: Path) -> Iterator[str]:
@@ -184,11 +121,12 @@ EXAMPLES = [path for pattern in PATTERNS for path in sorted(ROOT.glob(pattern))]
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_examples_import_exported_names_only(path: Path) -> None:
     """A copied example keeps working when private modules move."""
+    names = {name: exported(tree) for name, tree in modules().items() if is_public(name)}
     for block in blocks_of(path):
         for module, name in imports(ast.parse(block)):
             if module.split(".")[0] == "todo_tools":
-                assert module in PUBLIC, f"{module} is private"
-                assert name is None or name in PUBLIC[module], f"{module}.{name} is not exported"
+                assert module in names, f"{module} is private"
+                assert name is None or name in names[module], f"{module}.{name} is not exported"
 
 
 class TestDirection:
@@ -247,7 +185,7 @@ class TestMap:
     def test_it_names_each_wing_and_each_public_module_once(self) -> None:
         """A newcomer finds every part of the library in it."""
         wings = {part for part in map(part_of, modules()) if part.startswith("_")}
-        public = {part_of(name) for name in PUBLIC} - {""}
+        public = {part_of(name) for name in modules() if is_public(name)} - {""}
         assert sorted(mapped()) == sorted(wings | public)
 
     def test_each_part_imports_only_from_those_named_before_it(self) -> None:
@@ -324,25 +262,30 @@ class Copy:
 
 
 TRY_STATUS = """
-from langchain_core.messages import AIMessage, HumanMessage
-from todo_tools import AutoContinue, create_todo_tools, format_todos
-from todo_tools._calls.answers import answer_call
-from todo_tools._loop.decision import decide
-from todo_tools._list.todos import DEFAULT_LIMITS
-from todo_tools._thread.reading import read
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+from todo_tools import (
+    AutoContinue, TodoState, add_auto_continue, create_todo_tools, format_todos, model_view
+)
 from todo_tools._list.formats import from_client_todos, to_client_todos
 from todo_tools.rendering import show_todos
+from todo_tools.testing import ScriptedChatModel, call, turn
 
+tools = create_todo_tools()
+assert "block" in tools[2].tool_call_schema.model_json_schema()["properties"]["action"]["enum"]
+block = turn("", call("edit_todos", action="block", indices=[0]))
+model = ScriptedChatModel(script=[block, "I stop.", "I stop again."])
+answer = lambda state: {"messages": [model.invoke(model_view(state))]}
+builder = StateGraph(TodoState).add_node("agent", answer).add_node("tools", ToolNode(tools))
+builder.add_edge(START, "agent").add_edge("tools", "agent")
 todos = [{"text": "Ask Bob", "status": "not_started"}, {"text": "Cut", "status": "not_started"}]
-blocked = answer_call("edit_todos", {"action": "block", "indices": [0]}, todos, DEFAULT_LIMITS)
-assert blocked.content.startswith("Blocked [0]\\n\\n⧗ [0] Ask Bob"), blocked.content
-assert from_client_todos(to_client_todos(blocked.todos)) == blocked.todos
-assert str(show_todos(blocked.todos)) == format_todos(blocked.todos)
-schema = create_todo_tools()[2].tool_call_schema.model_json_schema()
-assert "block" in schema["properties"]["action"]["enum"]
-state = {"messages": [HumanMessage("Begin."), AIMessage("I stop.")], "todos": blocked.todos}
-prompt = decide(read(state), {}, AutoContinue(max_idle=None), state).prompt
-assert "action 'start' on [1]" in prompt, prompt
+graph = add_auto_continue(builder, policy=AutoContinue(max_idle=0)).compile()
+final = graph.invoke({"messages": [("user", "Begin.")], "todos": todos})
+assert final["todos"][0] == {"text": "Ask Bob", "status": "blocked"}
+assert final["messages"][2].text.startswith("Blocked [0]\\n\\n⧗ [0] Ask Bob")
+assert from_client_todos(to_client_todos(final["todos"])) == final["todos"]
+assert str(show_todos(final["todos"])) == format_todos(final["todos"])
+assert "action 'start' on [1]" in model.prompts[2][-1].text, model.prompts[2][-1].text
 """
 
 TRY_TOOL = """
@@ -374,27 +317,6 @@ class TestOnePlace:
         assert run.returncode == 0, run.stderr
         assert copy.edited == {"_list/todos.py"}
 
-    @pytest.mark.parametrize("field", re.findall(r"^        (\w+)=", NEW_STATUS, re.MULTILINE))
-    def test_a_forgotten_field_of_a_status_is_an_error_at_import(
-        self, tmp_path: Path, field: str
-    ) -> None:
-        """No field has a default."""
-        copy = Copy(tmp_path)
-        copy.add_status(re.sub(rf"^        {field}=.*\n", "", NEW_STATUS, flags=re.MULTILINE))
-        assert (
-            f"missing 1 required keyword-only argument: '{field}'"
-            in copy.run("import todo_tools._list.todos").stderr
-        )
-
-    def test_a_forgotten_row_is_an_error_at_import(self, tmp_path: Path) -> None:
-        """Every status needs both a name and a row."""
-        copy = Copy(tmp_path)
-        copy.add_status("")
-        assert (
-            "STATUSES needs one row for each name; check ['blocked']"
-            in copy.run("import todo_tools._list.todos").stderr
-        )
-
     def test_a_tool_is_added_by_one_record(self, tmp_path: Path) -> None:
         """Its record is enough to build it, answer calls, change the list and show results."""
         copy = Copy(tmp_path)
@@ -402,10 +324,3 @@ class TestOnePlace:
         run = copy.run(TRY_TOOL)
         assert run.returncode == 0, run.stderr
         assert copy.edited == {"_calls/records.py"}
-
-    def test_a_forgotten_field_of_a_tool_is_an_error_at_import(self, tmp_path: Path) -> None:
-        """No field has a default."""
-        copy = Copy(tmp_path)
-        copy.add_tool(NEW_TOOL.replace("        guidelines=(),\n", ""))
-        run = copy.run("import todo_tools._calls.records")
-        assert "missing 1 required keyword-only argument: 'guidelines'" in run.stderr
