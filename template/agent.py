@@ -4,8 +4,7 @@ import os
 
 from langchain.agents import create_agent
 
-from todo_tools import format_todos
-from todo_tools.middleware import TodoMiddleware
+from todo_tools import TodoMiddleware, format_todos
 from todo_tools.testing import checklist_model
 
 

@@ -126,8 +126,9 @@ def test_the_reference_lists_every_public_name() -> None:
     """Each module has a section with its names, and a line that makes their entries."""
     section = r"^## `(.+)`\n\n(`[^#:]+`)\n\n::: (.+)$"
     found = re.findall(section, read("docs/reference.md"), re.MULTILINE)
-    assert {module: re.findall(r"`(\w+)`", names) for module, names, _ in found} == PUBLIC
-    assert [entries for *_, entries in found] == list(PUBLIC)
+    public = {module: names.split() for module, names in PUBLIC.items() if names}
+    assert {module: re.findall(r"`(\w+)`", names) for module, names, _ in found} == public
+    assert [entries for *_, entries in found] == list(public)
 
 
 class TestReadme:

@@ -103,23 +103,7 @@ def to_client_todos(todos: Sequence[TodoItem | ClientTodo]) -> list[ClientTodo]:
 
 
 def from_client_todos(todos: object) -> list[TodoItem]:
-    """Convert todos from the format of LangChain's clients; items in this library's format stay.
-
-    Args:
-        todos: A list from a `todos` channel, an event, an artifact or a client.
-
-    Returns:
-        A copy in this library's format.
-
-    Raises:
-        ValueError: `todos` is not such a list; the error names the item and the allowed values.
-
-    Example:
-        ```python
-        todos = from_client_todos([{"content": "Measure", "status": "pending"}])
-        assert todos == [{"text": "Measure", "status": "not_started"}]
-        ```
-    """
+    """Convert todos from the format of LangChain's clients; items in this library's format stay."""
     return validate_todos([from_client(item) for item in todos] if is_list(todos) else todos)
 
 
