@@ -32,7 +32,7 @@ PUBLIC = {
         "show_result show_status show_todos"
     ),
     "todo_tools.rendering.lowlevel": "Followed Line LiveLines Span View changes one_line",
-    "todo_tools.schemas": "LenientArgs argument",
+    "todo_tools.schemas": "lenient_schema",
     "todo_tools.state": "TodoList TodoLoop TodoOutcome messages_in todos_in validate_todos",
     "todo_tools.testing": "ScriptedChatModel call checklist_model read_checklist turn",
     "todo_tools.transcript": "is_from_user pending_calls",

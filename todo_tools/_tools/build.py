@@ -21,8 +21,8 @@ from todo_tools._thread.reading import read
 from todo_tools._thread.state import has_channel, todos_in
 from todo_tools._thread.transcript import CallPlace, place_of_call
 from todo_tools._tools.checks import Check, achecked, checked, require_check
+from todo_tools._tools.schemas import lenient_schema
 from todo_tools._view.blocks import record_block
-from todo_tools.schemas import lenient_schema
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
 
