@@ -22,7 +22,7 @@ from campaigns.cases import Case, Trial
 from tests.prompt_reader import read_list
 from tests.support import Graph
 from todo_tools import TodoItem, TodoMiddleware, create_todo_tools, model_view
-from todo_tools.clients import TodosFormat
+from todo_tools._list.formats import TodosFormat
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 

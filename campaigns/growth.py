@@ -83,15 +83,13 @@ class Thread:
         asyncio.run(self.graph.ainvoke(given, self.config))
 
     def repeat(self, times: int) -> None:
-        """Make the history as many times as long; the blocks of the list are repeated, too."""
+        """Make the history as many times as long; notes are repeated with their messages."""
         values = self.graph.get_state(self.config).values
-        messages, blocks = messages_in(values), values.get("todo_blocks", {})
+        messages = messages_in(values)
         more: list[AnyMessage] = []
-        added: dict[str, Any] = {}
         for number in range(1, times):
             more += renamed(messages, f"{number}-")
-            added |= {f"{number}-{key}": block for key, block in blocks.items()}
-        self.graph.update_state(self.config, {"messages": more, "todo_blocks": added})
+        self.graph.update_state(self.config, {"messages": more})
 
     def cost_of_turns(self, number: int) -> dict[str, int]:
         """Calls of functions of the library in some turns, and bytes that are serialized."""

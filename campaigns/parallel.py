@@ -16,14 +16,7 @@ from tests.support import Graph, items
 from tests.test_parallel import changes, idle, subgraph, writer
 from todo_tools import TodoItem
 from todo_tools._list.operations import Operation, apply
-from todo_tools.operations import (
-    abandon_items,
-    append_items,
-    complete_items,
-    insert_items,
-    replace_items,
-    start_items,
-)
+from todo_tools.operations import append_items, set_status
 from todo_tools.state import todos_in
 
 MOST_NODES = 5
@@ -76,12 +69,12 @@ def _branch(chance: Random, at: int) -> Branch:
     new = [f"new {at} {number}" for number in range(chance.randrange(3))]
     indices = chance.sample(range(4), chance.choice([1, 1, 2]))
     change: list[Operation] = [
-        complete_items(*indices),
-        abandon_items(*indices),
-        start_items(0),
+        set_status("completed", *indices),
+        set_status("abandoned", *indices),
+        set_status("in_progress", 0),
         append_items(*new),
-        insert_items(chance.randrange(5), *new),
-        replace_items(*new),
+        {"op": "insert", "index": chance.randrange(5), "texts": new},
+        {"op": "replace", "texts": new},
     ]
     kind = chance.choice(["operation", "operation", "list", "idle"])
     accident = chance.choice(["", "", "", "fails", "asks"])
