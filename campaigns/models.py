@@ -130,7 +130,11 @@ class Person:
     async def speak(self) -> None:
         """Send a new message; if the loop asks, it is the answer."""
         text = f"message {self.random.random()}"
-        waits = bool(self.graph.get_state(self.config).interrupts)
+        snapshot = self.graph.get_state(self.config)
+        if self.variant in STATES and snapshot.next:
+            # Neither a tool nor the loop has noted where the last prompt showed the list.
+            self.prompts.clear()
+        waits = bool(snapshot.interrupts)
         if waits and self.policy.ask:
             answer = self.random.choice(["yes", "no", text, 7])
             await self.run(Command(resume=answer))
@@ -157,6 +161,9 @@ class Person:
         past = [s for s in self.graph.get_state_history(self.config) if s.values.get("messages")]
         if past:
             moment = self.random.choice(past)
+            if isinstance(messages_in(moment.values)[-1], ToolMessage):
+                # LangGraph takes the edit for the model's, so the loop runs without an answer.
+                self.prompts.clear()
             # An edit turns the checkpoint into a new branch, which is the newest.
             self.config = self.graph.update_state(
                 moment.config, {"messages": [_note(todos_in(moment.values))]}
@@ -270,7 +277,7 @@ def check_thread(values: dict[str, Any], policy: AutoContinue, said: list[str]) 
     for at, message in enumerate(messages):
         if is_from_user(message):
             in_turn = in_a_row = 0
-        elif list_after(message) is not None:
+        elif list_after(message) is not None or _is_note(message):
             in_a_row = 0
         elif is_injected(message):
             in_turn, in_a_row = in_turn + 1, in_a_row + 1
@@ -331,13 +338,10 @@ def check_prompts(
         }
         assert is_shown, f"the prompt shows {read}, the list is {expected}"
         if not fold:
-            shown = prompt[: len(before)]
-            assert shown == before, f"sent {_texts(before)}, later {_texts(shown)}"
+            for sent, shown in zip(before, prompt, strict=False):
+                assert sent == shown, f"sent {sent.text[-300:]!r}, later {shown.text[-300:]!r}"
+            assert len(before) < len(prompt), "a prompt lost messages"
         before = prompt
-
-
-def _texts(messages: Sequence[BaseMessage]) -> list[str]:
-    return [message.text for message in messages]
 
 
 def _is_note(message: BaseMessage) -> bool:
