@@ -208,7 +208,8 @@ def worked(case: Case) -> None:
                 kind = "work" if result.name == "work" else args.get("action") or args["mode"]
                 happened.append((kind, {text for text in named if text in changed}))
             elif "is not done" in result.text and len(named) == 1:
-                assert not may_complete(*named, before, happens), f"refused, after {happens}"
+                [text] = named
+                assert not may_complete(text, before, happens), f"refused, after {happens}"
         case.tried += 1
 
 

@@ -93,7 +93,7 @@ def _node(state: type[Any], branch: Branch) -> Any:
     """A node, or a subgraph, which returns its whole list; an accident happens first."""
     times = iter([True])
 
-    def node(_: Any) -> Any:
+    def node(_: Any) -> dict[str, Any]:
         if branch.accident == "asks":
             interrupt("Now?")
         elif branch.accident == "fails" and next(times, False):
@@ -102,7 +102,8 @@ def _node(state: type[Any], branch: Branch) -> Any:
 
     if branch.kind == "operation":
         return node
-    return StateGraph(state).add_node("work", node).add_edge(START, "work").compile()
+    work: Any = node
+    return StateGraph(state).add_node("work", work).add_edge(START, "work").compile()
 
 
 def _run(graph: Graph, before: list[TodoItem]) -> None:

@@ -1,46 +1,26 @@
 """Each campaign finds the defects that are planted here; one that cannot fail proves nothing."""
 
-import os
-import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
-from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain_core.messages import ToolMessage
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from campaigns import (
-    approvals,
     arguments,
-    chat,
     checks,
     databases,
     growth,
-    kills,
     models,
     parallel,
-    prompts,
-    served,
     switches,
     texts,
 )
-from campaigns.agents import Job
 from campaigns.cases import Score, Trial, run_trial
-from graphs.terminal.tools import ask_first
-from tests.server import serving
-from tests.support import ROOT, results_in
 from tests.test_campaigns import few_examples, tried
 from todo_tools import AutoContinue, TodoItem
 from todo_tools._list import operations
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import texts_of
-from todo_tools._thread.notes import result_metadata
 from todo_tools._view import view
-from todo_tools._view.folding import Folds
 
 __all__ = ["few_examples"]  # the fixture is used here, too
 
@@ -54,42 +34,6 @@ def found(trial: Trial, cases: int) -> Score:
     raise AssertionError(f"{cases} cases did not notice the defect")
 
 
-def site_with(defect: str, folder: Path) -> Path:
-    """A directory that plants a defect in every Python program that has it in its path."""
-    (folder / "sitecustomize.py").write_text(defect)
-    return folder
-
-
-STORES_LATE = """
-from langgraph.pregel import Pregel
-
-def late(run):
-    return lambda self, *args, **kwargs: run(self, *args, **{**kwargs, "durability": "exit"})
-
-Pregel.stream, Pregel.astream = late(Pregel.stream), late(Pregel.astream)
-"""
-LETS_EVERYBODY_IN = """
-from graphs import access
-
-access.CheckAccess._fault_in = lambda self, scope: scope.update({access.CALLER: "owner"})
-"""
-ASKS_BEFORE_THE_TOOLS_ONLY = """
-from langchain.agents.middleware import HumanInTheLoopMiddleware
-
-from graphs import writes
-from graphs.terminal.tools.ask_first import AskFirst
-
-AskFirst.awrap_tool_call = HumanInTheLoopMiddleware.awrap_tool_call
-writes.fault_in_command = lambda command: None
-"""
-ONE_YES_FOR_ALL = """
-from graphs.terminal.approval import Approved
-
-after = Approved.after
-Approved.after = lambda self, *given: self.names.add(given[1]) or after(self, *given)
-"""
-
-
 class TestThreads:
     """What is stored, and what is done."""
 
@@ -97,9 +41,7 @@ class TestThreads:
         "trial",
         [
             databases.full_disk,
-            arguments.tool_node,
             arguments.agent_tools,
-            models.hand_built,
             models.middleware,
             switches.states,
             parallel.branches,
@@ -116,49 +58,12 @@ class TestThreads:
         monkeypatch.setattr("todo_tools._thread.channels.apply", forgetful)
         assert found(trial, 3)
 
-    @pytest.mark.slow
-    def test_a_step_that_is_done_twice_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The thread starts again instead of being resumed."""
-
-        def begin_again(self: Job, saver: Any) -> None:
-            saver.delete_thread(str(self.folder))
-            self.run(saver, self.request)
-
-        monkeypatch.setattr(Job, "go_on", begin_again)
-        assert "done again" in found(kills.sqlite_writes, 20).example
-
-    @pytest.mark.slow
-    def test_a_program_that_stores_late_is_found(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        """It stores its thread at the end of a run, not after each step."""
-        paths = f"{site_with(STORES_LATE, tmp_path)}{os.pathsep}{ROOT}"
-        monkeypatch.setattr("tests.terminal.test_kills.ROOT", paths)
-        assert "ended" in found(kills.signals, 25).example
-
-    def test_an_error_that_is_swallowed_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The run ends as if everything was stored."""
-        for name in ("put", "put_writes"):
-            write = getattr(SqliteSaver, name)
-
-            def silent(*args: Any, write: Callable[..., Any] = write) -> Any:
-                with suppress(sqlite3.Error):
-                    return write(*args)
-                return args[1]
-
-            monkeypatch.setattr(SqliteSaver, name, silent)
-        assert "did not reach the caller" in tried(databases.read_only).example
-
-    def test_a_long_error_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("todo_tools._calls.arguments.brief", lambda value: f"{value!r}" * 50)
-        assert tried(arguments.tool_node).violated
-
     @pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
     def test_a_loop_without_limits_is_found(
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("todo_tools._loop.decision._limit", lambda *_, worked: None)
-        assert found(trial, 10)
+        assert found(trial, 30)
 
     @pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
     def test_a_loop_that_talks_over_the_user_is_found(
@@ -178,7 +83,6 @@ class TestTexts:
             (texts.people, "rendering._lines.one_line"),
             (texts.people, "rendering._html.escaped"),
             (texts.terminal, "rendering._lines.one_line"),
-            pytest.param(texts.browser, "rendering._lines.one_line", marks=pytest.mark.slow),
         ],
     )
     def test_a_text_that_acts_is_found(
@@ -188,92 +92,8 @@ class TestTexts:
         monkeypatch.setattr(f"todo_tools.{function}", str)
         assert tried(trial).violated
 
-    def test_a_text_that_is_stored_in_the_clear_is_found(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(
-            "campaigns.switches.EncryptedSerializer.from_pycryptodome_aes", lambda **_: None
-        )
-        assert "in the clear" in tried(switches.encrypted).example
-
-
-@pytest.mark.slow
-class TestApprovals:
-    def test_an_id_that_is_looked_for_in_the_whole_history_is_found(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """LangChain's middleware asks before the tools, and not about an id that had a result."""
-
-        def is_open(request: Any) -> bool:
-            known = {result.tool_call_id for result in results_in(request.state)}
-            return request.tool_call["id"] not in known
-
-        monkeypatch.setattr("graphs.coding_agent.is_open", is_open)
-        monkeypatch.setattr("graphs.coding_agent.AskFirst", HumanInTheLoopMiddleware)
-        assert "without an approval" in found(approvals.coding_agent, 30).example
-
-    def test_an_approval_of_an_id_alone_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        approval: Any = lambda call, *_: ask_first.Approval(None, None, call["id"], "", "")  # noqa: E731
-        monkeypatch.setattr(ask_first, "_approval_of", approval)
-        assert "without an approval" in found(approvals.coding_agent, 30).example
-
-    def test_an_approval_that_is_not_used_up_is_found(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        class Kept(dict[Any, Any]):
-            def pop(self, key: Any, default: Any = None) -> Any:
-                return self.get(key, default)
-
-        begin = ask_first.AskFirst.__init__
-
-        def keeping(self: Any, asked: Any) -> None:
-            begin(self, asked)
-            self._approved = Kept()
-
-        monkeypatch.setattr(ask_first.AskFirst, "__init__", keeping)
-        assert "without an approval" in found(approvals.coding_agent, 30).example
-
-    def test_a_lost_edit_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What the person replaced runs in its place."""
-        monkeypatch.setattr(ask_first, "_edits_in", lambda _: {})
-        assert found(approvals.coding_agent, 30)
-
-
-@pytest.mark.slow
-class TestChat:
-    def test_an_answer_that_counts_for_all_calls_is_found(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(chat, "PROGRAM", f"{ONE_YES_FOR_ALL}{chat.PROGRAM}")
-        assert "were approved" in found(chat.asked, 20).example
-
-    def test_a_command_that_runs_twice_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """All commands of the model are the same one; the person seldom stops them."""
-        monkeypatch.setattr(chat, "_LINES", ["Begin.\r"] * 20)
-        monkeypatch.setattr(chat, "PROGRAM", chat.PROGRAM.replace("next(numbers)", "0"))
-        assert "ran again" in found(chat.unasked, 20).example
-
 
 class TestChecks:
-    @pytest.mark.parametrize("trial", [checks.checked_node, checks.checked_agent])
-    def test_a_check_of_the_wrong_item_is_found(
-        self, trial: Trial, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        to_check = Completion.to_check
-        wrong: Any = lambda self: [max(index - 1, 0) for index in to_check(self)]  # noqa: E731
-        monkeypatch.setattr(Completion, "to_check", wrong)
-        monkeypatch.setattr(Completion, "passed", lambda self: self.answer)
-        assert "without a check" in found(trial, 10).example
-
-    @pytest.mark.parametrize("changed", [True, False])
-    def test_a_call_for_a_list_that_the_model_has_not_read_is_found(
-        self, monkeypatch: pytest.MonkeyPatch, *, changed: bool
-    ) -> None:
-        """It is run, or every call is refused."""
-        monkeypatch.setattr("todo_tools._thread.transcript.was_changed", lambda *_: changed)
-        reason = "nobody changed" if changed else "changed the list of a person"
-        assert reason in found(checks.edited_list, 10).example
-
     @pytest.mark.parametrize("trial", [checks.checked_node, checks.checked_agent])
     def test_an_operation_that_does_not_know_its_items_is_found(
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
@@ -284,33 +104,29 @@ class TestChecks:
         monkeypatch.setattr(operations, "_with_status", by_index)
         assert "without a check" in found(trial, 60).example
 
-
-def test_a_whole_list_that_undoes_another_change_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("todo_tools._thread.channels._one_list", lambda _, updates: updates)
-    assert found(parallel.branches, 20)
+    def test_a_tick_without_work_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The end of an item's work is overlooked."""
+        monkeypatch.setattr("campaigns.checks.has_worked", lambda *_: None)
+        assert "without work" in found(checks.worked, 3).example
 
 
 class TestPrompts:
-    BOTH = pytest.mark.parametrize("trial", [prompts.agent_prompts, prompts.hand_built_prompts])
+    BOTH = pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
 
-    @pytest.mark.parametrize(
-        "trial", [checks.checked_agent, prompts.agent_prompts, prompts.hand_built_prompts]
-    )
+    @pytest.mark.parametrize("trial", [checks.checked_agent, models.hand_built, models.middleware])
     def test_a_block_that_is_not_shown_is_found(
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in ("_view.view", "middleware"):
-            monkeypatch.setattr(f"todo_tools.{module}.needs_block", lambda _: False)
+        monkeypatch.setattr("todo_tools._view.view.due_block", lambda _: None)
+        monkeypatch.setattr("todo_tools.middleware.needs_block", lambda _: False)
         assert found(trial, 20)
 
-    @BOTH
-    def test_a_block_that_is_not_recorded_is_found(
-        self, trial: Trial, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """It moves with the newest message."""
-        for module in ("_view.view", "middleware"):
-            monkeypatch.setattr(f"todo_tools.{module}.block_update", lambda *_: {})
-        assert "sent" in found(trial, 20).example
+    def test_a_block_that_moves_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is noted nowhere, so it is always shown with the newest message."""
+        monkeypatch.setattr(
+            "todo_tools._thread.reading.Entry.with_note", lambda self, _: self.stored
+        )
+        assert "sent" in found(models.middleware, 20).example
 
     @BOTH
     def test_a_reminder_that_vanishes_is_found(
@@ -321,68 +137,17 @@ class TestPrompts:
         monkeypatch.setattr(view, "_reminders", newest)
         assert "sent" in found(trial, 20).example
 
-    def test_a_fold_of_the_newest_turn_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def everything(entries: Any, *_: object) -> Folds:
-            results = (at for at, each in enumerate(entries) if isinstance(each[0], ToolMessage))
-            return Folds(cut=set(results))
-
-        monkeypatch.setattr(view, "folds_of", everything)
-        assert found(prompts.folded, 20)
-
-    @pytest.mark.slow
-    def test_a_start_of_another_item_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """An item is followed by its index, so an insertion makes it another one."""
-        monkeypatch.setattr(
-            "todo_tools._thread.places.origins",
-            lambda before, after, _: [n if n < len(before) else None for n in range(len(after))],
-        )
-        assert found(prompts.item_forks, 40)
-
 
 class TestGrowth:
     def test_work_that_is_quadratic_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Each turn of a thread looks at all of its messages."""
-        closing = view._closing
+        remind = view._reminders
 
-        def slow(turn: Any, entries: Any) -> list[int]:
-            for _ in entries:
+        def slow(turns: Any, entries: Any, every: int) -> Any:
+            for _ in range(len(entries) ** 2):
                 texts_of([])
-            return closing(turn, entries)
+            return remind(turns, entries, every)
 
-        monkeypatch.setattr(view, "_closing", slow)
-        assert "calls rise" in found(growth.turns, 1).example
-
-    @pytest.mark.slow
-    def test_results_that_grow_are_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Each stores more than the one before."""
-        numbers = count()
-
-        def longer(answer: Any) -> dict[str, Any]:
-            return {**result_metadata(answer), "more": "x" * 500 * next(numbers)}
-
-        monkeypatch.setattr("todo_tools._tools.build.result_metadata", longer)
-        assert "bytes rise" in found(growth.real_turns, 1).example
-
-
-@pytest.mark.slow
-class TestServed:
-    @pytest.fixture
-    def plant(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
-        """Plant a defect in the server."""
-
-        def plant(defect: str) -> None:
-            def defective(directory: Path, **settings: Any) -> Any:
-                paths = f"{site_with(defect, tmp_path)}{os.pathsep}{directory}"
-                return serving(directory, **settings, PYTHONPATH=paths)
-
-            monkeypatch.setattr(served, "serving", defective)
-
-        return plant
-
-    def test_an_open_door_is_found(self, plant: Callable[[str], None]) -> None:
-        plant(LETS_EVERYBODY_IN)
-        assert tried(served.strangers).violated
-
-    def test_a_way_around_the_approval_is_found(self, plant: Callable[[str], None]) -> None:
-        plant(ASKS_BEFORE_THE_TOOLS_ONLY)
-        assert "nobody approved" in tried(served.unapproved, count=10).example
+        monkeypatch.setattr("campaigns.growth.VARIANTS", ["TodoMiddleware"])
+        monkeypatch.setattr(view, "_reminders", slow)
+        assert "calls rise" in found(growth.real_turns, 1).example
