@@ -150,9 +150,3 @@ class TestCells:
         final = graph.invoke(BEGIN, config)
         assert bool(errors(final)) == (not kind.ours)
         assert final["todos"][0]["status"] == ("abandoned" if kind.ours else "pending")
-
-    def test_a_change_as_an_event(self, kind: Kind, config: RunnableConfig) -> None:
-        """The stock middleware only changes the state; this library also sends an event."""
-        graph, _ = agent(kind, turn("", kind.plan("a")), turn("", kind.finish("a")))
-        events = list(graph.stream(BEGIN, config, stream_mode="custom"))
-        assert bool(events) == kind.ours

@@ -11,8 +11,7 @@ from langchain_core.tracers import LangChainTracer
 
 from graphs.until_done import build_graph
 from tests.support import Graph, items
-from todo_tools import AutoContinue
-from todo_tools import TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware
 from todo_tools.testing import ScriptedChatModel
 
 POLICY = AutoContinue(max_idle=3)
@@ -69,14 +68,3 @@ def test_a_hand_built_graph_has_one_span_for_each_model_call_and_decision() -> N
         *["ScriptedChatModel", "agent", "auto_continue"] * 4,
         "until_done",
     ]
-
-
-async def test_an_async_decision_is_one_span_too() -> None:
-    """It has the outcome, which the loop adds to the span that is current."""
-    client = MagicMock()
-    request: Any = {"messages": [HumanMessage("Go.")], "todos": items("a")}
-    await hand_built().ainvoke(request, {"callbacks": [LangChainTracer(client=client)]})
-    spans = [made.kwargs for made in client.update_run.call_args_list]
-    decisions = [span for span in spans if span["name"] == "auto_continue"]
-    assert len(decisions) == 4
-    assert decisions[-1]["extra"]["metadata"]["todo_outcome"] == "stalled"
