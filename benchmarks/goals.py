@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from benchmarks.changed import MOST
 from benchmarks.compare import UNUSED, Comparison
 from benchmarks.lists import LANGCHAIN, LIGHT, LIGHT_FOLDED, PACK, PACKS, SAME_ANSWERS
 from benchmarks.prices import PRICE_LISTS
@@ -60,6 +61,7 @@ def goals(results: Results) -> list[Goal]:
         _never_dearer(results),
         *_stored(results),
         *_timed(results),
+        *_changed(results),
     ]
 
 
@@ -154,3 +156,10 @@ def _timed(results: Results) -> Iterator[Goal]:
     for size, speed in results.speed.items():
         text = f"time of `model_view`, of `convert_to_openai_messages`: {size:,} messages"
         yield _at_most(text, speed.share, MOST_OF_CONVERSION)
+
+
+def _changed(results: Results) -> Iterator[Goal]:
+    for kind, size in results.changed.items():
+        missed_by = "" if size <= MOST else f"{size - MOST:,.0f} characters"
+        text = f"characters of a tick, if results are changed: {kind}"
+        yield Goal(text, f"at most {MOST}", f"{size:,.0f}", size <= MOST, missed_by)

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 
-from benchmarks import compare, speed, storage
+from benchmarks import changed, compare, speed, storage
 from benchmarks.compare import Comparison
 from benchmarks.speed import Speed
 from benchmarks.storage import VARIANTS, Stored
@@ -24,6 +24,8 @@ class Results:
     """The measurements, by the variant's name."""
     speed: dict[int, Speed]
     """The times of the view, by the number of messages."""
+    changed: dict[str, float]
+    """The characters of a tick, by what changes the texts of results."""
 
     def named(self) -> list[tuple[str, Comparison]]:
         """All comparisons, each with a title."""
@@ -52,6 +54,7 @@ def measure() -> Results:
         in_deepagents=compare.compare_in_deepagents(),
         stored=stored,
         speed=timed,
+        changed={kind: changed.measure(kind) for kind in changed.KINDS},
     )
 
 

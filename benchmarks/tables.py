@@ -40,6 +40,7 @@ def report(results: Results) -> str:
         ("Added to a conversation of 20 user messages that never uses the list", talk(results)),
         ("Nothing but planning", planning(results.planning)),
         ("Storage, time and memory", storage(results)),
+        ("Characters that a tick adds to the prompt, by what changes results", changed(results)),
         ("Time of the view, beside LangChain's conversion of the same history", speed(results)),
         ("Added to the same work without a list: all cases", added(results.work)),
         ("All figures", details(results)),
@@ -237,6 +238,12 @@ def speed(results: Results) -> str:
             for size, timed in results.speed.items()
         ],
     )
+
+
+def changed(results: Results) -> str:
+    """What other middleware adds to a tick of a list with 30 items."""
+    rows = [[kind, f"{characters:,.0f}"] for kind, characters in results.changed.items()]
+    return table(["middleware that changes results", "characters of a tick"], rows)
 
 
 def details(results: Results) -> str:

@@ -25,9 +25,8 @@ from todo_tools import (
     TodoState,
     todos_from_messages,
 )
-from todo_tools._thread.state import loop_in
-from todo_tools.clients import ClientTodoState
 from todo_tools._list.formats import TodosFormat
+from todo_tools.clients import ClientTodoState
 from todo_tools.state import messages_in, todos_in
 from todo_tools.testing import checklist_model
 
@@ -55,14 +54,17 @@ def agent(
     tools: Sequence[BaseTool] = (),
     policy: AutoContinue = AutoContinue(),
     limits: TodoLimits = TodoLimits(),
+    fold: bool = False,
 ) -> Graph:
-    """An agent whose state is one of `VARIANTS`."""
+    """An agent whose state is one of `VARIANTS`; only the middleware can fold."""
     if variant in STATES:
         builder = build_graph(
             model, tools, policy=policy, limits=limits, state_schema=STATES[variant]
         )
         return builder.compile(checkpointer=saver)
-    middleware = TodoMiddleware(policy=policy, limits=limits, todos_format=MIDDLEWARE[variant])
+    middleware = TodoMiddleware(
+        policy=policy, limits=limits, todos_format=MIDDLEWARE[variant], fold_finished=fold
+    )
     built: Any = create_agent(model, list(tools), middleware=[middleware], checkpointer=saver)
     return built  # type: ignore[no-any-return]
 
@@ -153,7 +155,7 @@ class Job:
         texts = [todo["text"].split(",")[0] for todo in todos_in(values)]
         assert texts == [f"Step {n}" for n in range(self.steps)], f"{texts} ({self})"
         assert {todo["status"] for todo in todos_in(values)} == {"completed"}, f"{self}"
-        assert loop_in(values)["outcome"] == "finished", f"{self}"
+        assert values["todo_outcome"] == "finished", f"{self}"
 
 
 def stored_steps(graph: Graph, saver: Saver, config: RunnableConfig) -> set[str]:

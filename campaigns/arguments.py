@@ -16,9 +16,8 @@ from todo_tools import (
     format_todos,
     todos_from_messages,
 )
-from todo_tools._thread.transcript import list_after
+from todo_tools._thread.transcript import details_of, list_after
 from todo_tools.testing import ScriptedChatModel
-from todo_tools._thread.transcript import details_of
 
 LONGEST_ERROR = 300
 

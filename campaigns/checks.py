@@ -1,7 +1,6 @@
-"""Checks: an item is completed only if its check was asked and agreed, whatever wraps the calls."""
+"""Checks: an item is completed only if its check was asked and agreed, or there was work."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -10,6 +9,7 @@ from typing import Any
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -20,8 +20,8 @@ from typing_extensions import override
 from campaigns.agents import STATES
 from campaigns.cases import Case, Trial
 from tests.prompt_reader import read_list
-from tests.support import Graph
-from todo_tools import TodoItem, TodoMiddleware, create_todo_tools, model_view
+from tests.support import Graph, results_in, tool_graph
+from todo_tools import TodoItem, TodoMiddleware, create_todo_tools, has_worked, model_view
 from todo_tools._list.formats import TodosFormat
 from todo_tools.state import todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -43,27 +43,12 @@ class Wrapping(AgentMiddleware[Any, Any, Any]):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
     ) -> Result:
-        kind = self._kind()
+        kind = self.random.choice(["refuse", "change", "repeat", "replace", *[""] * 4])
         if kind == "refuse":
             return _instead(request)
         result = handler(self._changed(request) if kind == "change" else request)
         result = handler(request) if kind == "repeat" else result
-        return self._replaced(request, result) if kind.startswith("replace") else result
-
-    @override
-    async def awrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Result]]
-    ) -> Result:
-        kind = self._kind()
-        if kind == "refuse":
-            return _instead(request)
-        result = await handler(self._changed(request) if kind == "change" else request)
-        result = await handler(request) if kind == "repeat" else result
-        return self._replaced(request, result) if kind.startswith("replace") else result
-
-    def _kind(self) -> str:
-        kinds = ["refuse", "change", "repeat", "replace"]
-        return self.random.choice([*kinds, *[""] * 4])
+        return self._replaced(request, result) if kind == "replace" else result
 
     def _changed(self, request: ToolCallRequest) -> ToolCallRequest:
         """The call with the arguments of another one."""
@@ -98,29 +83,19 @@ class Examiner:
         self.agreed.add(item["text"])
         return None
 
-    async def acheck(self, item: TodoItem, state: Any) -> str | None:
-        """Say the same in an async run."""
-        await asyncio.sleep(0)
-        return self.check(item, state)
-
 
 def checked_node(case: Case) -> None:
     """A hand-built graph, whose tool node has a wrapper."""
     check, texts = Examiner(case.random), count()
     wrapping, todos = Wrapping(case.random, texts), _new_items(texts)
-    runs_async = case.random.random() < 0.3
-    tools = ToolNode(
-        create_todo_tools(check=check.acheck if runs_async else check.check),
-        wrap_tool_call=wrapping.wrap_tool_call,
-        awrap_tool_call=wrapping.awrap_tool_call,
-    )
+    tools = ToolNode(create_todo_tools(check=check.check), wrap_tool_call=wrapping.wrap_tool_call)
     builder = StateGraph(case.random.choice(list(STATES.values())))
     graph: Graph = builder.add_node("tools", tools).add_edge(START, "tools").compile()
     values: dict[str, Any] = {"messages": [HumanMessage("Go.")], "todos": todos}
     for _ in range(TURNS):
         check.agreed.clear()
         given = {**values, "messages": [*values["messages"], _answer(case.random, texts)]}
-        values = asyncio.run(graph.ainvoke(given)) if runs_async else graph.invoke(given)
+        values = graph.invoke(given)
         check_step(todos, todos_in(values), check.agreed)
         todos = todos_in(values)
         check_prompt(model_view(values), todos)
@@ -130,7 +105,6 @@ def checked_node(case: Case) -> None:
 def checked_agent(case: Case) -> None:
     """LangChain's agent, with two other middleware around the tools."""
     check, texts = Examiner(case.random), count()
-    runs_async = case.random.random() < 0.3
     seen = [_new_items(texts)]
 
     def answer(prompt: list[BaseMessage]) -> AIMessage | str:
@@ -143,11 +117,7 @@ def checked_agent(case: Case) -> None:
         return _answer(case.random, texts) if len(seen) <= TURNS else "Done."
 
     formats: list[TodosFormat] = ["todo_tools", "langchain"]
-    todos = TodoMiddleware(
-        check=check.acheck if runs_async else check.check,
-        policy=None,
-        todos_format=case.random.choice(formats),
-    )
+    todos = TodoMiddleware(check=check.check, policy=None, todos_format=case.random.choice(formats))
     built: Any = create_agent(
         ScriptedChatModel(script=answer),
         middleware=[Wrapping(case.random, texts), todos, _Second(case.random, texts)],
@@ -155,10 +125,7 @@ def checked_agent(case: Case) -> None:
     )
     graph: Graph = built
     given = {"messages": [HumanMessage("Go.")], "todos": seen[0]}
-    if runs_async:
-        asyncio.run(graph.ainvoke(given, _CONFIG, durability="sync"))
-    else:
-        graph.invoke(given, _CONFIG, durability="sync")
+    graph.invoke(given, _CONFIG, durability="sync")
 
 
 class _Second(Wrapping):
@@ -202,7 +169,64 @@ def _edit(random: Random, todos: list[TodoItem], texts: Iterator[int]) -> list[T
     return random.choice([*edits, [*todos[:at], *started]])
 
 
-TRIALS: dict[Trial, int] = {checked_node: 1, checked_agent: 1, edited_list: 1}
+def worked(case: Case) -> None:
+    """`has_worked`, beside its rule; a message has one todo call, before or after other calls."""
+
+    @tool
+    def work(command: str) -> str:
+        """Do a piece of work."""
+        if command == "fail":
+            raise ToolException("It failed.")
+        return "It worked."
+
+    work.handle_tool_error = True
+    random, texts = case.random, count()
+    graph = tool_graph([*create_todo_tools(check=has_worked), work])
+    values: dict[str, Any] = {"messages": [HumanMessage("Go.")], "todos": _new_items(texts)}
+    happened: list[tuple[str, set[str]]] = []
+    for _ in range(4 * TURNS):
+        before = todos_in(values)
+        works = [
+            call("work", command=random.choice(["do", "fail"]))
+            for _ in range(random.choice([0, 0, 1]))
+        ]
+        calls = [random_call(random, texts), *works]
+        random.shuffle(calls)
+        values = graph.invoke({**values, "messages": [*values["messages"], turn("", *calls)]})
+        is_known = calls[0]["name"] != "work"  # otherwise the work may be running
+        happens = happened if is_known else [*happened, ("work", set[str]())]
+        after = todos_in(values)
+        done = {new["text"] for new in after if new["status"] == "completed"}
+        done -= {old["text"] for old in before if old["status"] == "completed"}
+        changed = {new["text"] for new in after if new not in before}
+        unworked = [text for text in done if not may_complete(text, before, happens)]
+        assert not unworked, f"completed without work: {unworked}, after {happens}"
+        args = next(each["args"] for each in calls if each["name"] != "work")
+        named = {before[at]["text"] for at in args.get("indices", []) if at < len(before)}
+        for result in results_in(values)[-len(calls) :]:
+            if result.status != "error":
+                kind = "work" if result.name == "work" else args.get("action") or args["mode"]
+                happened.append((kind, {text for text in named if text in changed}))
+            elif "is not done" in result.text and len(named) == 1:
+                [text] = named
+                assert not may_complete(text, before, happens), f"refused, after {happens}"
+        case.tried += 1
+
+
+def may_complete(text: str, todos: list[TodoItem], happened: list[tuple[str, set[str]]]) -> bool:
+    """Whether the newest event that decides about an item is work."""
+    is_started = {"text": text, "status": "in_progress"} in todos
+    for kind, texts in reversed(happened):
+        if kind == "work":
+            return True
+        is_start = kind == "start" and text in texts
+        is_tick = kind in ("complete", "abandon") and bool(texts)
+        if kind == "replace" or (is_start if is_started else is_tick):
+            return False
+    return False
+
+
+TRIALS: dict[Trial, int] = {checked_node: 1, checked_agent: 1, edited_list: 1, worked: 1}
 
 
 def check_step(before: list[TodoItem], after: list[TodoItem], agreed: set[str]) -> None:

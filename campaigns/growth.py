@@ -1,12 +1,10 @@
-"""Growth: the work and the bytes of one turn after 10, 100 and 1,000 turns, at most linear."""
+"""Growth: the work and the bytes of the last of many turns, beside those of the first."""
 
 import asyncio
-from collections.abc import Sequence
-from itertools import pairwise
 from random import Random
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -17,12 +15,10 @@ from campaigns.agents import VARIANTS, agent
 from campaigns.cases import Case, Trial
 from tests.support import Graph, calls_in_the_library, items
 from todo_tools import AutoContinue
-from todo_tools.state import messages_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 
-REAL_TURNS = 10
-"""How many turns are run; longer threads repeat them."""
-TIMES = (1, 10, 100)
+TURNS = 10
+"""How many turns are compared with the same number of later ones."""
 SLACK = 1.1
 """By how much more the cost may rise than the number of turns."""
 
@@ -82,17 +78,6 @@ class Thread:
             self.left.append(turn("", written))
         asyncio.run(self.graph.ainvoke(given, self.config))
 
-    def repeat(self, times: int) -> None:
-        """Make the history as many times as long; the blocks of the list are repeated, too."""
-        values = self.graph.get_state(self.config).values
-        messages, blocks = messages_in(values), values.get("todo_blocks", {})
-        more: list[AnyMessage] = []
-        added: dict[str, Any] = {}
-        for number in range(1, times):
-            more += renamed(messages, f"{number}-")
-            added |= {f"{number}-{key}": block for key, block in blocks.items()}
-        self.graph.update_state(self.config, {"messages": more, "todo_blocks": added})
-
     def cost_of_turns(self, number: int) -> dict[str, int]:
         """Calls of functions of the library in some turns, and bytes that are serialized."""
         self.sizes.clear()
@@ -100,55 +85,20 @@ class Thread:
         return {"calls": calls, "bytes": sum(self.sizes)}
 
 
-def renamed(messages: Sequence[AnyMessage], prefix: str) -> list[AnyMessage]:
-    """Copies of messages with ids of their own, also those of calls."""
-    copies: list[AnyMessage] = []
-    for message in messages:
-        update: dict[str, Any] = {"id": f"{prefix}{message.id}"}
-        if isinstance(message, AIMessage):
-            update["tool_calls"] = [
-                {**each, "id": f"{prefix}{each['id']}"} for each in message.tool_calls
-            ]
-        if isinstance(message, ToolMessage):
-            update["tool_call_id"] = f"{prefix}{message.tool_call_id}"
-        copies.append(message.model_copy(update=update))
-    return copies
-
-
-def turns(case: Case) -> None:
-    """Ten times the turns make a turn at most ten times as expensive; also at 1,000."""
-    variant, seed = case.random.choice(VARIANTS), case.random.randrange(10**6)
-    costs: list[dict[str, int]] = []
-    for times in TIMES:
-        thread = Thread(variant, seed)
-        for _ in range(REAL_TURNS):
-            thread.take_turn()
-        thread.repeat(times)
-        costs.append(thread.cost_of_turns(1))
-        case.tried += 1
-    check_growth(variant, costs, TIMES)
-
-
 def real_turns(case: Case) -> None:
-    """The same for the first 10 and the last 10 of 100 turns that are all run.
+    """The last 10 of 100 turns, in threads 19 times as long, cost at most 19 times as much.
 
     LangGraph stores a whole delta channel with every hundredth update: about once in 10 turns.
     """
     variant, seed = case.random.choice(VARIANTS), case.random.randrange(10**6)
     thread = Thread(variant, seed)
-    first = thread.cost_of_turns(REAL_TURNS)
-    for _ in range(REAL_TURNS * 8):
+    first = thread.cost_of_turns(TURNS)
+    for _ in range(TURNS * 8):
         thread.take_turn()
-    check_growth(variant, [first, thread.cost_of_turns(REAL_TURNS)], [1, 19])
-    case.tried = REAL_TURNS * 10
+    for name, cost in thread.cost_of_turns(TURNS).items():
+        most = SLACK * 19 * first[name]
+        assert cost <= most, f"{variant}: its {name} rise from {first[name]} to {cost}"
+    case.tried = TURNS * 10
 
 
-TRIALS: dict[Trial, int] = {turns: 1, real_turns: 1}
-
-
-def check_growth(variant: str, costs: Sequence[dict[str, int]], sizes: Sequence[int]) -> None:
-    """Check that each cost grows at most as much as the thread."""
-    for (before, small), (after, large) in pairwise(zip(costs, sizes, strict=True)):
-        for name, cost in after.items():
-            most = SLACK * before[name] * large / small
-            assert cost <= most, f"{variant}: its {name} rise from {before[name]} to {cost}"
+TRIALS: dict[Trial, int] = {real_turns: 1}

@@ -5,17 +5,14 @@ import os
 import random
 import signal
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
-from campaigns.agents import DURABILITIES, VARIANTS, Durability, Job, Saver, opened
+from campaigns.agents import DURABILITIES, VARIANTS, Job, Saver, opened
 from campaigns.cases import Case, Trial
 from tests.terminal.test_kills import check_ends, killed_at_random, resumed
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload([__name__])
-
-_plans: dict[tuple[str, int], list[tuple[str, Durability, int]]] = {}
 
 
 def sqlite_writes(case: Case) -> None:
@@ -60,26 +57,20 @@ def _step(chance: random.Random, number: int) -> str:
 
 
 TRIALS: dict[Trial, int] = {
-    sqlite_writes: 3,  # enough to reach each write once
-    postgres_writes: 3,
+    sqlite_writes: 2,
+    postgres_writes: 2,
     sqlite_moments: 1,
     postgres_moments: 1,
-    signals: 3,
+    signals: 2,
 }
-"""The trials, each with its share of the time."""
 
 
 def kill_at_write(case: Case, address: str) -> None:
-    """The next combination of variant, durability mode and write; all are tried in turn."""
-    plan = _plans.setdefault((case.trial, case.seed), [])
-    if not plan:
-        for variant, durability in product(VARIANTS, DURABILITIES):
-            job = Job(variant, durability, address, case.folder / f"{variant}-{durability}")
-            plan += [(variant, durability, write) for write in range(_writes_of(job))]
-        random.Random(case.seed).shuffle(plan)
-    variant, durability, write = plan[case.number % len(plan)]
+    """A random variant, durability mode and write."""
+    variant, durability = case.random.choice(VARIANTS), case.random.choice(DURABILITIES)
+    whole = Job(variant, durability, address, case.folder / "whole")
     job = Job(variant, durability, address, case.folder)
-    killed(job, _killed_at_write, write)
+    killed(job, _killed_at_write, case.random.randrange(_writes_of(whole)))
     job.check_finish()
 
 

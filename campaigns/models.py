@@ -1,4 +1,8 @@
-"""Models: random models, and people who interrupt, edit, fork and cancel."""
+"""Models: random models, and people who interrupt, edit, fork and cancel.
+
+After each action, the history decides: whether the loop kept its limits and sent the agent back
+only after work, and whether each prompt began with the one before it and showed the list.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -24,14 +28,14 @@ from langgraph.types import Command
 
 from campaigns.agents import MIDDLEWARE, STATES, agent
 from campaigns.cases import Case, Trial
+from tests.prompt_reader import read_list
 from tests.support import Graph
 from todo_tools import AutoContinue, TodoItem
 from todo_tools._thread.state import loop_in
-from todo_tools._thread.transcript import list_after
+from todo_tools._thread.transcript import is_injected, list_after
 from todo_tools.state import messages_in, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user
-from todo_tools._thread.transcript import is_injected
 
 MOVES = 12
 CALLS_IN_A_RUN = 12
@@ -58,6 +62,9 @@ class Person:
     control: RunControl | None = None
     task: asyncio.Task[Any] | None = None
     asked: int = 0
+    fold: bool = False
+    prompts: dict[str, list[BaseMessage]] = field(default_factory=dict[str, list[BaseMessage]])
+    """The prompt of each answer since somebody rewrote the history, by the answer's id."""
     accident: tuple[int, str] = (-1, "")
     """After how many answers of a run an accident happens, and which one."""
 
@@ -69,7 +76,7 @@ class Person:
 
         model = ScriptedChatModel(script=self._answer)
         self.graph: Graph = agent(
-            self.variant, model, InMemorySaver(), tools=[work], policy=self.policy
+            self.variant, model, InMemorySaver(), tools=[work], policy=self.policy, fold=self.fold
         )
         self.config: RunnableConfig = {"configurable": {"thread_id": "1"}}
 
@@ -78,11 +85,14 @@ class Person:
         """The state of the checkpoint at which the person is."""
         return self.graph.get_state(self.config).values
 
-    def _answer(self, prompt: list[BaseMessage]) -> AIMessage | str:
+    def _answer(self, prompt: list[BaseMessage]) -> AIMessage:
         self.asked += 1
         if self.asked == self.accident[0]:
             self._happen(self.accident[1])
-        return random_answer(self.random, talks=self.asked > CALLS_IN_A_RUN)
+        answer = random_answer(self.random, talks=self.asked > CALLS_IN_A_RUN)
+        answer.id = f"answer-{self.random.random()}"
+        self.prompts[answer.id] = prompt
+        return answer
 
     def _happen(self, accident: str) -> None:
         if accident == "failure":
@@ -115,11 +125,16 @@ class Person:
             moves += [self.seed, self.summarize]
         await self.random.choice(moves)()
         check_thread(self.values, self.policy, self.said)
+        check_prompts(messages_in(self.values), self.prompts, fold=self.fold)
 
     async def speak(self) -> None:
         """Send a new message; if the loop asks, it is the answer."""
         text = f"message {self.random.random()}"
-        waits = bool(self.graph.get_state(self.config).interrupts)
+        snapshot = self.graph.get_state(self.config)
+        if self.variant in STATES and snapshot.next:
+            # Neither a tool nor the loop has noted where the last prompt showed the list.
+            self.prompts.clear()
+        waits = bool(snapshot.interrupts)
         if waits and self.policy.ask:
             answer = self.random.choice(["yes", "no", text, 7])
             await self.run(Command(resume=answer))
@@ -146,6 +161,9 @@ class Person:
         past = [s for s in self.graph.get_state_history(self.config) if s.values.get("messages")]
         if past:
             moment = self.random.choice(past)
+            if isinstance(messages_in(moment.values)[-1], ToolMessage):
+                # LangGraph takes the edit for the model's, so the loop runs without an answer.
+                self.prompts.clear()
             # An edit turns the checkpoint into a new branch, which is the newest.
             self.config = self.graph.update_state(
                 moment.config, {"messages": [_note(todos_in(moment.values))]}
@@ -157,6 +175,7 @@ class Person:
 
     async def summarize(self) -> None:
         """Remove all messages before the user's last one, or change a text of the model."""
+        self.prompts.clear()
         messages = messages_in(self.values)
         spoken = [at for at, message in enumerate(messages) if is_from_user(message)]
         if not spoken:
@@ -196,7 +215,7 @@ def play(case: Case, variant: str) -> None:
         max_idle=chance.choice([None, 0, 1, 3]),
         ask=chance.random() < 0.2,
     )
-    person = Person(chance, variant, policy)
+    person = Person(chance, variant, policy, fold=variant in MIDDLEWARE and chance.random() < 0.3)
 
     async def moves() -> None:
         for _ in range(MOVES):
@@ -206,7 +225,7 @@ def play(case: Case, variant: str) -> None:
     asyncio.run(moves())
 
 
-def random_answer(chance: Random, *, talks: bool = False) -> AIMessage | str:
+def random_answer(chance: Random, *, talks: bool = False) -> AIMessage:
     """A random answer: calls of any kind, a text, nothing, or half of an answer."""
     if talks or chance.random() < 0.35:
         reasons = [{}, {}, {}, {"finish_reason": "length"}, {"finish_reason": "content_filter"}]
@@ -258,7 +277,7 @@ def check_thread(values: dict[str, Any], policy: AutoContinue, said: list[str]) 
     for at, message in enumerate(messages):
         if is_from_user(message):
             in_turn = in_a_row = 0
-        elif list_after(message) is not None:
+        elif list_after(message) is not None or _is_note(message):
             in_a_row = 0
         elif is_injected(message):
             in_turn, in_a_row = in_turn + 1, in_a_row + 1
@@ -273,17 +292,56 @@ def check_thread(values: dict[str, Any], policy: AutoContinue, said: list[str]) 
 
 
 def check_work(messages: Sequence[AnyMessage], policy: AutoContinue) -> None:
-    """Check how often the agent was sent back without a tool result since it was told anything."""
-    idle = results = 0
+    """Check how often the agent was sent back without work since it was told anything.
+
+    Work is a new successful result of another tool, or a todo call that changed the list.
+    """
+    idle, worked, todos = 0, False, list[TodoItem]()
+    known, args = set[tuple[str, str]](), dict[str | None, str]()
     for message in messages:
-        if isinstance(message, ToolMessage):
-            results += 1
+        if isinstance(message, AIMessage):
+            args = {each["id"]: repr(each["args"]) for each in message.tool_calls}
+        elif _is_note(message):
+            todos = list(message.additional_kwargs["list"])
+        elif isinstance(message, ToolMessage):
+            after, result = list_after(message), (args.get(message.tool_call_id, ""), message.text)
+            if after is not None:
+                worked, todos = worked or after != todos, after
+            elif message.name == "work" and message.status != "error":
+                worked = worked or result not in known
+                known.add(result)
         elif is_from_user(message):
-            idle = results = 0
+            idle, worked = 0, False
+            known.clear()
         elif is_injected(message):
-            idle, results = (0 if results else idle + 1), 0
+            idle, worked = (0 if worked else idle + 1), False
             allowed = policy.max_idle is None or idle <= policy.max_idle
             assert allowed, f"sent back {idle} times in a row without work, {policy}"
+
+
+def check_prompts(
+    messages: Sequence[AnyMessage], prompts: dict[str, list[BaseMessage]], *, fold: bool
+) -> None:
+    """Check that each prompt shows the list and, unless it is folded, begins with the one before.
+
+    A list without open items need not be shown.
+    """
+    before: list[BaseMessage] = []
+    for at, message in enumerate(messages):
+        prompt = prompts.get(message.id or "")
+        if prompt is None:
+            continue
+        expected = [(todo["text"], todo["status"]) for todo in _list_said(messages[:at])]
+        read = read_list(prompt)
+        is_shown = read == expected or not {"not_started", "in_progress"} & {
+            status for _, status in [*read, *expected]
+        }
+        assert is_shown, f"the prompt shows {read}, the list is {expected}"
+        if not fold:
+            for sent, shown in zip(before, prompt, strict=False):
+                assert sent == shown, f"sent {sent.text[-300:]!r}, later {shown.text[-300:]!r}"
+            assert len(before) < len(prompt), "a prompt lost messages"
+        before = prompt
 
 
 def _is_note(message: BaseMessage) -> bool:

@@ -13,17 +13,9 @@ from langgraph.types import Command, interrupt
 from campaigns.agents import STATES
 from campaigns.cases import Case, Trial
 from tests.support import Graph, items
-from tests.test_parallel import changes, idle, subgraph, writer
-from todo_tools import TodoItem
+from todo_tools import DeltaTodoState, TodoItem
 from todo_tools._list.operations import Operation, apply
-from todo_tools.operations import (
-    abandon_items,
-    append_items,
-    complete_items,
-    insert_items,
-    replace_items,
-    start_items,
-)
+from todo_tools.operations import append_items, set_status
 from todo_tools.state import todos_in
 
 MOST_NODES = 5
@@ -44,7 +36,9 @@ class Branch:
 def branches(case: Case) -> None:
     """Nodes of one step; nothing is lost, and two different whole lists are refused."""
     state, chance = case.random.choice(list(STATES.values())), case.random
-    found = [_branch(chance, at) for at in range(chance.randint(1, MOST_NODES))]
+    # Among whole lists in a `DeltaChannel` the last one wins.
+    kinds = ["operation"] if state is DeltaTodoState else ["operation", "operation", "list", "idle"]
+    found = [_branch(chance, at, kinds) for at in range(chance.randint(1, MOST_NODES))]
     before = items("a", "b", "c")
     graph = _side_by_side(state, found)
     expected = after_step(before, found)
@@ -72,47 +66,44 @@ def after_step(before: list[TodoItem], found: list[Branch]) -> list[TodoItem] | 
     return todos
 
 
-def _branch(chance: Random, at: int) -> Branch:
+def _branch(chance: Random, at: int, kinds: list[str]) -> Branch:
     new = [f"new {at} {number}" for number in range(chance.randrange(3))]
     indices = chance.sample(range(4), chance.choice([1, 1, 2]))
     change: list[Operation] = [
-        complete_items(*indices),
-        abandon_items(*indices),
-        start_items(0),
+        set_status("completed", *indices),
+        set_status("abandoned", *indices),
+        set_status("in_progress", 0),
         append_items(*new),
-        insert_items(chance.randrange(5), *new),
-        replace_items(*new),
+        {"op": "insert", "index": chance.randrange(5), "texts": new},
+        {"op": "replace", "texts": new},
     ]
-    kind = chance.choice(["operation", "operation", "list", "idle"])
     accident = chance.choice(["", "", "", "fails", "asks"])
-    return Branch(kind, chance.choice(change), accident)
+    return Branch(chance.choice(kinds), chance.choice(change), accident)
 
 
 def _side_by_side(state: type[Any], found: list[Branch]) -> Graph:
     """A graph that runs all branches in one step; nodes are applied in the order of their names."""
     builder = StateGraph(state)
     for at, each in enumerate(found):
-        node = {"operation": writer(each.change), "list": changes(state, each.change)}.get(
-            each.kind, idle(state)
-        )
-        builder.add_node(f"node_{at}", _accident(state, each, node)).add_edge(START, f"node_{at}")
+        builder.add_node(f"node_{at}", _node(state, each)).add_edge(START, f"node_{at}")
     return builder.compile(checkpointer=InMemorySaver())
 
 
-def _accident(state: type[Any], branch: Branch, node: Any) -> Any:
-    """The node, which first fails or asks a person."""
-    if not branch.accident:
-        return node
+def _node(state: type[Any], branch: Branch) -> Any:
+    """A node, or a subgraph, which returns its whole list; an accident happens first."""
     times = iter([True])
 
-    def first(given: Any) -> Any:
+    def node(_: Any) -> dict[str, Any]:
         if branch.accident == "asks":
             interrupt("Now?")
-        elif next(times, False):
+        elif branch.accident == "fails" and next(times, False):
             raise ConnectionError
-        return {"todos": branch.change} if branch.kind != "idle" else {}
+        return {} if branch.kind == "idle" else {"todos": branch.change}
 
-    return first if branch.kind == "operation" else subgraph(state, first)
+    if branch.kind == "operation":
+        return node
+    work: Any = node
+    return StateGraph(state).add_node("work", work).add_edge(START, "work").compile()
 
 
 def _run(graph: Graph, before: list[TodoItem]) -> None:

@@ -1,9 +1,6 @@
 """Switches: one thread with changing states, limits, formats and serializers."""
 
-import os
 import sqlite3
-import subprocess
-import sys
 from typing import Any
 
 from langchain.agents import create_agent
@@ -15,7 +12,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from campaigns.agents import VARIANTS, Saver, agent, check_replay
 from campaigns.cases import Case, Trial
-from tests.support import BEGIN, ROOT, Graph
+from tests.support import BEGIN, Graph
 from todo_tools import AutoContinue, TodoItem, TodoLimits
 from todo_tools.state import messages_in, todos_in
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -46,36 +43,7 @@ def encrypted(case: Case) -> None:
     assert not [text for text in texts if text.encode() in stored], "a text was stored in the clear"
 
 
-def strict_msgpack(case: Case) -> None:
-    """A thread moves from a process without strict mode to one with it, and back."""
-    seed = case.random.randrange(10**6)
-    for number, strict in enumerate(["false", "true", "false"]):
-        program = _PROGRAM.format(str(case.folder / "threads.sqlite"), f"{seed} {number}")
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "LANGGRAPH_STRICT_MSGPACK": strict},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-500:]
-        assert done.stdout.split() == [strict], done.stdout
-        for complaint in ("unregistered", "Blocked"):  # LangGraph's warning
-            assert complaint not in done.stderr, done.stderr[-500:]
-    case.tried = 3 * len(VARIANTS)
-
-
-# LangGraph reads its setting at import, so it is imported first.
-_PROGRAM = """
-from langgraph.checkpoint.serde._msgpack import STRICT_MSGPACK_ENABLED
-from campaigns.switches import take_all_turns
-take_all_turns({!r}, {!r})
-print(str(STRICT_MSGPACK_ENABLED).lower())
-"""
-
-
-TRIALS: dict[Trial, int] = {states: 4, encrypted: 2, strict_msgpack: 1}
+TRIALS: dict[Trial, int] = {states: 2, encrypted: 1}
 
 
 def live(case: Case, saver: Saver, variants: list[str]) -> list[str]:
@@ -139,10 +107,3 @@ def check_turn(
         expected = [*before, *expected] if len(before) < limits.max_todos else [*before]
         expected = [{**expected[0], "status": "completed"}, *expected[1:]]
     assert after == expected, f"{variant}: {after} is not {expected}"
-
-
-def take_all_turns(path: str, text: str) -> None:
-    """One turn of each agent of this library on a thread."""
-    with SqliteSaver.from_conn_string(path) as saver:
-        for number, variant in enumerate(VARIANTS):
-            take_turn(variant, saver, f"{text} {number}", TodoLimits())

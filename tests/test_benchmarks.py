@@ -14,11 +14,8 @@ from langchain_core.messages import (
 )
 
 from benchmarks.blocks import message_blocks, read_prompts
-from benchmarks.lists import (
-    LISTS,
-    NO_LIST,
-    ListKind,
-)
+from benchmarks.changed import KINDS, MOST, measure
+from benchmarks.lists import LISTS, NO_LIST, ListKind
 from benchmarks.prices import Block, Prompt, automatic, marked
 from benchmarks.run import run_work
 from benchmarks.trace import GRAPHS, JOURNEYS, main, trace
@@ -117,6 +114,11 @@ class TestFoldedRuns:
             said = [text for text in self.texts(case, kind) if text]
             assert len(said) == (CASE.items if kind.folds else 0)
             assert all(len(text) == 4 * self.SAID for text in said)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tick_costs_a_line_whatever_changes_the_results(kind: str) -> None:
+    assert 0 < measure(kind) <= MOST
 
 
 class TestJourneys:

@@ -9,14 +9,12 @@ from hypothesis import Phase
 from campaigns import (
     approvals,
     arguments,
-    chat,
     checks,
     databases,
     growth,
     kills,
     models,
     parallel,
-    prompts,
     served,
     switches,
     texts,
@@ -38,23 +36,17 @@ FAST = [
     switches.encrypted,
     checks.checked_node,
     checks.checked_agent,
+    checks.edited_list,
+    checks.worked,
     parallel.branches,
-    prompts.agent_prompts,
-    prompts.hand_built_prompts,
-    growth.turns,
 ]
 SLOW = [
     kills.sqlite_writes,
     kills.sqlite_moments,
     databases.two_runs_at_once,
     databases.lost_connection,
-    texts.browser,
     kills.signals,
     approvals.coding_agent,
-    chat.asked,
-    chat.unasked,
-    prompts.folded,
-    prompts.item_forks,
     growth.real_turns,
     served.strangers,
     served.unapproved,
@@ -66,9 +58,7 @@ def few_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the cases."""
     monkeypatch.setattr("campaigns.cases.EXAMPLES", 20)
     monkeypatch.setattr("campaigns.cases.PHASES", (Phase.generate,))
-    monkeypatch.setattr("campaigns.growth.TIMES", (1, 4))
-    monkeypatch.setattr("campaigns.growth.REAL_TURNS", 4)
-    monkeypatch.setattr("campaigns.chat.MOVES", 12)
+    monkeypatch.setattr("campaigns.growth.TURNS", 4)
 
 
 def tried(trial: Trial, *, count: int = 1) -> Score:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from langchain_core.messages import ToolMessage
 
 from campaigns import (
     arguments,
@@ -12,7 +11,6 @@ from campaigns import (
     growth,
     models,
     parallel,
-    prompts,
     switches,
     texts,
 )
@@ -23,7 +21,6 @@ from todo_tools._list import operations
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import texts_of
 from todo_tools._view import view
-from todo_tools._view.folding import Folds
 
 __all__ = ["few_examples"]  # the fixture is used here, too
 
@@ -66,7 +63,7 @@ class TestThreads:
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("todo_tools._loop.decision._limit", lambda *_, worked: None)
-        assert found(trial, 10)
+        assert found(trial, 30)
 
     @pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
     def test_a_loop_that_talks_over_the_user_is_found(
@@ -86,7 +83,6 @@ class TestTexts:
             (texts.people, "rendering._lines.one_line"),
             (texts.people, "rendering._html.escaped"),
             (texts.terminal, "rendering._lines.one_line"),
-            pytest.param(texts.browser, "rendering._lines.one_line", marks=pytest.mark.slow),
         ],
     )
     def test_a_text_that_acts_is_found(
@@ -108,19 +104,29 @@ class TestChecks:
         monkeypatch.setattr(operations, "_with_status", by_index)
         assert "without a check" in found(trial, 60).example
 
+    def test_a_tick_without_work_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The end of an item's work is overlooked."""
+        monkeypatch.setattr("campaigns.checks.has_worked", lambda *_: None)
+        assert "without work" in found(checks.worked, 3).example
+
 
 class TestPrompts:
-    BOTH = pytest.mark.parametrize("trial", [prompts.agent_prompts, prompts.hand_built_prompts])
+    BOTH = pytest.mark.parametrize("trial", [models.hand_built, models.middleware])
 
-    @pytest.mark.parametrize(
-        "trial", [checks.checked_agent, prompts.agent_prompts, prompts.hand_built_prompts]
-    )
+    @pytest.mark.parametrize("trial", [checks.checked_agent, models.hand_built, models.middleware])
     def test_a_block_that_is_not_shown_is_found(
         self, trial: Trial, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in ("_view.view", "middleware"):
-            monkeypatch.setattr(f"todo_tools.{module}.needs_block", lambda _: False)
+        monkeypatch.setattr("todo_tools._view.view.due_block", lambda _: None)
+        monkeypatch.setattr("todo_tools.middleware.needs_block", lambda _: False)
         assert found(trial, 20)
+
+    def test_a_block_that_moves_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is noted nowhere, so it is always shown with the newest message."""
+        monkeypatch.setattr(
+            "todo_tools._thread.reading.Entry.with_note", lambda self, _: self.stored
+        )
+        assert "sent" in found(models.middleware, 20).example
 
     @BOTH
     def test_a_reminder_that_vanishes_is_found(
@@ -131,24 +137,17 @@ class TestPrompts:
         monkeypatch.setattr(view, "_reminders", newest)
         assert "sent" in found(trial, 20).example
 
-    def test_a_fold_of_the_newest_turn_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def everything(entries: Any, *_: object) -> Folds:
-            results = (at for at, each in enumerate(entries) if isinstance(each[0], ToolMessage))
-            return Folds(cut=set(results))
-
-        monkeypatch.setattr(view, "folds_of", everything)
-        assert found(prompts.folded, 20)
-
 
 class TestGrowth:
     def test_work_that_is_quadratic_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Each turn of a thread looks at all of its messages."""
-        closing = view._closing
+        remind = view._reminders
 
-        def slow(turn: Any, entries: Any) -> list[int]:
-            for _ in entries:
+        def slow(turns: Any, entries: Any, every: int) -> Any:
+            for _ in range(len(entries) ** 2):
                 texts_of([])
-            return closing(turn, entries)
+            return remind(turns, entries, every)
 
-        monkeypatch.setattr(view, "_closing", slow)
-        assert "calls rise" in found(growth.turns, 1).example
+        monkeypatch.setattr("campaigns.growth.VARIANTS", ["TodoMiddleware"])
+        monkeypatch.setattr(view, "_reminders", slow)
+        assert "calls rise" in found(growth.real_turns, 1).example
