@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langgraph.types import Interrupt
-from todo_tools.events import todos_event
 
 from tests.strategies import json_values
 from tests.support import items
