@@ -31,7 +31,7 @@ PUBLIC = {
         "ToolView follow_in_notebook follow_in_terminal show_branches show_call show_messages "
         "show_result show_status show_todos"
     ),
-    "todo_tools.rendering.lowlevel": "Followed Line LiveLines Span View changes one_line",
+    "todo_tools.rendering.lowlevel": "Followed Line LiveLines Span View one_line",
     "todo_tools.schemas": "lenient_schema",
     "todo_tools.state": "TodoList TodoLoop TodoOutcome messages_in todos_in validate_todos",
     "todo_tools.testing": "ScriptedChatModel call checklist_model read_checklist turn",

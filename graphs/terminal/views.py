@@ -12,7 +12,7 @@ from graphs.terminal.run_lines import text_lines
 from graphs.terminal.thread import moments, tips
 from todo_tools import TodoItem
 from todo_tools.rendering import show_call, show_status, show_todos
-from todo_tools.rendering.lowlevel import Followed, Line, Span, changes, one_line
+from todo_tools.rendering.lowlevel import Line, Span, one_line
 from todo_tools.state import messages_in, todos_in
 from todo_tools.transcript import is_from_user
 
@@ -26,8 +26,16 @@ def history_lines(history: Sequence[StateSnapshot]) -> Iterator[Line]:
     for number, snapshot in enumerate(moments(history), start=1):
         yield _row(number, " ", (Span(_happened(before, snapshot)),))
         known = todos_in(before.values) if before else []
-        yield from _beneath(changes(Followed(known), Followed(todos_in(snapshot.values))))
+        yield from _beneath(_changed(known, todos_in(snapshot.values)))
         before = snapshot
+
+
+def _changed(before: list[TodoItem], after: list[TodoItem]) -> Iterator[Line]:
+    """The items that are new or have another status, and the status of the list."""
+    if before != after:
+        old = show_todos(before).lines
+        yield from (line for line in show_todos(after).lines if line not in old)
+        yield from show_status(after).lines
 
 
 def branch_lines(history: Sequence[StateSnapshot]) -> Iterator[Line]:

@@ -9,7 +9,7 @@ and no provider is sent it. Nothing else in this library stores facts about a me
 `has_worked`, `item_starts` |
 | | | `before`: the mark of the list that the call found | the reading: does the prompt show it? |
 | | | `changed`: whether the list is another one now | the loop: that is work |
-| | | `summary`: the first line of the answer | the view, in place of a longer text |
+| | | `summary`: the first line of the answer | the view, in place of the text |
 | | | `length` of the text | the reading: is the text as it was written? |
 | `list_todos` | its result | `todos`: the list; the details have none | the reading |
 | `TodoMiddleware`, before a model call | the newest message | `list`: the list that is shown with \

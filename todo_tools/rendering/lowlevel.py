@@ -6,7 +6,6 @@ only those.
 
 from todo_tools._list.formatting import one_line
 from todo_tools.rendering._followed import Followed
-from todo_tools.rendering._followed_lines import changes
 from todo_tools.rendering._lines import Line, Span
 from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._views import View
@@ -17,6 +16,5 @@ __all__ = [
     "LiveLines",
     "Span",
     "View",
-    "changes",
     "one_line",
 ]
