@@ -94,7 +94,7 @@ async def test_after_the_work_of_a_subagent_the_model_is_reminded_of_its_list(
         graph.invoke(given, config)
     else:
         await graph.ainvoke(given, config)
-    note = "[Automatic note: the todo list] 0/2 done. Next: start [0] Count"
+    note = "[Automatic note: the todo list] 0/2 done. Next: [0] Count"
     assert parent.prompts[1][-1].text == f"Three.\n\n{note}"
 
 

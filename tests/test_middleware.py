@@ -93,13 +93,10 @@ class TestByItself:
         assert [todo["status"] for todo in final["todos"]] == ["completed", "completed"]
         assert final["messages"][-1].text == "Done."
         assert ended(graph, config) == "finished"
-        assert {spec["function"]["name"] for spec in model.tools} == {
-            "write_todos",
-            "list_todos",
-            "edit_todos",
-        }
+        names = {spec["function"]["name"] for spec in model.tools}
+        assert names == {"write_todos", "list_todos", "edit_todos"}
         assert model.prompts[0][0] == SystemMessage(TODO_SYSTEM_PROMPT)
-        assert model.prompts[2][-1].text.endswith("on [0] in the same turn.")  # the continuation
+        assert "'start' on [0] in the same turn; abandon" in model.prompts[2][-1].text
         assert model.prompts[3][-1].text.startswith("Completed [0, 1]\nEvery item is finished.")
 
     @pytest.mark.parametrize(
@@ -211,7 +208,9 @@ class TestHooks:
 
 def test_without_langchain_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the package does not need it."""
-    monkeypatch.delitem(sys.modules, "todo_tools.middleware")
+    parts = ("todo_tools.middleware", "todo_tools._agent")
+    for name in [each for each in sys.modules if each.startswith(parts)]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
     with pytest.raises(ImportError, match=re.escape("'langgraph-todo-tools[langchain]'")):
         importlib.import_module("todo_tools.middleware")
@@ -481,7 +480,7 @@ class TestToolsTakenAway:
         """It asks for the work alone; the selector reads the newest message of the history."""
         model, reads = self.run(AutoContinue(store=store))
         assert [spec["function"]["name"] for spec in model.tools] == ["look"]
-        assert "Next: do the work of [0] with your other tools." in model.prompts[2][-1].text
+        assert "do the work of [0] now with your other tools." in model.prompts[2][-1].text
         assert "edit_todos" not in model.prompts[2][-1].text
         assert is_injected(reads.prompts[-1][-1]) == store
 

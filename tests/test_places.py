@@ -230,12 +230,15 @@ class TestSavers:
 
 
 class TestWhichStarts:
-    def test_an_item_that_was_never_started_is_missing(self) -> None:
-        """A thread without a list has no places, and an item may be completed at once."""
-        graph, config = ran(plan("a", "b"), edit("complete", 0))
-        assert item_starts(graph, config) == {}
+    def test_an_item_that_nobody_started_begins_after_its_list_or_the_last_tick(self) -> None:
+        """An open item has no places, nor has a thread without a list; a new thread is refused."""
+        work = turn("", call("look", path="a"))
+        rest = [work, edit("complete", 0), work.model_copy(), edit("abandon", 1)]
+        graph, config = ran(plan("a", "b", "c"), *rest)
+        assert steps(item_starts(graph, config)) == {0: [1], 1: [3]}
         assert item_starts(*ran("Hello.")) == {}
-        assert item_starts(graph, {"configurable": {"thread_id": "new"}}) == {}
+        with pytest.raises(ValueError, match="this thread has no checkpoints"):
+            item_starts(graph, {"configurable": {"thread_id": "new"}})
 
     def test_every_start_of_an_item_counts(self) -> None:
         """They are in order; the last one is the newest. To start a started item is no start."""

@@ -18,12 +18,12 @@ SCHEMAS = tokens(json.dumps([convert_to_openai_tool(tool) for tool in create_tod
 
 
 class TestSize:
-    def test_schemas_and_system_prompt_stay_under_680_tokens(self) -> None:
-        assert SCHEMAS + tokens(TODO_SYSTEM_PROMPT) < 680
+    def test_schemas_and_system_prompt_stay_under_720_tokens(self) -> None:
+        assert SCHEMAS + tokens(TODO_SYSTEM_PROMPT) < 720
 
-    def test_with_the_light_prompt_they_stay_under_500_tokens(self) -> None:
-        assert tokens(TODO_LIGHT_PROMPT) <= 80
-        assert SCHEMAS + tokens(TODO_LIGHT_PROMPT) < 500
+    def test_with_the_light_prompt_they_stay_under_540_tokens(self) -> None:
+        assert tokens(TODO_LIGHT_PROMPT) <= 120
+        assert SCHEMAS + tokens(TODO_LIGHT_PROMPT) < 540
 
     def test_they_are_less_than_half_the_size_of_langchains(self) -> None:
         """LangChain describes its one tool twice: in the schema and in the system prompt."""
@@ -41,6 +41,7 @@ class TestLightPrompt:
         words = TODO_LIGHT_PROMPT.lower().split()
         assert not {"always", "must", "verify", "every"} & set(words)
 
-    def test_both_prompts_ask_for_todo_calls_together_with_the_work(self) -> None:
-        assert "in one turn with" in TODO_SYSTEM_PROMPT
-        assert "in the same turn as" in TODO_LIGHT_PROMPT
+    def test_both_prompts_ask_for_todo_calls_beside_the_work(self) -> None:
+        for prompt in (TODO_SYSTEM_PROMPT, TODO_LIGHT_PROMPT):
+            assert "make them beside other calls" in prompt
+            assert "if that call fails, start the item again" in prompt

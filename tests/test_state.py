@@ -83,13 +83,13 @@ class TestChannel:
         """The error gives the reason, and the next valid update is accepted."""
         graph = graph_of(state)
         graph.invoke({"todos": items("a")}, CONFIG)
-        with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
-            graph.update_state(CONFIG, {"todos": ["b"]})
+        with pytest.raises(ValueError, match=r"todos\[0\] must be a text"):
+            graph.update_state(CONFIG, {"todos": [5]})
         assert graph.get_state(CONFIG).values["todos"] == items("a")
-        with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
-            graph.invoke({"todos": ["b"]}, CONFIG)
+        with pytest.raises(ValueError, match=r"todos\[0\] must be a text"):
+            graph.invoke({"todos": [5]}, CONFIG)
         # LangGraph has already stored the input, and applies it whenever the thread is read.
-        with pytest.raises(ValueError, match=r"todos\[0\] must be a dict"):
+        with pytest.raises(ValueError, match=r"todos\[0\] must be a text"):
             graph.get_state(CONFIG)
         assert graph.invoke({"todos": items("c")}, CONFIG)["todos"] == items("c")
 

@@ -50,13 +50,15 @@ class TestValidation:
         assert validated is not todos
         assert not {id(todo) for todo in validated} & {id(todo) for todo in todos}
 
+    def test_an_item_without_a_status_is_not_started(self) -> None:
+        assert validate_todos(["a", {"text": "b"}]) == items("a", "b")
+
     @pytest.mark.parametrize(
         ("value", "message"),
         [
             ("a", "todos must be a list of todo items, got str"),
-            (["a"], r"todos\[0\] must be a dict with exactly 'text' and 'status', got str"),
-            ([{"text": "a"}], r"todos\[0\] must be a dict .* got \['text'\]"),
-            ([{"text": "a", "status": "not_started", "id": 1}], "exactly 'text' and 'status'"),
+            ([5], r"todos\[0\] must be a text or a dict with 'text' and 'status', got int"),
+            (["a", {"text": "a", "id": 1}], r"todos\[1\] must .* got \['id', 'status', 'text'\]"),
             ([{"text": " \n", "status": "not_started"}], "not only white space, got 2 characters"),
             ([{"text": "x" * 100_001, "status": "not_started"}], "got 100001 characters"),
             ([{"text": 5, "status": "not_started"}], r"\['text'\] must be a string .* got int"),

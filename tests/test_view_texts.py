@@ -71,13 +71,13 @@ class TestResults:
         ("texts", "made", "shown"),
         [
             ("ab", edit("start", 0), "Started [0]\n0/2 done. Now do: [0] a"),
-            ("abc", edit("complete", 1), "Completed [1]\n2/3 done. Next: start [2] c"),
+            ("abc", edit("complete", 1), "Completed [1]\n2/3 done. Next: [2] c"),
             (
                 "a",
                 edit("complete", 0),
                 "Completed [0]\nEvery item is finished. Now answer the user.",
             ),
-            ("ab", plan("a", "b"), "Wrote 2 todo item(s)\n0/2 done. Next: start [0] a"),
+            ("ab", plan("a", "b"), "Wrote 2 todo item(s)\n0/2 done. Next: [0] a"),
             (
                 "abcde",
                 edit("start", 0, 1, 2, 3, 4),
@@ -99,15 +99,14 @@ class TestResults:
         """The model has not read them yet. The progress names the next item by its index."""
         history = History().turn(plan("a", "b"))
         shown = format_todos(items("a", "b"))
-        assert history.texts[-1] == (
-            f"Wrote 2 todo item(s)\n\n{shown}\n\n0/2 done. Next: start [0]"
-        )
+        assert history.texts[-1] == f"Wrote 2 todo item(s)\n\n{shown}\n\n0/2 done. Next: [0]"
 
     def test_only_the_last_change_of_a_turn_shows_the_progress(self) -> None:
+        """Beside other calls it does not say what to do."""
         history = History().turn(plan("a", "b")).turn(edit("complete", 0), edit("start", 1), WORK)
         assert history.texts[-3:] == [
             "Completed [0]",
-            "Started [1]\n1/2 done. Now do: [1] b",
+            "Started [1]\n1/2 done.",
             "Worked.",
         ]
 
@@ -168,7 +167,7 @@ class TestBlocks:
 
     def test_a_seeded_list_is_appended_to_the_users_message(self) -> None:
         """It is added as text, or as a block if the message has blocks."""
-        shown = f"{NOTE}\n– [0] a\nThe list is in place already. 0/1 done. Next: start [0]"  # noqa: RUF001
+        shown = f"{NOTE}\n– [0] a\nThe list is in place already. 0/1 done. Next: [0]"  # noqa: RUF001
         state: dict[str, Any] = {"messages": [USER], "todos": items("a")}
         assert model_view(state)[0].content == f"Begin.\n\n{shown}"
         blocks: list[Any] = [{"type": "text", "text": "Begin."}]
