@@ -251,7 +251,7 @@ def _notice(outcome: Outcome, todos: list[TodoItem], loop: LoopState) -> str:
         "out_of_steps": "before the recursion limit of this run",
         "limit_in_turn": f"after {_sent(loop.get('in_turn', 0))} for one message",
         "limit_in_a_row": f"after {_sent(loop.get('in_a_row', 0))} without progress",
-        "stalled": "because the agent got no new tool result after it was sent back to work",
+        "stalled": "because the agent did no work after it was sent back",
         "refused": "after the provider refused or filtered the answer",
     }.get(outcome)
     if reached is None:

@@ -144,7 +144,7 @@ class LoopState(TypedDict, total=False):
     in_turn: _Count
     """Continuations since the user's last message."""
     idle: _Count
-    """Continuations since the agent last worked: got a new tool result."""
+    """Continuations since the agent last worked."""
     user_message: str
     """The id of the user's last message; a message with another id resets the counters."""
 

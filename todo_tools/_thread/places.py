@@ -30,12 +30,13 @@ def item_starts(graph: _Graph, config: RunnableConfig, *, limit: int = 1000) -> 
         limit: The most checkpoints to read, from the newest back.
 
     Returns:
-        By the index of each item: the checkpoints before the model's answers that set the item to
-        `in_progress`, oldest first. An item that no answer of the model started is missing.
+        By the index of each item: the checkpoints before the model's answers that started it,
+        oldest first. An item that was finished without a start began with the answer after the last
+        tick, or after its list. An item that no answer touched is missing.
 
     Raises:
         TypeError: `limit` is not a whole number.
-        ValueError: `limit` is less than 1, or `graph` has no checkpointer.
+        ValueError: `limit` is less than 1, `graph` has no checkpointer, or the thread none.
 
     Example:
         ```python
@@ -102,17 +103,16 @@ class Search:
 
 
 def _started(messages: Sequence[AnyMessage]) -> dict[str, set[str]]:
-    """Return the answers of a history that started items, and the texts of these items.
-
-    An item that nobody started begins with the answer after the last tick, or after its list.
-    """
+    """Return the answers of a history that started items, and the texts of these items."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     started, answer, first, begins = set[str](), "", "", True
     for message in messages:
         if isinstance(message, AIMessage):
             answer = message.id or ""
             first, begins = answer if begins else first, False
-        match note_of(message).get("operation") if answer else None:
+        note = note_of(message)
+        begins = begins or "list" in note
+        match note.get("operation") if answer else None:
             case {"op": "set_status", "status": "in_progress", "texts": [*texts]}:
                 found[answer].update(texts)
                 started.update(texts)
@@ -123,6 +123,8 @@ def _started(messages: Sequence[AnyMessage]) -> dict[str, set[str]]:
             case {"op": "replace"}:
                 found.clear()  # these were items of another list
                 started.clear()
+                begins = True
+            case {"op": "append" | "insert"}:
                 begins = True
             case _:
                 pass
