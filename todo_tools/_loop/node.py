@@ -1,7 +1,7 @@
 """Add the loop to a graph that is built by hand: a node, and the edges to it and from it."""
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -86,18 +86,18 @@ def add_auto_continue(
     _require_channels(builder)
     _require_nodes(builder, {"agent": agent, "tools": tools, "entry": entry, "end": end})
     _require_edges(builder, agent, tools)
-    steps = _managed_key(builder, RemainingStepsManager)
+    steps = _Steps(
+        _managed_key(builder, RemainingStepsManager), _managed_key(builder, IsLastStepManager)
+    )
     builder.add_node(node, _node(node, policy, steps))
     if tools == agent:  # its calls are carried out when it ends
         builder.add_edge(agent, node)
     else:
-        last = _managed_key(builder, IsLastStepManager)
-        route: Callable[[Any], str] = _route
         ends = dict[Hashable, str]({_CALLS: tools, _STOPS: node})
-        if steps or last:
+        if any(steps):
             # A guard answers at the last step, and then there is none left for the loop.
-            route, ends = _route_in_time(steps, last), {**ends, _LAST: end}
-        _add_edges(builder, agent, route, ends)
+            ends[_LAST] = end
+        _add_edges(builder, agent, steps.route, ends)
     # An edge and not a Command, so that routing also works after update_state(as_node=node).
     _add_edges(builder, node, _route_on, {_CONTINUES: entry, _ENDS: end})
     return builder
@@ -122,7 +122,25 @@ class _Untraced(Runnable[Any, Any]):
         return await self._arun(input)
 
 
-def _node(name: str, policy: Policy, steps: str | None) -> _Untraced:
+class _Steps(NamedTuple):
+    """The keys of the state under which LangGraph gives the steps that are left."""
+
+    remaining: str | None
+    is_last: str | None
+
+    def left(self, state: Any) -> int | None:
+        """Return the number of steps until the recursion limit; `None` if it is unknown."""
+        if self.remaining:
+            return cast("int", value_in(state, self.remaining))
+        return 1 if self.is_last and value_in(state, self.is_last) else None
+
+    def route(self, state: Any) -> str:
+        """Return where an answer leads."""
+        route = _route(state)
+        return _LAST if route == _STOPS and (self.left(state) or 2) <= 1 else route
+
+
+def _node(name: str, policy: Policy, steps: _Steps) -> _Untraced:
     def node(state: Any) -> dict[str, Any]:
         answered = _answered(state, steps)
         return _update(answered, end_answer(answered, policy))
@@ -150,14 +168,13 @@ def _add_edges(
     edges[name] = edges[name]._replace(input_schema=builder.state_schema)
 
 
-def _answered(state: Any, steps: str | None) -> Answered:
+def _answered(state: Any, steps: _Steps) -> Answered:
     reading = read(state)
     last = reading.entries[-1].message if reading.entries else None
-    steps_left = value_in(state, steps) if steps else None
     ended = Ended(
         # An agent that runs its calls itself may leave one to somebody else.
         by_model=not (isinstance(last, AIMessage) and last.tool_calls),
-        steps_left=cast("int | None", steps_left),
+        steps_left=steps.left(state),
     )
     return Answered(state, reading, heard(loop_in(state), reading), get_runtime(), ended)
 
@@ -177,16 +194,6 @@ _CONTINUES, _ENDS = "items remain", "ends"
 def _route(state: Any) -> str:
     last = next(reversed(messages_in(state)), None)
     return _CALLS if isinstance(last, AIMessage) and last.tool_calls else _STOPS
-
-
-def _route_in_time(steps: str | None, last: str | None) -> Callable[[Any], str]:
-    def _route_or_end(state: Any) -> str:
-        left = cast("int | None", value_in(state, steps)) if steps else None
-        is_last = bool(last and value_in(state, last)) or (left is not None and left <= 1)
-        route = _route(state)
-        return _LAST if is_last and route == _STOPS else route
-
-    return _route_or_end
 
 
 def _route_on(state: Any) -> str:

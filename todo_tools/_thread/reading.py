@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import apply
-from todo_tools._list.todos import TodoItem, are_todos, mark_of, texts_of
+from todo_tools._list.todos import TodoItem, are_todos, digest, mark_of, texts_of
 from todo_tools._thread.notes import read_notes, with_list
 from todo_tools._thread.state import has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import is_from_user, is_injected, list_after
@@ -138,9 +138,8 @@ def _result(
     entry: Entry, message: ToolMessage, note: Mapping[str, Any], known: Todos | None
 ) -> Entry:
     """Read a result of a todo tool."""
-    is_whole = note.get("length") == len(message.text)
     if are_todos(listed := note.get("todos")):
-        return entry._replace(shows=listed) if is_whole else entry
+        return entry._replace(shows=listed) if _is_whole(message, note) else entry
     if message.status == "error" or (todos := list_after(message)) is None:
         return entry
     entry = entry._replace(changed=True)
@@ -149,7 +148,11 @@ def _result(
         # It gives no texts, so its first line is enough, whatever became of its text.
         shows = apply(known or [], note["operation"]) if is_own else None
         return entry._replace(shows=shows, lost=not is_own, summary=note["summary"])
-    if not is_whole:
+    if not _is_whole(message, note):
         return entry._replace(lost=True)
     is_same = is_own and texts_of(known or []) == texts_of(todos)
     return entry._replace(shows=todos, summary=note["summary"] if is_same else None)
+
+
+def _is_whole(message: ToolMessage, note: Mapping[str, Any]) -> bool:
+    return note.get("text") == digest(message.text)

@@ -8,7 +8,7 @@ depend on the messages alone, so forks, replays and restarts need nothing stored
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -133,6 +133,9 @@ class _Prompt:
         # Of each turn, what the prompt still has.
         self._size_of = [sum(self._sizes[at] for at in span) for span in spans]
         self._blocks_of = [sum(_blocks(shown[at]) for at in span) for span in spans]
+        sizes = accumulate(self._size_of, initial=0)
+        large = (turn for turn, size in enumerate(sizes) if size >= _SMALLEST)
+        self._first_cached = next(large, len(spans))  # a smaller prompt is not cached at all
         self._cached: list[int] = []  # before these turns, an earlier prompt ended that still holds
         self._first = 0  # the first turn that may be left out
 
@@ -174,6 +177,8 @@ class _Prompt:
             if sum(self._blocks_of[start : turn + 1]) - blocks >= _LOOK_BACK:
                 break
             again = sum(self._size_of[start:turn]) - size
+            if start < self._first_cached:
+                again += _BEFORE + sum(self._size_of[:start])
             gain = size * later_calls - again * _TIMES_DEARER
             if gain > most:
                 most, best = gain, number
@@ -236,6 +241,10 @@ _TIMES_DEARER = 12
 """How many times dearer it is to send a text again (1.25) than to read it from a cache (0.1)."""
 _LOOK_BACK = 20
 """The blocks at the end of a prompt among which Anthropic's cache looks for an entry."""
+_BEFORE = 2_000
+"""The characters of the todo tools and their prompts, which are before the messages."""
+_SMALLEST = 4_096 - _BEFORE
+"""The characters of messages in the smallest prompt that most providers cache: 1,024 tokens."""
 _MESSAGE = 30
 """The characters of a message's role and ids."""
 _PICTURE = 4_000
