@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from todo_tools._list.todos import TodoStatus
+from todo_tools import TodoStatus
 
 NOTE = "[Automatic note: the todo list]\n"
 EMPTY = "No todos"
@@ -46,7 +46,7 @@ def _after_result(known: Read, name: str | None, text: str) -> Read:
         return known
     if rest.startswith("\n"):  # an empty line, then the whole list
         return read_lines(rest)
-    change = re.fullmatch(r"(\w+) \[([\d, ]+)\](?:; .+ left out)?", first)
+    change = re.fullmatch(r"(\w+) \[([\d, ]+)\]", first)
     if change:
         indices = {int(index) for index in change[2].split(",")}
         return [
