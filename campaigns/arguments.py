@@ -3,21 +3,18 @@
 from typing import Any
 
 from hypothesis import strategies as st
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, ToolMessage
 
 from campaigns.cases import Case, Trial
 from tests.strategies import edit_calls, json_values, texts, todo_lists, write_calls
-from tests.support import BEGIN, results_in, tool_graph
+from tests.support import Graph, results_in, tool_graph
 from todo_tools import (
     TodoItem,
-    TodoMiddleware,
     create_todo_tools,
     format_todos,
     todos_from_messages,
 )
 from todo_tools._thread.transcript import details_of, list_after
-from todo_tools.testing import ScriptedChatModel
 
 LONGEST_ERROR = 300
 
@@ -80,34 +77,21 @@ def tool_node(case: Case) -> None:
     """One AI message with up to four calls, in a graph with LangGraph's `ToolNode`."""
     graph = tool_graph(create_todo_tools())
 
-    def run(messages: list[Any], todos: list[TodoItem]) -> Any:
-        return graph.invoke({"messages": messages, "todos": todos})
-
-    case.examples(lambda scene: check_calls(scene, run), _scenes)
+    case.examples(lambda scene: check_calls(scene, graph), _scenes)
 
 
-def agent_tools(case: Case) -> None:
-    """The same in `create_agent`, which runs each call as a separate task."""
-
-    def run(messages: list[Any], todos: list[TodoItem]) -> Any:
-        model = ScriptedChatModel(script=[*messages, "Done."])
-        agent: Any = create_agent(model, [], middleware=[TodoMiddleware(policy=None)])
-        return agent.invoke({**BEGIN, "todos": todos})
-
-    case.examples(lambda scene: check_calls(scene, run), _scenes, share=0.25)
+TRIALS: dict[Trial, int] = {tool_node: 1}
 
 
-TRIALS: dict[Trial, int] = {tool_node: 1, agent_tools: 1}
-
-
-def check_calls(scene: tuple[list[TodoItem], list[Any]], run: Any) -> None:
+def check_calls(scene: tuple[list[TodoItem], list[Any]], graph: Graph) -> None:
     """Check that each call has a short result, and that the results show the list."""
     todos, turn = scene
     calls = [
         {"name": name, "args": args, "id": call_id, "type": "tool_call"}
         for (name, args), call_id in turn
     ]
-    values = run([AIMessage("", tool_calls=calls)], todos)
+    asked = [AIMessage("", tool_calls=calls)]
+    values = graph.invoke({"messages": asked, "todos": todos})
     results = results_in(values)
     assert len(results) == len(calls), f"{len(calls)} calls have {len(results)} results"
     for result in results:

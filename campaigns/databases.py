@@ -1,4 +1,4 @@
-"""Databases: two runs at once, a lost connection, a full disk, a read-only file."""
+"""Databases: two runs at once, a lost connection, a full disk."""
 
 import sqlite3
 import threading
@@ -82,27 +82,14 @@ def full_disk(case: Case) -> None:
     """The database cannot grow after a certain moment."""
 
     def fill(saver: Saver) -> None:
-        _pragma(saver, "max_page_count = 1")  # SQLite raises it to the current number of pages
+        assert isinstance(saver, SqliteSaver)
+        with saver.lock:  # SQLite raises it to the current number of pages
+            saver.conn.execute("PRAGMA max_page_count = 1")
 
     _accident(case, str(case.folder / "threads.sqlite"), fill, sqlite3.Error)
 
 
-def read_only(case: Case) -> None:
-    """The database cannot be written after a certain moment."""
-
-    def forbid(saver: Saver) -> None:
-        _pragma(saver, "query_only = 1")
-
-    _accident(case, str(case.folder / "threads.sqlite"), forbid, sqlite3.Error)
-
-
-TRIALS: dict[Trial, int] = {two_runs_at_once: 1, lost_connection: 1, full_disk: 1, read_only: 1}
-
-
-def _pragma(saver: Saver, setting: str) -> None:
-    assert isinstance(saver, SqliteSaver)
-    with saver.lock:
-        saver.conn.execute(f"PRAGMA {setting}")
+TRIALS: dict[Trial, int] = {two_runs_at_once: 1, lost_connection: 1, full_disk: 1}
 
 
 def _accident(

@@ -1,4 +1,4 @@
-"""Kills: a process that is killed before each write to the database, and at random moments."""
+"""Kills: a process that is killed before a write to the database, or by a signal."""
 
 import multiprocessing
 import os
@@ -25,16 +25,6 @@ def postgres_writes(case: Case) -> None:
     kill_at_write(case, case.place.postgres)
 
 
-def sqlite_moments(case: Case) -> None:
-    """Kill a run on SQLite at any moment."""
-    kill_at_moment(case, str(case.folder / "threads.sqlite"))
-
-
-def postgres_moments(case: Case) -> None:
-    """Kill a run on PostgreSQL at any moment."""
-    kill_at_moment(case, case.place.postgres)
-
-
 def signals(case: Case) -> None:
     """End the program of `graphs/` several times, by any signal, and resume it."""
     steps = [_step(case.random, number) for number in range(4)]
@@ -59,8 +49,6 @@ def _step(chance: random.Random, number: int) -> str:
 TRIALS: dict[Trial, int] = {
     sqlite_writes: 2,
     postgres_writes: 2,
-    sqlite_moments: 1,
-    postgres_moments: 1,
     signals: 2,
 }
 
@@ -70,24 +58,16 @@ def kill_at_write(case: Case, address: str) -> None:
     variant, durability = case.random.choice(VARIANTS), case.random.choice(DURABILITIES)
     whole = Job(variant, durability, address, case.folder / "whole")
     job = Job(variant, durability, address, case.folder)
-    killed(job, _killed_at_write, case.random.randrange(_writes_of(whole)))
+    killed(job, case.random.randrange(_writes_of(whole)))
     job.check_finish()
 
 
-def kill_at_moment(case: Case, address: str) -> None:
-    """A random variant, durability mode and moment."""
-    variant, durability = case.random.choice(VARIANTS), case.random.choice(DURABILITIES)
-    job = Job(variant, durability, address, case.folder)
-    killed(job, _killed_at_moment, case.random.uniform(0, 0.5))
-    job.check_finish()
-
-
-def killed(job: Job, work: Callable[[Job, Any], None], when: float) -> None:
+def killed(job: Job, write: int) -> None:
     """Run a job in a new process, until it is killed or done."""
-    process = _processes.Process(target=work, args=(job, when))
+    process = _processes.Process(target=_killed_at_write, args=(job, write))
     process.start()
     process.join()
-    assert process.exitcode in (0, -signal.SIGKILL, -signal.SIGALRM), process.exitcode
+    assert process.exitcode in (0, -signal.SIGKILL), process.exitcode
 
 
 def _killed_at_write(job: Job, write: int) -> None:
@@ -98,14 +78,6 @@ def _killed_at_write(job: Job, write: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         _counted(saver, die)
-        job.run(saver, job.request)
-
-
-def _killed_at_moment(job: Job, moment: float) -> None:
-    with opened(job.address) as saver:
-        # Python does not handle this signal, so the process ends at once, as if killed.
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, max(moment, 0.001))
         job.run(saver, job.request)
 
 

@@ -14,7 +14,6 @@ from campaigns import (
     growth,
     kills,
     models,
-    parallel,
     served,
     switches,
     texts,
@@ -24,9 +23,7 @@ from campaigns.cases import Case, Score, Trial, run_trial
 
 FAST = [
     databases.full_disk,
-    databases.read_only,
     arguments.tool_node,
-    arguments.agent_tools,
     models.hand_built,
     models.middleware,
     texts.model,
@@ -38,11 +35,9 @@ FAST = [
     checks.checked_agent,
     checks.edited_list,
     checks.worked,
-    parallel.branches,
 ]
 SLOW = [
     kills.sqlite_writes,
-    kills.sqlite_moments,
     databases.two_runs_at_once,
     databases.lost_connection,
     kills.signals,

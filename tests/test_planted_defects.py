@@ -10,7 +10,6 @@ from campaigns import (
     databases,
     growth,
     models,
-    parallel,
     switches,
     texts,
 )
@@ -41,10 +40,9 @@ class TestThreads:
         "trial",
         [
             databases.full_disk,
-            arguments.agent_tools,
+            arguments.tool_node,
             models.middleware,
             switches.states,
-            parallel.branches,
         ],
     )
     def test_a_state_that_loses_items_is_found(
