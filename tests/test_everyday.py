@@ -292,7 +292,8 @@ def test_the_notice_goes_if_another_hook_starts_the_run_again(then: list[Any]) -
 
 def test_the_line_of_a_tick_says_how_much_was_left_out() -> None:
     work = [looks(1), looks(2), edit("complete", 0)]
-    model = ScriptedChatModel([plan("a", "b"), *work, edit("start", 1), "Hm."])
+    rest = [f"item {at}" for at in range(30)]
+    model = ScriptedChatModel([plan("a", *rest), *work, edit("start", 1), "Hm."])
     agent_of(model, TodoMiddleware(fold_finished=True, policy=None)).invoke(BEGIN)
     assert "Completed [0]; 2 calls of its work are left out" in text_of(model.prompts[-1])
 
