@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import itertools
 import re
 from types import ModuleType
 from typing import Any
@@ -61,16 +62,13 @@ async def test_its_guard_ends_the_run_as_before(agent: ModuleType) -> None:
     old: Any = ModuleType("before")
     exec(before(agent), vars(old))
     ends: dict[Any, list[str]] = {old: [], agent: []}
-    for version, texts in ends.items():
-        for limit in range(4, 16):
-            first = looks() if version is old else plan("a")
-            try:
-                result = await run(
-                    version, ScriptedChatModel([first, *(looks() for _ in range(9))]), limit
-                )
-                texts.append(result["messages"][-1].text)
-            except GraphRecursionError:
-                texts.append("error")
+    for version, limit in itertools.product(ends, range(4, 16)):
+        first = looks() if version is old else plan("a")
+        model = ScriptedChatModel([first, *(looks() for _ in range(9))])
+        try:
+            ends[version].append((await run(version, model, limit))["messages"][-1].text)
+        except GraphRecursionError:
+            ends[version].append("error")
     assert ends[old] == ends[agent]
     assert ends[agent].count(old.SORRY) == 6
 

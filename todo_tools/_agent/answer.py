@@ -11,6 +11,7 @@ from langchain.agents.middleware.types import (
     ModelResponse,
 )
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.types import Command
 
 from todo_tools._list.todos import mark_of
@@ -28,12 +29,13 @@ def with_notes(
     """Note with the model's answer what it was asked with."""
     answer = next((each for each in response.result if isinstance(each, AIMessage)), None)
     if answer is not None and answer.id:
+        here = {each.name for each in request.tools if isinstance(each, BaseTool)}
         made = noted(
             answer,
             has_tools=any(getattr(tool, "name", None) == "edit_todos" for tool in request.tools),
             ends=_may_end(answer, response, request.tools),
             shown=mark_of(todos_in(request.state)),
-            called=[call["id"] for call in answer.tool_calls if call["id"]],
+            client=[call["id"] for call in answer.tool_calls if call["name"] not in here],
         )
         result = [made if each is answer else each for each in response.result]
         response = replace(response, result=result)
@@ -82,9 +84,9 @@ def without_last_notice(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def _open_calls(entries: Sequence[Entry]) -> set[str]:
-    """Return the calls that the model made and the client has to answer, which took them away."""
+    """Return the calls that the client has to answer."""
     results = {e.message.tool_call_id for e in entries if isinstance(e.message, ToolMessage)}
-    return {each for e in entries for each in note_of(e.stored).get("called", [])} - results
+    return {each for e in entries for each in note_of(e.stored).get("client", [])} - results
 
 
 def update_of(answer: Answered, ending: Ending) -> dict[str, Any]:

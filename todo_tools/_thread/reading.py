@@ -140,15 +140,18 @@ def _result(
     """Read a result of a todo tool."""
     if are_todos(listed := note.get("todos")):
         return entry._replace(shows=listed) if _is_whole(message, note) else entry
-    if message.status == "error" or (todos := list_after(message)) is None:
+    if message.status == "error":
         return entry
-    entry = entry._replace(changed=True)
     is_own = known is not None and note.get("before") == mark_of(known)
     if note.get("operation", {}).get("op") == "set_status":
-        # It gives no texts, so its first line is enough, whatever became of its text.
+        # It gives no texts, so its first line is enough, whatever became of the rest.
         shows = apply(known or [], note["operation"]) if is_own else None
-        return entry._replace(shows=shows, lost=not is_own, summary=note["summary"])
-    if not _is_whole(message, note):
+        return entry._replace(changed=True, shows=shows, lost=not is_own, summary=note["summary"])
+    todos = list_after(message)
+    if todos is None and "operation" not in note:
+        return entry
+    entry = entry._replace(changed=True)
+    if todos is None or not _is_whole(message, note):
         return entry._replace(lost=True)
     is_same = is_own and texts_of(known or []) == texts_of(todos)
     return entry._replace(shows=todos, summary=note["summary"] if is_same else None)
