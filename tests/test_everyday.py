@@ -148,6 +148,21 @@ def test_an_open_call_of_the_client_ends_the_run(order: int, beside: list[Any]) 
     assert result["messages"][3].tool_calls[-1]["name"] == "confirm"
 
 
+class OneAtATime(stock.AgentMiddleware[Any, Any, Any]):
+    """Keeps only the first call of each answer."""
+
+    def after_model(self, state: Any, runtime: Any) -> Any:
+        last = state["messages"][-1]
+        return {"messages": [last.model_copy(update={"tool_calls": last.tool_calls[:1]})]}
+
+
+def test_a_call_that_other_middleware_drops_for_good_is_not_the_clients() -> None:
+    both = turn("", looks(1), looks(2))
+    model = ScriptedChatModel([plan("a"), both, "I stop.", edit("complete", 0), "Done."])
+    result = agent_of(model, OneAtATime(), TodoMiddleware()).invoke(BEGIN)
+    assert result["todo_outcome"] == "finished"
+
+
 def stubborn(name: str, **args: Any) -> ScriptedChatModel:
     """A model that plans, and then tries a call with other arguments before each answer."""
 

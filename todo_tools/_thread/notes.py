@@ -18,7 +18,8 @@ it in every prompt | the reading |
 reading |
 | `TodoMiddleware`, after a model call | the answer | `shown`: the mark of the list that the model \
 read | the tools: a call for another list is refused |
-| | | `client`: the calls of tools that only the client can run | the loop: one without a result waits for the client |
+| | | `client`: the calls of tools that the agent does not have | the loop: one without a result \
+waits for the client |
 | | | `has_tools`, `ends`: whether it had the todo tools, and ended the run | the loop |
 | the loop, if it continues | its message | `mark` of the list | the loop: has the application \
 changed the list? |
