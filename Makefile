@@ -46,7 +46,7 @@ evals: .venv/.ready
 trace: .venv/.ready-demo
 	$(BIN)/python -m benchmarks.trace $(TRACE)
 
-# About 30 minutes on two idle cores. CAMPAIGN="--seconds 60 kills" sets options; --help lists them.
+# About 13 minutes on two idle cores. CAMPAIGN="--seconds 60 kills" sets options; --help lists them.
 campaign: .venv/.ready
 	$(BIN)/python -m campaigns $(CAMPAIGN)
 

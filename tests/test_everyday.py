@@ -157,7 +157,7 @@ class OneAtATime(stock.AgentMiddleware[Any, Any, Any]):
 
 
 def test_a_call_that_other_middleware_drops_for_good_is_not_the_clients() -> None:
-    both = turn("", looks(1), looks(2))
+    both = turn("", call("search", page=1), call("search", page=2))
     model = ScriptedChatModel([plan("a"), both, "I stop.", edit("complete", 0), "Done."])
     result = agent_of(model, OneAtATime(), TodoMiddleware()).invoke(BEGIN)
     assert result["todo_outcome"] == "finished"

@@ -253,18 +253,26 @@ def started_by(messages: Sequence[AnyMessage], seed: list[TodoItem]) -> dict[int
     # A run from the checkpoint before the first input has no such list.
     has_seed = bool(messages) and messages[0].text == BEGIN
     todos: list[tuple[str, str]] = [(t["text"], t["status"]) for t in seed if has_seed]
-    answer, calls = "", dict[str | None, ToolCall]()
-    starts = defaultdict[str, list[str]](list)
+    answer, first, begins, calls = "", "", True, dict[str | None, ToolCall]()
+    starts, started = defaultdict[str, list[str]](list), set[str]()
     for message in messages:
         if isinstance(message, AIMessage):
             answer, calls = str(message.id), {each["id"]: each for each in message.tool_calls}
+            first, begins = answer if begins else first, False
         elif isinstance(message, ToolMessage) and message.status == "success":
             args = calls[message.tool_call_id]["args"]
             after = after_call(todos, args)
-            if args.get("action") == "start":
-                changed = (new[0] for new, old in zip(after, todos, strict=True) if new != old)
-                for text in dict.fromkeys(changed):
-                    starts[text] += [answer] if answer not in starts[text] else []
+            if "action" in args:
+                changed = {new[0] for new, old in zip(after, todos, strict=True) if new != old}
+                is_start = args["action"] == "start"
+                at = answer if is_start else first
+                for text in changed if is_start else changed - started:
+                    starts[text] += [at] if at not in starts[text] else []
+                started = started | changed if is_start else started - changed
+                begins = begins or (bool(changed) and not is_start)
+            elif "mode" in args:
+                started = set() if args["mode"] == "replace" else started
+                begins = True
             todos = after
     return {at: starts[text] for at, (text, _) in enumerate(todos) if starts.get(text)}
 

@@ -110,21 +110,16 @@ def _started(messages: Sequence[AnyMessage]) -> dict[str, set[str]]:
         if isinstance(message, AIMessage):
             answer = message.id or ""
             first, begins = answer if begins else first, False
-        note = note_of(message)
-        begins = begins or "list" in note
-        match note.get("operation") if answer else None:
+        match note_of(message).get("operation") if answer else None:
             case {"op": "set_status", "status": "in_progress", "texts": [*texts]}:
                 found[answer].update(texts)
                 started.update(texts)
-            case {"op": "set_status", "texts": [*texts]}:
+            case {"op": "set_status", "texts": [_, *_] as texts}:
                 found[first].update(text for text in texts if text not in started)
                 started.difference_update(texts)
                 begins = True
-            case {"op": "replace"}:
-                found.clear()  # these were items of another list
-                started.clear()
-                begins = True
-            case {"op": "append" | "insert"}:
+            case {"op": "replace" | "append" | "insert" as op}:
+                started = started if op != "replace" else set[str]()
                 begins = True
             case _:
                 pass
