@@ -86,7 +86,7 @@ def test_a_thread_passes_from_process_to_process(shared: Shared) -> None:
 
     final = shared.run(None)
     assert [todo["status"] for todo in final["todos"]] == ["completed"] * 4
-    assert final["loop"]["outcome"] == "finished"
+    assert final["outcome"] == "finished"
     assert final["loop"]["in_turn"] == 3
     assert shared.log.count("one") == shared.log.count("three") == shared.log.count("four") == 1
 

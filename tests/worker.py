@@ -60,7 +60,15 @@ def main(form: str, uri: str, thread: str, workdir: str) -> None:
     else:
         snapshot = work(uri, config, Path(workdir), request)
     values = snapshot.values
-    print(json.dumps({"todos": values["todos"], "loop": values["todo_loop"]}))
+    print(
+        json.dumps(
+            {
+                "todos": values["todos"],
+                "loop": values["todo_loop"],
+                "outcome": values["todo_outcome"],
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

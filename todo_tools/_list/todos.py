@@ -248,13 +248,9 @@ def texts_of(todos: Sequence[TodoItem]) -> list[str]:
 
 def mark_of(todos: Sequence[TodoItem]) -> str:
     """Return a short mark of a list; two lists with the same mark are equal."""
-    return digest("\0".join(f"{todo['status']} {todo['text']}" for todo in todos))
-
-
-def digest(text: str) -> str:
-    """Return a short mark of a text."""
+    items = "\0".join(f"{todo['status']} {todo['text']}" for todo in todos)
     # Checkpointers store half an emoji as a question mark.
-    return sha256(text.encode(errors="replace")).hexdigest()[:16]
+    return sha256(items.encode(errors="replace")).hexdigest()[:16]
 
 
 def validate_todos(value: object) -> list[TodoItem]:

@@ -10,7 +10,7 @@ and no provider is sent it. Nothing else in this library stores facts about a me
 | | | `before`: the mark of the list that the call found | the reading: does the prompt show it? |
 | | | `changed`: whether the list is another one now | the loop: that is work |
 | | | `summary`: the first line of the answer | the view, in place of the text |
-| | | the mark of its `text` | the reading: is it as it was written? |
+| | | the checksum of its `text` | the reading: is it as it was written? |
 | `list_todos` | its result | `todos`: the list; the details have none | the reading |
 | `TodoMiddleware`, before a model call | the newest message | `list`: the list that is shown with \
 it in every prompt | the reading |
@@ -31,12 +31,13 @@ reading |
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 from uuid import uuid4
+from zlib import crc32
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.answers import Answer
 from todo_tools._list import prompts
-from todo_tools._list.todos import TodoItem, are_todos, digest, is_list, mark_of
+from todo_tools._list.todos import TodoItem, are_todos, is_list, mark_of
 
 Message = TypeVar("Message", bound=BaseMessage)
 
@@ -70,7 +71,7 @@ def result_metadata(answer: Answer) -> dict[str, Any]:
     """Return the `response_metadata` of a tool's result."""
     if "error" in answer.details:
         return {}
-    note: dict[str, Any] = {"text": digest(answer.content)}
+    note: dict[str, Any] = {"text": crc32(answer.content.encode(errors="replace"))}
     if answer.operation is None:
         return {_KEY: {**note, "todos": answer.todos}}
     change: dict[str, Any] = {**answer.operation}

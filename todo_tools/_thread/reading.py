@@ -7,12 +7,13 @@ one pass.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import apply
-from todo_tools._list.todos import TodoItem, are_todos, digest, mark_of, texts_of
+from todo_tools._list.todos import TodoItem, are_todos, mark_of, texts_of
 from todo_tools._thread.notes import read_notes, with_list
 from todo_tools._thread.state import has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import is_from_user, is_injected, list_after
@@ -99,11 +100,14 @@ class Reading:
 
     def until(self, at: int) -> "Reading":
         """Return the reading of the entries before an index."""
-        entries = self.entries[:at]
-        known: Todos | None = []
-        for entry in entries:
-            known = entry.after(known)
-        return replace(self, entries=entries, known=known)
+        return replace(self, entries=self.entries[:at], known=self.known_before()[at])
+
+    def known_before(self) -> list[Todos | None]:
+        """Return the list that a prompt shows before each entry, and after the last one."""
+        known: list[Todos | None] = [[]]
+        for entry in self.entries:
+            known.append(entry.after(known[-1]))
+        return known
 
     def with_block(self, at: int) -> "Reading":
         """Append the list of the state to a message of every prompt from now on."""
@@ -158,4 +162,4 @@ def _result(
 
 
 def _is_whole(message: ToolMessage, note: Mapping[str, Any]) -> bool:
-    return note.get("text") == digest(message.text)
+    return note.get("text") == crc32(message.text.encode(errors="replace"))

@@ -89,19 +89,17 @@ def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) ->
     """Return each message with what is said about the list."""
     closings = dict(_closings(turns, reading.entries))
     reminders = set(_reminders(turns, reading.entries, remind_every) if remind_every else ())
-    shown: list[AnyMessage] = []
-    known: list[TodoItem] | None = []
+    shown, known = list[AnyMessage](), reading.known_before()
     for at, entry in enumerate(reading.entries):
         message = entry.message
         if entry.changed:
-            message = _shortened(entry, known, closings.get(at))
+            message = _shortened(entry, known[at], closings.get(at))
         elif isinstance(message, AIMessage) and _is_empty(message):
             message = message.model_copy(update={"content": prompts.EMPTY_ANSWER})
-        known = entry.after(known)
         if entry.block is not None:
             message = _extended(message, prompts.list_block(entry.block))
-        elif at in reminders and known and incomplete(known):
-            message = _extended(message, prompts.reminder(known))
+        elif at in reminders and (todos := known[at + 1]) and incomplete(todos):
+            message = _extended(message, prompts.reminder(todos))
         shown.append(message)
     return shown
 
