@@ -110,14 +110,7 @@ def list_block(todos: Sequence[TodoItem]) -> str:
 def progress(
     todos: Sequence[TodoItem], *, texts: bool = True, works: bool = False, failed: bool = False
 ) -> str:
-    """Format the progress on one line: the count and the items in progress, or the next item.
-
-    Args:
-        todos: The list, with at least one item.
-        texts: Whether to show the texts of these items.
-        works: Whether other tools were called in the same turn, so that nobody needs to say it.
-        failed: Whether one of these calls failed, and an item was completed in the turn.
-    """
+    """Format the progress on one line: the count and the items in progress, or the next item."""
     open_items = incomplete(todos)
     if failed:
         return "A call of this turn failed: start again what is not done."

@@ -83,10 +83,7 @@ class _Items:
         self._times_finished = 0
 
     def finished_in(self, todos: list[TodoItem]) -> list[int]:
-        """Take the list after a turn; return the turns whose items are all finished, newest first.
-
-        With an equal item that is open, an item is not finished.
-        """
+        """Take the list after a turn; return the turns whose items are all finished, newest first."""
         if todos is self._todos:
             return []
         before, self._todos = self._open, todos
@@ -165,11 +162,9 @@ class _Prompt:
             self.folds.unbound.update(self.spans[at][0] for at in range(oldest + 1, turn + 1))
 
     def _that_pay(self, possible: Sequence[_Fold], turn: int, later_calls: int) -> Sequence[_Fold]:
-        """Return those of the folds, newest first, that save most together.
-
-        What is left out is saved in each later call. What comes after it is sent again once, from
-        the end of the last earlier prompt that stays as it was.
-        """
+        """Return those of the folds, newest first, that save most together."""
+        # What is left out is saved in each later call. What comes after it is sent again once, from
+        # the end of the last earlier prompt that stays as it was.
         size = blocks = most = best = 0
         for number, each in enumerate(possible, start=1):
             size, blocks = size + each.size, blocks + each.blocks
@@ -226,12 +221,10 @@ def _size(message: AnyMessage) -> int:
 
 
 def _blocks(message: AnyMessage) -> int:
-    """Return the number of blocks in which a provider caches a call or a result.
-
-    A person's message counts as none: it may come after the prompt that ended with the results.
-    """
+    """Return the number of blocks in which a provider caches a call or a result."""
     if isinstance(message, AIMessage):
         return len(message.tool_calls) + bool(message.text)
+    # A person's message may come after the prompt that ended with the results.
     return int(isinstance(message, ToolMessage))
 
 
