@@ -83,7 +83,7 @@ class _Items:
         self._times_finished = 0
 
     def finished_in(self, todos: list[TodoItem]) -> list[int]:
-        """Take the list after a turn; return the turns whose items are all finished, newest first."""
+        """Take the list after a turn; return the turns whose items are all finished now."""
         if todos is self._todos:
             return []
         before, self._todos = self._open, todos
