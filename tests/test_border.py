@@ -18,9 +18,10 @@ LIBRARY = Path(todo_tools.__file__).parent
 
 PUBLIC = {
     "todo_tools": (
-        "TODO_FOLD_PROMPT TODO_LIGHT_PROMPT TODO_SYSTEM_PROMPT AutoContinue DeltaTodoState "
-        "TodoGate TodoItem TodoLimits TodoMiddleware TodoState add_auto_continue aitem_starts "
-        "asks_user count_folded_tokens create_todo_tools format_status format_todos has_worked "
+        "TODO_FOLD_PROMPT TODO_LIGHT_PROMPT TODO_SYSTEM_PROMPT AutoContinue DeltaItemsState "
+        "DeltaTodoState ItemReport ItemsState TodoGate TodoItem TodoLimits TodoMiddleware "
+        "TodoState add_auto_continue aitem_starts asks_user count_folded_tokens "
+        "create_item_runner create_todo_tools format_status format_todos has_worked item_prompt "
         "item_starts model_view todos_from_messages"
     ),
     "todo_tools.clients": "ClientTodoState to_client_todos",
@@ -42,7 +43,7 @@ PUBLIC = {
 PURE = ("todo_tools._list.", "todo_tools._calls.", "todo_tools.operations")
 """The modules whose names begin like this do not import LangChain or LangGraph."""
 
-FOLDERS = ["_list", "_calls", "_thread", "_view", "_loop", "_tools", "_agent"]
+FOLDERS = ["_list", "_calls", "_thread", "_view", "_loop", "_tools", "_runner", "_agent"]
 """The private folders; each imports only itself and those before it."""
 
 

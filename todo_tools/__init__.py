@@ -10,6 +10,8 @@ from todo_tools._list.todos import TodoItem, TodoLimits
 from todo_tools._loop.node import add_auto_continue
 from todo_tools._loop.policy import AutoContinue
 from todo_tools._loop.said import asks_user
+from todo_tools._runner.jobs import DeltaItemsState, ItemReport, ItemsState, item_prompt
+from todo_tools._runner.runner import create_item_runner
 from todo_tools._thread.places import aitem_starts, item_starts
 from todo_tools._thread.state import DeltaTodoState, TodoState
 from todo_tools._thread.transcript import todos_from_messages
@@ -26,7 +28,10 @@ __all__ = [
     "TODO_LIGHT_PROMPT",
     "TODO_SYSTEM_PROMPT",
     "AutoContinue",
+    "DeltaItemsState",
     "DeltaTodoState",
+    "ItemReport",
+    "ItemsState",
     "TodoGate",
     "TodoItem",
     "TodoLimits",
@@ -36,10 +41,12 @@ __all__ = [
     "aitem_starts",
     "asks_user",
     "count_folded_tokens",
+    "create_item_runner",
     "create_todo_tools",
     "format_status",
     "format_todos",
     "has_worked",
+    "item_prompt",
     "item_starts",
     "model_view",
     "todos_from_messages",

@@ -11,7 +11,7 @@ from langgraph.types import StateSnapshot
 
 from todo_tools._list.todos import require_whole_number, texts_of
 from todo_tools._thread.notes import note_of
-from todo_tools._thread.state import messages_in, todos_in
+from todo_tools._thread.state import messages_in, todos_in, value_in
 
 _Graph = PregelProtocol[Any, Any, Any, Any]
 _Starts = dict[int, list[StateSnapshot]]
@@ -32,7 +32,8 @@ def item_starts(graph: _Graph, config: RunnableConfig, *, limit: int = 1000) -> 
     Returns:
         By the index of each item: the checkpoints before the model's answers that started it,
         oldest first. An item that was finished without a start began with the answer after the last
-        tick, or after its list. An item that no answer touched is missing.
+        tick, or after its list. Of an item runner: the checkpoints before it handed the item out.
+        An item that nothing touched is missing.
 
     Raises:
         TypeError: `limit` is not a whole number.
@@ -76,6 +77,8 @@ class Search:
         self._left = limit
         self._texts: list[str] | None = None
         self._found: defaultdict[str, list[StateSnapshot]] = defaultdict(list)
+        self._runs: dict[str, str] = {}
+        """The runs of the item runner in the last checkpoint, and the texts of their items."""
         self._answers: dict[str, set[str]] = {}
         """The answers in the last history that started items, and the texts of these items."""
 
@@ -91,6 +94,10 @@ class Search:
             raise ValueError("this thread has no checkpoints; give the config of one that has run")
         messages, texts = messages_in(older.values), texts_of(todos_in(older.values))
         self._texts = texts if self._texts is None else self._texts
+        runs = _handed_out(older.values)
+        for text in (self._runs[each] for each in self._runs.keys() - runs.keys()):
+            self._found[text].insert(0, older)
+        self._runs = runs
         known = {message.id for message in messages}
         for answer in self._answers.keys() - known:
             for text in self._answers.pop(answer):
@@ -100,6 +107,12 @@ class Search:
         self._left -= 1
         goes_on = self._left and (self._answers or not set(texts).isdisjoint(self._texts))
         self.above = older.parent_config if goes_on else None
+
+
+def _handed_out(state: object) -> dict[str, str]:
+    """Return the runs that the item runner handed out last, and the texts of their items."""
+    jobs: Any = value_in(state, "running") or []
+    return {job["id"]: job["item"]["text"] for job in jobs}
 
 
 def _started(messages: Sequence[AnyMessage]) -> dict[str, set[str]]:

@@ -42,7 +42,7 @@ def checked(name: str, answer: Answer, before: Before, check: Check, state: Any)
             reply.close()  # or Python would warn that nobody awaited it
         if inspect.isawaitable(reply):
             raise TypeError("check is async, and this graph was run with invoke; use ainvoke")
-        if reason := _reason(reply):
+        if reason := reason_in(reply):
             return refuse_call(name, _not_done(index, reason), answer.before)
     return answer
 
@@ -51,7 +51,7 @@ async def achecked(name: str, answer: Answer, before: Before, check: Check, stat
     """Do the same as `checked`; a sync check runs in a thread."""
     for index, item in _to_check(answer, before):
         reply = await run_in_executor(None, check, item, state)
-        if reason := _reason(await reply if inspect.isawaitable(reply) else reply):
+        if reason := reason_in(await reply if inspect.isawaitable(reply) else reply):
             return refuse_call(name, _not_done(index, reason), answer.before)
     return answer
 
@@ -68,7 +68,7 @@ def _to_check(answer: Answer, before: Before) -> Iterator[tuple[int, TodoItem]]:
         done = cast("SetStatus", {**done, "texts": [*done.get("texts", []), item["text"]]})
 
 
-def _reason(reply: object) -> str | None:
+def reason_in(reply: object) -> str | None:
     if reply is None or (isinstance(reply, str) and not is_blank(reply)):
         return reply
     raise TypeError(f"check must return None or the reason as a string, got {reply!r}")

@@ -1,0 +1,1 @@
+"""Each item of a list as a run of its own."""
