@@ -143,16 +143,16 @@ def _next_nodes(state: Any, prompt: Prompt, end: str) -> list[Send] | str:
 
 def _stored_with_runner(
     agent: Runnable[Any, Any], retry_policy: RetryPolicy | Sequence[RetryPolicy]
-) -> Pregel[Any, Any, Any, Any]:
+) -> Any:
     """Return the agent as a graph whose checkpoints belong to the thread of the runner."""
     policies = [retry_policy] if isinstance(retry_policy, RetryPolicy) else [*retry_policy]
     if isinstance(agent, Pregel):
-        if agent.checkpointer is None:
+        graph = cast("Any", agent)
+        if graph.checkpointer is None:
             # A retry of the node `item` would begin the conversation again.
-            made: Any = agent.copy({"retry_policy": [*policies, *agent.retry_policy]})
-            return made
+            return graph.copy({"retry_policy": [*policies, *graph.retry_policy]})
         raise ValueError(
-            f"the agent has checkpointer={agent.checkpointer!r}, and its runs are stored with the "
+            f"the agent has checkpointer={graph.checkpointer!r}, and its runs are stored with the "
             "runner; build it without a checkpointer"
         )
     if policies:
@@ -161,7 +161,7 @@ def _stored_with_runner(
             "retry_policy out, and retry in the agent"
         )
     builder: Any = StateGraph(MessagesState).add_node("agent", agent)
-    return cast("Pregel[Any, Any, Any, Any]", builder.add_edge(START, "agent").compile())
+    return builder.add_edge(START, "agent").compile()
 
 
 def _execution() -> ExecutionInfo:
