@@ -335,7 +335,7 @@ def test_words_of_a_person_within_a_run_are_not_talked_over(way: str) -> None:
         agent.invoke(None, config, **pause)
     if way == "update_state":
         agent.update_state(config, stop)
-    given = {"queue": BEGIN, "update_state": None}.get(way, Command(update=stop))
+    given: Any = {"queue": BEGIN, "update_state": None}.get(way, Command(update=stop))
     final = agent.invoke(given, config)
     assert (len(model.prompts), final["todo_outcome"]) == (3, "answered")
 
