@@ -1,7 +1,7 @@
 """The model that is measured, and its prices."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from langchain.chat_models import init_chat_model
@@ -24,6 +24,10 @@ class Price:
         sent, cached, received = map(float, text.split(","))
         return cls(sent, cached, received)
 
+    def undiscounted(self) -> "Price":
+        """Return the price without a cache: all tokens sent cost the same."""
+        return replace(self, cached=self.sent)
+
     def of(self, usage: Usage) -> float:
         """Return the cost of a run."""
         fresh = usage.sent - usage.cached
@@ -39,6 +43,14 @@ PRICES = {
     "gpt-5-nano": Price(0.05, 0.005, 0.4),
 }
 """List prices of November 2025; look today's up and pass them with `--price`."""
+
+
+PRICE_LISTS = {
+    "cheap": PRICES["gpt-5-mini"],
+    "middle": PRICES["claude-haiku-4-5"],
+    "strong": PRICES["claude-sonnet-4-5"],
+}
+"""The prices at which every report counts the cost of a run, whatever model did it."""
 
 
 def price_of(model: str, given: str | None) -> Price | None:

@@ -3,15 +3,27 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
+from math import exp, log
 from statistics import fmean
 
 from evals.arms import ARMS, CONTROL, EARLIER
 from evals.estimates import Estimate, estimate
-from evals.results import Job, Result, job_of
+from evals.meter import Usage
+from evals.models import PRICE_LISTS, Price
+from evals.results import Job, Result, job_of, todo_turns
 
 _Groups = dict[str, list[Result]]
 BASES = ("none", CONTROL, "langchain")
 """The arms that the others are compared with."""
+MIDDLE = PRICE_LISTS["middle"]
+_PRICES = "; ".join(
+    f"{name} {price.sent}, {price.cached}, {price.received}" for name, price in PRICE_LISTS.items()
+)
+COST_RULE = (
+    "A run costs, in US cents, its tokens sent and not cached, its tokens cached and its tokens "
+    f"received, each at its price in US dollars for a million ({_PRICES}); behind the stroke all "
+    "tokens sent have the full price, as without a cache."
+)
 
 
 def report(results: Iterable[Result]) -> str:
@@ -36,6 +48,7 @@ def _parts(model: str, results: list[Result]) -> Iterator[str]:
     yield f"{len(results)} runs from {dates[0]} to {dates[-1]}; {', '.join(versions)}."
     yield f"## By arm\n\n{_by_arm(arms)}"
     yield f"## Calls and tokens, means of a run\n\n{_costs(arms)}"
+    yield f"## By task, means of a run\n\n{COST_RULE}\n\n{_by_task(results)}"
     yield f"## Steps done of asked, by number of steps\n\n{_crossed(arms, lambda job: str(job.n))}"
     yield f"## Steps done of asked, by family\n\n{_crossed(arms, lambda job: job.family)}"
     yield f"## Pairs: share of steps done, compared on the same tasks\n\n{_pairs(arms)}"
@@ -48,7 +61,7 @@ def _grouped(results: Iterable[Result], key: Callable[[Job], str]) -> _Groups:
     groups: defaultdict[str, list[Result]] = defaultdict(list)
     for result in results:
         groups[key(job_of(result))].append(result)
-    order = list(ARMS)
+    order = [*ARMS, *EARLIER]
     return {
         name: groups[name]
         for name in sorted(
@@ -78,7 +91,7 @@ def _arm_cells(some: list[Result]) -> list[str]:
     named = [figure["names_rest"] for figure in figures if figure["names_rest"] is not None]
     return [
         str(len(some)),
-        _of(sum(f["done"] for f in figures), sum(f["asked"] for f in figures)),
+        _done(some),
         _interval(estimate([share(result) for result in some])),
         _of(sum(f["all_done"] for f in figures), len(some)),
         _of(sum(f["false_ticks"] for f in figures), sum(f["ticked"] for f in figures)),
@@ -109,6 +122,64 @@ def _cost_cells(some: list[Result]) -> list[str]:
     ]
 
 
+def _by_task(results: list[Result]) -> str:
+    heads = ["task", "arm", "words", "n", "steps done", "calls", "todo calls"]
+    heads += ["turns of these alone", "sent", "cached", "received", "largest prompt"]
+    heads += [*PRICE_LISTS, "middle, beside no list"]
+    rows = list[list[str]]()
+    for task, some in _grouped(results, lambda job: f"{job.family} {job.n}").items():
+        arms = _grouped(some, lambda job: job.arm)
+        rows += [[task, *_task_cells(one, arms.get("none", []))] for one in arms.values()]
+    return table(heads, rows)
+
+
+def _task_cells(some: list[Result], without: list[Result]) -> list[str]:
+    words, usage = some[0].get("words", ""), [*map(_usage, some)]
+    largest = max(each.largest for each in usage)
+    return [
+        title(job_of(some[0]).arm).removesuffix(f" ({words})"),
+        words,
+        str(len(some)),
+        _done(some),
+        f"{fmean(each.calls for each in usage):.1f}",
+        f"{fmean(result['figures']['todo_calls'] for result in some):.1f}",
+        f"{fmean(map(todo_turns, some)):.1f}",
+        f"{fmean(each.sent for each in usage):,.0f}",
+        f"{fmean(each.cached for each in usage):,.0f}",
+        f"{fmean(each.received for each in usage):,.0f}",
+        f"{largest:,}" if largest else "",
+        *(_cents(usage, price) for price in PRICE_LISTS.values()),
+        "" if some == without else _added(some, without),
+    ]
+
+
+def _cents(usage: list[Usage], price: Price) -> str:
+    """Return the mean cost with the cache and without."""
+    prices = (price, price.undiscounted())
+    return " / ".join(f"{100 * fmean(map(each.of, usage)):.2f}" for each in prices)
+
+
+def _added(some: list[Result], others: list[Result]) -> str:
+    """Return the geometric mean of what is added to the cost of others on the same tasks."""
+    known = {job_of(other).pair: _cost(other) for other in others}
+    own = [(job_of(result).pair, _cost(result)) for result in some]
+    ratios = [log(cost / known[pair]) for pair, cost in own if cost and known.get(pair)]
+    if not ratios:
+        return ""
+    found = estimate(ratios)
+    mean, low, high = (100 * (exp(part) - 1) for part in (found.mean, found.low, found.high))
+    interval = f" [{low:+.0f}, {high:+.0f}]" if len(ratios) > 1 else ""
+    return f"{mean:+.0f} %{interval}"
+
+
+def _cost(result: Result) -> float:
+    return PRICE_LISTS["middle"].of(_usage(result))
+
+
+def _usage(result: Result) -> Usage:
+    return Usage(**result["usage"])
+
+
 def _crossed(arms: _Groups, key: Callable[[Job], str]) -> str:
     """Return a table of arms and another key of the jobs."""
     every = [result for some in arms.values() for result in some]
@@ -121,9 +192,7 @@ def _crossed(arms: _Groups, key: Callable[[Job], str]) -> str:
 
 
 def _cell(some: list[Result]) -> str:
-    done = sum(result["figures"]["done"] for result in some)
-    asked = sum(result["figures"]["asked"] for result in some)
-    return f"{_of(done, asked)} (n={len(some)})" if some else ""
+    return f"{_done(some)} (n={len(some)})" if some else ""
 
 
 def _pairs(arms: _Groups) -> str:
@@ -134,7 +203,8 @@ def _pairs(arms: _Groups) -> str:
         for base in bases
         if arm != base
     ]
-    return table(["arm", "compared with", "n", "difference [95 %]", "more", "same", "fewer"], rows)
+    heads = ["arm", "compared with", "n", "difference [95 %]", "more", "same", "fewer"]
+    return table([*heads, "cost, middle [95 %]"], rows)
 
 
 def _pair_cells(some: list[Result], others: list[Result]) -> list[str]:
@@ -142,13 +212,14 @@ def _pair_cells(some: list[Result], others: list[Result]) -> list[str]:
     own = [(job_of(result).pair, share(result)) for result in some]
     differences = [done - known[pair] for pair, done in own if pair in known]
     if not differences:
-        return ["0", "", "", "", ""]
+        return ["0", "", "", "", "", ""]
     return [
         str(len(differences)),
         _interval(estimate(differences), sign="+"),
         str(sum(difference > 0 for difference in differences)),
         str(sum(difference == 0 for difference in differences)),
         str(sum(difference < 0 for difference in differences)),
+        _added(some, others),
     ]
 
 
@@ -187,6 +258,11 @@ def title(arm: str) -> str:
 def share(result: Result) -> float:
     """Return the share of the steps that were done."""
     return result["figures"]["done"] / result["figures"]["asked"]
+
+
+def _done(some: list[Result]) -> str:
+    figures = [result["figures"] for result in some]
+    return _of(sum(f["done"] for f in figures), sum(f["asked"] for f in figures))
 
 
 def _of(part: int, whole: int) -> str:
