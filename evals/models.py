@@ -1,7 +1,7 @@
 """The model that is measured, and its prices."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain.chat_models import init_chat_model
@@ -23,10 +23,6 @@ class Price:
         """Read three numbers with commas between them, such as `0.25,0.025,2`."""
         sent, cached, received = map(float, text.split(","))
         return cls(sent, cached, received)
-
-    def undiscounted(self) -> "Price":
-        """Return the price without a cache: all tokens sent cost the same."""
-        return replace(self, cached=self.sent)
 
     def of(self, usage: Usage) -> float:
         """Return the cost of a run."""

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import exp, log
 from statistics import fmean
@@ -16,6 +17,7 @@ _Groups = dict[str, list[Result]]
 BASES = ("none", CONTROL, "langchain")
 """The arms that the others are compared with."""
 MIDDLE = PRICE_LISTS["middle"]
+USED = ("n", "calls", "todo calls", "sent", "of these cached", "received")
 _PRICES = "; ".join(
     f"{name} {price.sent}, {price.cached}, {price.received}" for name, price in PRICE_LISTS.items()
 )
@@ -104,28 +106,32 @@ def _arm_cells(some: list[Result]) -> list[str]:
 
 
 def _costs(arms: _Groups) -> str:
-    heads = ["arm", "n", "calls", "todo calls", "sent", "of these cached", "received"]
-    heads += ["USD", "seconds"]
+    heads = ["arm", *USED, "USD", "seconds"]
     return table(heads, ([title(arm), *_cost_cells(some)] for arm, some in arms.items()))
 
 
 def _cost_cells(some: list[Result]) -> list[str]:
-    usage = [result["usage"] for result in some]
     costs = [result["cost"] for result in some if result["cost"] is not None]
     return [
-        str(len(some)),
-        f"{fmean(each['calls'] for each in usage):.1f}",
-        f"{fmean(result['figures']['todo_calls'] for result in some):.1f}",
-        *(f"{fmean(each[key] for each in usage):,.0f}" for key in ("sent", "cached", "received")),
+        *_used(some),
         f"{fmean(costs):.4f}" if costs else "",
         f"{fmean(result['seconds'] for result in some):.0f}",
     ]
 
 
+def _used(some: list[Result]) -> list[str]:
+    usage = [result["usage"] for result in some]
+    return [
+        str(len(some)),
+        f"{fmean(each['calls'] for each in usage):.1f}",
+        f"{fmean(result['figures']['todo_calls'] for result in some):.1f}",
+        *(f"{fmean(each[key] for each in usage):,.0f}" for key in ("sent", "cached", "received")),
+    ]
+
+
 def _by_task(results: list[Result]) -> str:
-    heads = ["task", "arm", "words", "n", "steps done", "calls", "todo calls"]
-    heads += ["turns of these alone", "sent", "cached", "received", "largest prompt"]
-    heads += [*PRICE_LISTS, "middle, beside no list"]
+    heads = ["task", "arm", "words", "steps done", *USED, "turns of todo calls alone"]
+    heads += ["largest prompt", *PRICE_LISTS, "middle, beside no list"]
     rows = list[list[str]]()
     for task, some in _grouped(results, lambda job: f"{job.family} {job.n}").items():
         arms = _grouped(some, lambda job: job.arm)
@@ -139,14 +145,9 @@ def _task_cells(some: list[Result], without: list[Result]) -> list[str]:
     return [
         title(job_of(some[0]).arm).removesuffix(f" ({words})"),
         words,
-        str(len(some)),
         _done(some),
-        f"{fmean(each.calls for each in usage):.1f}",
-        f"{fmean(result['figures']['todo_calls'] for result in some):.1f}",
+        *_used(some),
         f"{fmean(map(todo_turns, some)):.1f}",
-        f"{fmean(each.sent for each in usage):,.0f}",
-        f"{fmean(each.cached for each in usage):,.0f}",
-        f"{fmean(each.received for each in usage):,.0f}",
         f"{largest:,}" if largest else "",
         *(_cents(usage, price) for price in PRICE_LISTS.values()),
         "" if some == without else _added(some, without),
@@ -155,7 +156,7 @@ def _task_cells(some: list[Result], without: list[Result]) -> list[str]:
 
 def _cents(usage: list[Usage], price: Price) -> str:
     """Return the mean cost with the cache and without."""
-    prices = (price, price.undiscounted())
+    prices = (price, replace(price, cached=price.sent))
     return " / ".join(f"{100 * fmean(map(each.of, usage)):.2f}" for each in prices)
 
 

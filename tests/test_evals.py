@@ -366,11 +366,11 @@ class TestReport:
 
     def test_the_largest_prompt_of_all_runs(self, results: list[Result]) -> None:
         small, large = (self.priced(results[0], largest=size) for size in (2_000, 22_685))
-        assert "| 2,613 | 22,685 |" in report([small, large])
+        assert "| 2,613 | 0.0 | 22,685 |" in report([small, large])
 
     def test_the_words_that_an_arm_had(self, results: list[Result]) -> None:
         text = report([self.priced(results[0], "pack-w2")])
-        assert "| copy 2 | this pack | w2 | 1 |" in text
+        assert "| copy 2 | this pack | w2 | 2 of 2 | 1 |" in text
         assert "| this pack (w2) | 1 |" in text
 
 
