@@ -4,7 +4,7 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from evals.runner import Setting, jobs_of, run_all
 from evals.show import shown
 
 RUNS = Path(__file__).parent / "runs"
+NOTES = "README.md"
+"""In a folder of runs: what limits them. The report prints it above their tables."""
 COMMANDS = ("run", "show", "report")
 
 
@@ -29,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command == "show":
         print(shown(load(_find(options.run, options.folder)), history=options.history))
     elif options.command == "report":
-        print(report(load_all(options.folder)), end="")
+        print("\n".join(_pages(options.folder)), end="")
         if options.plot:
             _draw(options.folder, options.plot)
     else:
@@ -45,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("run", help="its file, or the name of the file")
     show.add_argument("--history", action="store_true", help="not what the model read at the end")
     show.add_argument("--folder", type=Path, default=RUNS)
-    tables = commands.add_parser("report", help="print the tables; no model is needed")
+    tables = commands.add_parser("report", help="print all tables; no model is needed")
     tables.add_argument("folder", type=Path, nargs="?", default=RUNS)
     tables.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the steps done by arm")
     return parser
@@ -119,6 +121,15 @@ def _run(options: argparse.Namespace) -> int:
     left = run_all(jobs, setting)
     print(report(load_all(setting.folder)))
     return 1 if left else 0
+
+
+def _pages(folder: Path) -> Iterator[str]:
+    """Yield what is to be known about the runs of each folder, and their tables."""
+    for each in sorted({path.parent for path in folder.rglob("*.json")}) or [folder]:
+        notes = each / NOTES
+        yield (f"{notes.read_text(encoding='utf-8')}\n" if notes.exists() else "") + report(
+            load_all(each)
+        )
 
 
 def _draw(folder: Path, path: Path) -> None:

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain import agents
-from langchain.agents.middleware import AgentMiddleware, TodoListMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ClearToolUsesEdit,
+    ContextEditingMiddleware,
+    TodoListMiddleware,
+)
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -63,8 +68,15 @@ PACK = "pack"
 """The arm whose number of calls the control gets."""
 CONTROL = "control"
 
+_CLEARING = ClearToolUsesEdit(trigger=10_000)
+
 _ALL = (
     Arm("none", "no list"),
+    Arm(
+        "cleared",
+        "no list, old results cleared",
+        lambda: [ContextEditingMiddleware(edits=[_CLEARING])],
+    ),
     Arm("go-on", "no list, told to go on", system_prompt=f"{SYSTEM_PROMPT} {GO_ON}"),
     Arm(CONTROL, 'no list, "Continue." with the calls of this pack', continues=True),
     Arm("langchain", "LangChain's list", lambda: [TodoListMiddleware()]),
@@ -81,11 +93,24 @@ _ALL = (
         seeded=True,
     ),
     Arm("folded", "folded", lambda: [TodoMiddleware(fold_finished=True)]),
+    Arm(
+        "light-folded",
+        "light prompt, folded",
+        lambda: [TodoMiddleware(system_prompt=TODO_LIGHT_PROMPT, fold_finished=True)],
+    ),
 )
 ARMS: dict[str, Arm] = {arm.name: arm for arm in _ALL}
-EARLIER = {"pack-before": "this pack, version 0.2.0", "led": "led by the graph"}
+_WORDED = {"pack": (0, 2), "light": (0, 1, 2), "light-folded": (1, 2, 3)}
+EARLIER = {
+    "pack-before": "this pack, version 0.2.0",
+    "led": "led by the graph",
+    **{f"{arm}-w{n}": f"{ARMS[arm].title} (w{n})" for arm, some in _WORDED.items() for n in some},
+    "light-folded-w2-new": "light prompt, folded, by instances that remember nothing (w2)",
+    "runner-before": "item runner, a first version",
+}
 """Titles of arms that this version can no longer run; their files are still reported.
 
-The words or rules of `pack-before` were others. In `led` the graph kept a seeded list and gave the
-model one item at a time and no todo tools; the middleware that did so is gone.
+The words or rules of `pack-before` were others, and the words of the arms with `-w` and a number.
+In `led` the graph kept a seeded list and gave the model one item at a time and no todo tools; the
+middleware that did so is gone.
 """

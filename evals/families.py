@@ -165,6 +165,38 @@ def ask(random: Random, n: int) -> _Made:
     return numbered(_DO_ALL, steps), steps, world
 
 
+def digest(random: Random, n: int) -> _Made:
+    """Read three long reports that an index names; the last of them names the next index."""
+    keys, world, steps = words(random, n + 1), World(), list[Step]()
+    for number, (key, following) in enumerate(pairwise(keys), 1):
+        prices = random.sample(range(100, 1000), 3)
+        names = [f"{key}_report_{letter}.txt" for letter in "abc"]
+        for name, price in zip(names, prices, strict=True):
+            lines = [_report_line(random, at) for at in range(1, 41)]
+            lines.insert(random.randrange(5, 35), f"The price was {price}.")
+            if name == names[-1]:
+                lines.insert(random.randrange(5, 35), f"The next index is {following}_index.txt.")
+            world.files[name] = "\n".join(lines)
+        world.files[f"{key}_index.txt"] = f"See {', '.join(names)}."
+        before = f"the index that the reports of step {number - 1} name"
+        index = f"{key}_index.txt" if number == 1 else before
+        target = f"answer_{number}.txt"
+        text = (
+            f"Read {index} and all reports that it names; write the name of the report with the "
+            f"highest price and that price to {target}"
+        )
+        best = names[prices.index(max(prices))]
+        steps.append(Step(text, target, file_has(target, f"{best} {max(prices)}")))
+    form = "Write the answers in the form: x_report_a.txt 123"
+    opening = f"Please do all of the following, in this order. {form}"
+    return numbered(opening, steps), steps, world
+
+
+def _report_line(random: Random, number: int) -> str:
+    thing = f"The {random.choice(_COLOURS)} {random.choice(_THINGS)} of {random.choice(_CITIES)}"
+    return f"{number}. {thing} was {random.choice(_FATES)} on day {random.randrange(1, 365)}."
+
+
 FAMILIES: dict[str, Callable[[Random, int], _Made]] = {
     "copy": copy,
     "lookup": lookup,
@@ -174,6 +206,7 @@ FAMILIES: dict[str, Callable[[Random, int], _Made]] = {
     "requests": requests,
     "impossible": impossible,
     "ask": ask,
+    "digest": digest,
 }
 
 
@@ -187,4 +220,5 @@ _HALF = 0.5
 _COLOURS = "red green blue white black brown grey pink".split()
 _THINGS = "boat door lamp chair wheel clock table glove".split()
 _CITIES = "Oslo Lima Rome Cairo Perth Quito Seoul Turin".split()
+_FATES = "seen sold mended moved lost".split()
 _OPENINGS = ("First, ", "Then ", "Also ", "Please ", "And ", "After that, ")

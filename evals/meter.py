@@ -39,6 +39,8 @@ class Usage:
     cached: int = 0
     """Tokens that the provider read from its cache."""
     received: int = 0
+    largest: int = 0
+    """Tokens of the largest prompt."""
 
     def add(self, answer: AIMessage) -> None:
         """Add the usage of one answer."""
@@ -46,6 +48,7 @@ class Usage:
         self.calls += 1
         if usage:
             self.sent += usage["input_tokens"]
+            self.largest = max(self.largest, usage["input_tokens"])
             self.received += usage["output_tokens"]
             self.cached += usage.get("input_token_details", {}).get("cache_read", 0)
 

@@ -41,6 +41,14 @@ PRICES = {
 """List prices of November 2025; look today's up and pass them with `--price`."""
 
 
+PRICE_LISTS = {
+    "cheap": PRICES["gpt-5-mini"],
+    "middle": PRICES["claude-haiku-4-5"],
+    "strong": PRICES["claude-sonnet-4-5"],
+}
+"""The prices at which every report counts the cost of a run, whatever model did it."""
+
+
 def price_of(model: str, given: str | None) -> Price | None:
     """Return the price of a model, `None` if it is unknown."""
     return Price.parse(given) if given else PRICES.get(model.partition(":")[2])

@@ -2,16 +2,30 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
+from math import exp, log
 from statistics import fmean
 
 from evals.arms import ARMS, CONTROL, EARLIER
 from evals.estimates import Estimate, estimate
-from evals.results import Job, Result, job_of
+from evals.meter import Usage
+from evals.models import PRICE_LISTS, Price
+from evals.results import Job, Result, job_of, todo_turns
 
 _Groups = dict[str, list[Result]]
 BASES = ("none", CONTROL, "langchain")
 """The arms that the others are compared with."""
+MIDDLE = PRICE_LISTS["middle"]
+USED = ("n", "calls", "todo calls", "sent", "of these cached", "received")
+_PRICES = "; ".join(
+    f"{name} {price.sent}, {price.cached}, {price.received}" for name, price in PRICE_LISTS.items()
+)
+COST_RULE = (
+    "A run costs, in US cents, its tokens sent and not cached, its tokens cached and its tokens "
+    f"received, each at its price in US dollars for a million ({_PRICES}); behind the stroke all "
+    "tokens sent have the full price, as without a cache."
+)
 
 
 def report(results: Iterable[Result]) -> str:
@@ -36,6 +50,7 @@ def _parts(model: str, results: list[Result]) -> Iterator[str]:
     yield f"{len(results)} runs from {dates[0]} to {dates[-1]}; {', '.join(versions)}."
     yield f"## By arm\n\n{_by_arm(arms)}"
     yield f"## Calls and tokens, means of a run\n\n{_costs(arms)}"
+    yield f"## By task, means of a run\n\n{COST_RULE}\n\n{_by_task(results)}"
     yield f"## Steps done of asked, by number of steps\n\n{_crossed(arms, lambda job: str(job.n))}"
     yield f"## Steps done of asked, by family\n\n{_crossed(arms, lambda job: job.family)}"
     yield f"## Pairs: share of steps done, compared on the same tasks\n\n{_pairs(arms)}"
@@ -48,7 +63,7 @@ def _grouped(results: Iterable[Result], key: Callable[[Job], str]) -> _Groups:
     groups: defaultdict[str, list[Result]] = defaultdict(list)
     for result in results:
         groups[key(job_of(result))].append(result)
-    order = list(ARMS)
+    order = [*ARMS, *EARLIER]
     return {
         name: groups[name]
         for name in sorted(
@@ -78,7 +93,7 @@ def _arm_cells(some: list[Result]) -> list[str]:
     named = [figure["names_rest"] for figure in figures if figure["names_rest"] is not None]
     return [
         str(len(some)),
-        _of(sum(f["done"] for f in figures), sum(f["asked"] for f in figures)),
+        _done(some),
         _interval(estimate([share(result) for result in some])),
         _of(sum(f["all_done"] for f in figures), len(some)),
         _of(sum(f["false_ticks"] for f in figures), sum(f["ticked"] for f in figures)),
@@ -91,22 +106,79 @@ def _arm_cells(some: list[Result]) -> list[str]:
 
 
 def _costs(arms: _Groups) -> str:
-    heads = ["arm", "n", "calls", "todo calls", "sent", "of these cached", "received"]
-    heads += ["USD", "seconds"]
+    heads = ["arm", *USED, "USD", "seconds"]
     return table(heads, ([title(arm), *_cost_cells(some)] for arm, some in arms.items()))
 
 
 def _cost_cells(some: list[Result]) -> list[str]:
-    usage = [result["usage"] for result in some]
     costs = [result["cost"] for result in some if result["cost"] is not None]
+    return [
+        *_used(some),
+        f"{fmean(costs):.4f}" if costs else "",
+        f"{fmean(result['seconds'] for result in some):.0f}",
+    ]
+
+
+def _used(some: list[Result]) -> list[str]:
+    usage = [result["usage"] for result in some]
     return [
         str(len(some)),
         f"{fmean(each['calls'] for each in usage):.1f}",
         f"{fmean(result['figures']['todo_calls'] for result in some):.1f}",
         *(f"{fmean(each[key] for each in usage):,.0f}" for key in ("sent", "cached", "received")),
-        f"{fmean(costs):.4f}" if costs else "",
-        f"{fmean(result['seconds'] for result in some):.0f}",
     ]
+
+
+def _by_task(results: list[Result]) -> str:
+    heads = ["task", "arm", "words", "steps done", *USED, "turns of todo calls alone"]
+    heads += ["largest prompt", *PRICE_LISTS, "middle, beside no list"]
+    rows = list[list[str]]()
+    for task, some in _grouped(results, lambda job: f"{job.family} {job.n}").items():
+        arms = _grouped(some, lambda job: job.arm)
+        rows += [[task, *_task_cells(one, arms.get("none", []))] for one in arms.values()]
+    return table(heads, rows)
+
+
+def _task_cells(some: list[Result], without: list[Result]) -> list[str]:
+    words, usage = some[0].get("words", ""), [*map(_usage, some)]
+    largest = max(each.largest for each in usage)
+    return [
+        title(job_of(some[0]).arm).removesuffix(f" ({words})"),
+        words,
+        _done(some),
+        *_used(some),
+        f"{fmean(map(todo_turns, some)):.1f}",
+        f"{largest:,}" if largest else "",
+        *(_cents(usage, price) for price in PRICE_LISTS.values()),
+        "" if some == without else _added(some, without),
+    ]
+
+
+def _cents(usage: list[Usage], price: Price) -> str:
+    """Return the mean cost with the cache and without."""
+    prices = (price, replace(price, cached=price.sent))
+    return " / ".join(f"{100 * fmean(map(each.of, usage)):.2f}" for each in prices)
+
+
+def _added(some: list[Result], others: list[Result]) -> str:
+    """Return the geometric mean of what is added to the cost of others on the same tasks."""
+    known = {job_of(other).pair: _cost(other) for other in others}
+    own = [(job_of(result).pair, _cost(result)) for result in some]
+    ratios = [log(cost / known[pair]) for pair, cost in own if cost and known.get(pair)]
+    if not ratios:
+        return ""
+    found = estimate(ratios)
+    mean, low, high = (100 * (exp(part) - 1) for part in (found.mean, found.low, found.high))
+    interval = f" [{low:+.0f}, {high:+.0f}]" if len(ratios) > 1 else ""
+    return f"{mean:+.0f} %{interval}"
+
+
+def _cost(result: Result) -> float:
+    return PRICE_LISTS["middle"].of(_usage(result))
+
+
+def _usage(result: Result) -> Usage:
+    return Usage(**result["usage"])
 
 
 def _crossed(arms: _Groups, key: Callable[[Job], str]) -> str:
@@ -121,9 +193,7 @@ def _crossed(arms: _Groups, key: Callable[[Job], str]) -> str:
 
 
 def _cell(some: list[Result]) -> str:
-    done = sum(result["figures"]["done"] for result in some)
-    asked = sum(result["figures"]["asked"] for result in some)
-    return f"{_of(done, asked)} (n={len(some)})" if some else ""
+    return f"{_done(some)} (n={len(some)})" if some else ""
 
 
 def _pairs(arms: _Groups) -> str:
@@ -134,7 +204,8 @@ def _pairs(arms: _Groups) -> str:
         for base in bases
         if arm != base
     ]
-    return table(["arm", "compared with", "n", "difference [95 %]", "more", "same", "fewer"], rows)
+    heads = ["arm", "compared with", "n", "difference [95 %]", "more", "same", "fewer"]
+    return table([*heads, "cost, middle [95 %]"], rows)
 
 
 def _pair_cells(some: list[Result], others: list[Result]) -> list[str]:
@@ -142,13 +213,14 @@ def _pair_cells(some: list[Result], others: list[Result]) -> list[str]:
     own = [(job_of(result).pair, share(result)) for result in some]
     differences = [done - known[pair] for pair, done in own if pair in known]
     if not differences:
-        return ["0", "", "", "", ""]
+        return ["0", "", "", "", "", ""]
     return [
         str(len(differences)),
         _interval(estimate(differences), sign="+"),
         str(sum(difference > 0 for difference in differences)),
         str(sum(difference == 0 for difference in differences)),
         str(sum(difference < 0 for difference in differences)),
+        _added(some, others),
     ]
 
 
@@ -187,6 +259,11 @@ def title(arm: str) -> str:
 def share(result: Result) -> float:
     """Return the share of the steps that were done."""
     return result["figures"]["done"] / result["figures"]["asked"]
+
+
+def _done(some: list[Result]) -> str:
+    figures = [result["figures"] for result in some]
+    return _of(sum(f["done"] for f in figures), sum(f["asked"] for f in figures))
 
 
 def _of(part: int, whole: int) -> str:

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from evals.figures import Figures
+from evals.figures import TODO_TOOLS, Figures
 
 
 @dataclass(frozen=True, order=True)
@@ -48,6 +48,8 @@ class Result(TypedDict):
     temperature: float | None
     date: str
     versions: dict[str, str]
+    words: NotRequired[str]
+    """Which words of this pack the model read, if `versions` does not say it."""
     caps: dict[str, int]
     figures: Figures
     usage: dict[str, int]
@@ -66,6 +68,12 @@ class Result(TypedDict):
 def job_of(result: Result) -> Job:
     """Return the job of a result."""
     return Job(**result["job"])
+
+
+def todo_turns(result: Result) -> int:
+    """Count the answers with calls that all keep the list."""
+    turns = [{call["name"] for call in message["calls"]} for message in result["history"]]
+    return sum(bool(turn) and turn.issubset(TODO_TOOLS) for turn in turns)
 
 
 def said(messages: Iterable[BaseMessage]) -> list[Said]:

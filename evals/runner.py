@@ -53,9 +53,9 @@ def jobs_of(
     arms: Iterable[str],
     repeats: int,
 ) -> list[Job]:
-    """Return the runs to do; those of one task follow each other."""
-    tasks = product(families, sizes, seeds, range(1, repeats + 1), arms)
-    return [Job(*task) for task in tasks]
+    """Return the runs to do; those of one task follow each other, and the last seeds come last."""
+    tasks = product(range(1, repeats + 1), seeds, families, sizes, arms)
+    return [Job(family, n, seed, repeat, arm) for repeat, seed, family, n, arm in tasks]
 
 
 def run_all(jobs: Sequence[Job], setting: Setting) -> int:

@@ -10,6 +10,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import ToolCall
 
 from evals.__main__ import main
 from evals.adapter import with_call_in_text
@@ -19,18 +20,71 @@ from evals.figures import Figures
 from evals.harbor import langgraph_agent
 from evals.models import Price
 from evals.report import report
-from evals.results import Job, Result, job_of, load, load_all, path_of
+from evals.results import Job, Result, job_of, load, load_all, path_of, todo_turns
 from evals.runner import MAX_FAILURES, Setting, jobs_of, run_all, run_one
 from evals.show import shown
 from evals.tasks import Step, Task
-from tests.known_work import do_step, work_of
+from evals.world import World
 from tests.support import ROOT
+from todo_tools import TODO_LIGHT_PROMPT
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 HARBOR = Path(langgraph_agent.__file__).parent
 USAGE = UsageMetadata(
     input_tokens=100, output_tokens=10, total_tokens=110, input_token_details={"cache_read": 60}
 )
+
+
+def do_step(text: str, world: World) -> ToolCall:
+    """Do a step by its text alone, with rules instead of a model; return the call that did it."""
+    files, records = re.findall(r"\w+\.txt", text), re.findall(r"the record (\w+)", text)
+    read = world.read_file(files[0]) if len(files) > 1 else ""
+    rules: dict[str, Callable[[], str]] = {
+        "copy the text of": lambda: read,
+        "in capital letters": read.upper,
+        "only its first word": lambda: read.split()[0],
+        'look up "': lambda: world.look_up(text.split('"')[1]),
+        "look up its word": lambda: world.look_up(read),
+        "has the word open": lambda: "yes" if "open" in read else "no",
+        "to the city of": lambda: world.records[records[1]]["city"],
+        "set the city": lambda: text.rsplit(maxsplit=1)[-1],
+        "if the state": lambda: "high" if "state: open" in world.look_up(records[0]) else "low",
+        "all reports that it names": lambda: highest(world, read or next_index(text, world)),
+    }
+    value = next(rule() for words, rule in rules.items() if words in text.lower())
+    made = call("edit_record" if records else "write_file")
+    field = "level" if "level" in text else "city"
+    made["args"] |= (
+        {"name": records[0], "field": field, "value": value}
+        if records
+        else {"path": files[-1], "text": value}
+    )
+    getattr(world, made["name"])(**made["args"])
+    return made
+
+
+def next_index(text: str, world: World) -> str:
+    """Return the index that the reports of an earlier step of `digest` name."""
+    (step,) = re.findall(r"the reports of step (\d+)", text)
+    report = re.sub(r"_.\.txt.*", "_c.txt", world.read_file(f"answer_{step}.txt"))
+    (index,) = re.findall(r"The next index is (.*)\.", world.read_file(report))
+    return world.read_file(index)
+
+
+def highest(world: World, index: str) -> str:
+    """Return the report of an index with the highest price, and the price."""
+    found = {
+        name: int(re.findall(r"The price was (\d+)", world.read_file(name))[0])
+        for name in re.findall(r"\w+\.txt", index)
+    }
+    best = max(found, key=found.__getitem__)
+    return f"{best} {found[best]}"
+
+
+def work_of(task: Task, steps: Sequence[Step] | None = None) -> list[AIMessage]:
+    """Return a turn for each step, by default for all that can be done."""
+    world = task.world.copy()
+    return [turn("", do_step(step.text, world)) for step in (steps or task.work)]
 
 
 def plan_of(steps: Sequence[Step]) -> AIMessage:
@@ -80,7 +134,6 @@ def some(figures: Figures, *names: str) -> list[Any]:
 
 
 COPY = make_task("copy", 5, 1)
-FEASIBLE = [name for name in FAMILIES if name not in ("ask", "impossible")]
 
 
 class TestTasks:
@@ -136,6 +189,13 @@ class TestProofs:
         assert some(result["figures"], "done", "gained") == [5, 3]
         assert (result["stops"], result["outcome"]) == ([2, 5], "finished")
 
+    def test_a_turn_of_todo_calls_alone_is_counted(self, run: Callable[..., Result]) -> None:
+        """A turn that works beside them is not."""
+        work = work_of(COPY)[0]
+        beside = turn("", *work.tool_calls, *tick(0).tool_calls)
+        result = run(COPY, "pack", plan_of(COPY.steps), beside, tick(1), "Enough.")
+        assert (result["figures"]["todo_calls"], todo_turns(result)) == (3, 2)
+
     def test_an_answer_that_names_what_is_left(self, run: Callable[..., Result]) -> None:
         work = work_of(COPY)[:3]
         rest = ", ".join(step.name for step in COPY.steps[3:])
@@ -144,6 +204,28 @@ class TestProofs:
             assert run(COPY, "none", *work, said)["figures"]["names_rest"] is True
         for said in ("All is done.", f"I have written {rest}.", f"I did these:\n{listed}"):
             assert run(COPY, "none", *work, said)["figures"]["names_rest"] is False
+
+
+class TestArms:
+    """What some arms leave out of the prompt."""
+
+    def test_the_light_prompt_folded(self, run: Callable[..., Result]) -> None:
+        task = make_task("digest", 2, 1)
+        read = turn("", *(call("read_file", path=name) for name in task.world.files))
+        end = turn("", *work_of(task)[0].tool_calls, *tick(0).tool_calls)
+        prompt = run(task, "light-folded", plan_of(task.steps), read, end, "One.")["prompt"]
+        assert TODO_LIGHT_PROMPT in prompt[0]["text"]
+        assert not any("The price was" in each["text"] for each in prompt)
+
+    def test_old_results_cleared(self, run: Callable[..., Result]) -> None:
+        """The result of a call is cleared when the prompt has become long."""
+        task = make_task("digest", 12, 1)
+        reads = [turn("", call("read_file", path=name)) for name in task.world.files]
+        results = [
+            each for each in run(task, "cleared", *reads)["prompt"] if "read" in each["role"]
+        ]
+        assert {results[0]["text"], results[-4]["text"]} == {"[cleared]"}
+        assert results[-1]["text"] in task.world.files.values()
 
 
 class TestSpecialSteps:
@@ -180,7 +262,13 @@ class TestLimits:
 
     def test_the_usage_is_what_the_provider_says(self, run: Callable[..., Result]) -> None:
         result = run(COPY, "none", *work_of(COPY)[:1], "Done.", price=Price(1, 0.1, 5))
-        assert result["usage"] == {"calls": 2, "sent": 200, "cached": 120, "received": 20}
+        assert result["usage"] == {
+            "calls": 2,
+            "sent": 200,
+            "cached": 120,
+            "received": 20,
+            "largest": 100,
+        }
         assert result["cost"] == pytest.approx((80 + 120 * 0.1 + 20 * 5) / 1e6)
 
 
@@ -219,6 +307,16 @@ class TestRunner:
         run_all(jobs_of(["copy"], [2], range(20), ["none"], 1), setting(tmp_path, model=fail))
         assert len(tried) == MAX_FAILURES
 
+    def test_the_last_seeds_come_last(self) -> None:
+        """So a budget that stops the program leaves whole seeds of all families."""
+        jobs = jobs_of(["copy", "chain"], [2], [1, 2], ["none", "pack"], 1)
+        assert [(job.seed, job.family) for job in jobs[::2]] == [
+            (1, "copy"),
+            (1, "chain"),
+            (2, "copy"),
+            (2, "chain"),
+        ]
+
     def test_no_run_begins_after_the_budget(self, tmp_path: Path) -> None:
         """What earlier calls of the program spent counts too."""
         asked = setting(tmp_path, price=Price(1e6, 1e6, 1e6), budget=150)
@@ -247,6 +345,33 @@ class TestReport:
         by_arm = report([before, *results]).split("## By arm")[1].split("## Calls")[0]
         titles = [row.split(" | ")[0] for row in by_arm.splitlines() if row.startswith("| ")]
         assert titles[-2:] == ["| this pack", "| this pack, version 0.2.0"]
+
+    def priced(self, result: Result, arm: str = "none", **usage: int) -> Result:
+        used = {"calls": 26, "sent": 305_525, "cached": 282_829, "received": 2_613, **usage}
+        job = {**result["job"], "arm": arm}
+        return {**result, "job": job, "usage": used, "words": arm.partition("-")[2]}
+
+    def test_the_cost_at_three_price_lists(self, results: list[Result]) -> None:
+        """In cents, with what was read from the cache and without a cache."""
+        text = report([self.priced(results[0])])
+        assert "| 1.80 / 8.16 | 6.40 / 31.86 | 19.21 / 95.58 |" in text
+
+    def test_the_cost_beside_no_list(self, results: list[Result]) -> None:
+        """By task, and in the pairs."""
+        base = self.priced(results[0], cached=0, received=0)
+        twice = self.priced(results[0], "pack", sent=611_050, cached=0, received=0)
+        by_task, pairs = report([base, twice]).split("## Steps done of asked, by number")
+        assert by_task.rstrip().endswith("| 183.31 / 183.31 | +100 % |")
+        assert "| this pack | no list | 1 | +0 % [+0, +0] | 0 | 1 | 0 | +100 % |" in pairs
+
+    def test_the_largest_prompt_of_all_runs(self, results: list[Result]) -> None:
+        small, large = (self.priced(results[0], largest=size) for size in (2_000, 22_685))
+        assert "| 2,613 | 0.0 | 22,685 |" in report([small, large])
+
+    def test_the_words_that_an_arm_had(self, results: list[Result]) -> None:
+        text = report([self.priced(results[0], "pack-w2")])
+        assert "| copy 2 | this pack | w2 | 2 of 2 | 1 |" in text
+        assert "| this pack (w2) | 1 |" in text
 
 
 class TestProgram:
@@ -350,13 +475,11 @@ class TestPublished:
 
     RUNS = HARBOR.parent / "runs"
 
-    def test_the_tables_are_those_of_the_runs(self) -> None:
-        """`python -m evals report FOLDER` prints those of each folder, the main one first."""
+    def test_the_page_is_what_the_report_prints(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """What limits the runs stands above the tables of each folder."""
+        assert main(["report"]) == 0
         published = (HARBOR.parent / "RESULTS.md").read_text(encoding="utf-8")
-        folders = sorted(each for each in self.RUNS.iterdir() if each.is_dir())
-        places = [published.find(report(load_all(folder))) for folder in folders]
-        assert -1 not in places
-        assert places == sorted(places)
+        assert capsys.readouterr().out == published
 
     ARMS: ClassVar = {
         "none": "no list",

@@ -316,6 +316,41 @@ def test_the_line_of_a_tick_says_how_much_was_left_out() -> None:
     assert "Completed [0]; 2 calls of its work are left out" in text_of(model.prompts[-1])
 
 
+@pytest.mark.parametrize("way", ["update_state", "command", "queue", "beside an approval"])
+def test_words_of_a_person_within_a_run_are_not_talked_over(way: str) -> None:
+    config: Any = {"configurable": {"thread_id": "1"}}
+    stop: Any = {"messages": [("user", "Stop! Do not search again.")]}
+    queue = [stop] if way == "queue" else []
+
+    @stock.before_model
+    def inbox(state: Any, runtime: Any) -> Any:
+        return queue.pop() if queue and state["messages"][-1].name == "search" else None
+
+    model = ScriptedChatModel([plan("a"), looks(1), "I stop.", looks(2), "Done."])
+    before = ["tools"] if way == "beside an approval" else None
+    agent = agent_of(model, inbox, TodoMiddleware(), checkpointer=InMemorySaver())
+    pause: Any = {"interrupt_before": before, "interrupt_after": None if before else ["tools"]}
+    if not queue:
+        agent.invoke(BEGIN, config, **pause)
+        agent.invoke(None, config, **pause)
+    if way == "update_state":
+        agent.update_state(config, stop)
+    given: Any = {"queue": BEGIN, "update_state": None}.get(way, Command(update=stop))
+    final = agent.invoke(given, config)
+    assert (len(model.prompts), final["todo_outcome"]) == (3, "answered")
+
+
+def test_a_tool_that_the_provider_runs_is_work() -> None:
+    found = {"type": "server_tool_use", "id": "1", "name": "web_search", "input": {"query": "a"}}
+    searched = AIMessage(
+        [found, {"type": "text", "text": "Found."}],
+        response_metadata={"model_provider": "anthropic"},
+    )
+    model = ScriptedChatModel([searched, "I stop."])
+    given = {**BEGIN, "todos": items("a")}
+    assert agent_of(model, TodoMiddleware()).invoke(given)["todo_outcome"] == "stalled"
+
+
 @BOTH
 @pytest.mark.parametrize(("action", "page"), [("complete", -1), ("complete", 1), ("start", -1)])
 def test_the_next_prompt_doubts_a_tick_beside_a_failed_call(

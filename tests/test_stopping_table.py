@@ -114,6 +114,7 @@ ASKS = AutoContinue(stop_when=asks_user)
 ROWS = {
     "stop": Row(says(), 1, "answered", LIST),
     "stop, after a look": Row(says(LOOK), 2, "answered", LIST),
+    "stop, after a call": Row(says(FIND), 3, "stalled", LIST),
     "a rejected call": Row(says(FIND), 2, "answered", LIST, wrap=REJECTION),
     "a question first": Row(says("Which one?"), 1, "no_todos"),
     "its answer": Row(says("Which one?", plan("a"), TICK), 4, "finished", replies=[ANSWER]),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
@@ -164,18 +164,19 @@ class _Told:
         message_id = loop.get("user_message")
         entries = enumerate(reading.entries) if message_id else ()
         by_user = next((at for at, each in entries if each.message.id == message_id), -1)
-        continued, rejected = reading.last(is_injected), reading.last(is_rejection)
+        continued = reading.last(is_injected)
         by_loop = -1 if continued is None else continued
         entry = None if continued is None else reading.entries[continued]
         mark = note_of(entry.message).get("mark", "") if entry else ""
-        # A person who rejects a call speaks to the agent.
-        by_rejection = -1 if rejected is None else _end_of_results(reading.entries, rejected)
-        by_person = max(by_user, by_rejection)
+        # Also words that came within a run. A person who rejects a call speaks to the agent.
+        spoken = [reading.last(is_from_user), reading.last(is_rejection)]
+        by_person = max(by_user, *(-1 if at is None else at for at in spoken))
+        by_person = _end_of_results(reading.entries, by_person)
         return cls(by_user, max(by_person, by_loop), by_person >= by_loop, mark)
 
 
 def _end_of_results(entries: Sequence[Entry], at: int) -> int:
-    """Return the index of the last entry of a turn, whose results may have messages among them."""
+    """Return the index of the last entry before the next answer: results of earlier calls."""
 
     def belongs(entry: Entry) -> bool:
         return not (isinstance(entry.message, AIMessage) or is_injected(entry.message))
@@ -192,6 +193,8 @@ def _has_worked(reading: Reading, told: _Told) -> bool:
     """
     since = reading.entries[told.at + 1 :]
     if any(each.changed and note_of(each.message).get("changed", True) for each in since):
+        return True
+    if any(_used_server_tool(each.message) for each in since):
         return True
     results = list(_results(reading.entries, told.by_user + 1))
     # The results of the last answer are that answer: a structured response, or a tool's own result
@@ -227,6 +230,12 @@ def _results(entries: Sequence[Entry], start: int) -> Iterator[tuple[int, _Resul
         elif isinstance(message, ToolMessage) and _is_success_of_work(message):
             args = repr(calls.get(message.tool_call_id))
             yield at, _Result(message.name or "", args, _IN_A_FILE.sub("", message.text))
+
+
+def _used_server_tool(message: AnyMessage) -> bool:
+    """Whether the provider ran a tool of its own within the answer, such as a web search."""
+    blocks = message.content_blocks if isinstance(message, AIMessage) else ()
+    return any(block["type"] == "server_tool_call" for block in blocks)
 
 
 def _is_success_of_work(message: ToolMessage) -> bool:

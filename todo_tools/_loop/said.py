@@ -39,16 +39,15 @@ def _dict(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-_MARKS = ("?", "\uff1f", "\u061f")
-# What may follow a mark: quotes, brackets, emphasis, an exclamation mark.
-_CLOSING = " \n\t\"'*_~`!\uff01)]}>\u00bb\u201d\u2019\u300d\u2026"
+# Quotes, brackets, emphasis, rules or pictures may follow the mark.
+_QUESTION = re.compile(r"[?\uff1f\u061f][\W_]*\Z")
 
 
 def asks_user(state: Any) -> bool:
     """Return whether the last answer of the model ends in a question mark.
 
-    Use it as `AutoContinue(stop_when=asks_user)`. Quotes, brackets or emphasis may follow the
-    question mark. A question before a list of choices is not recognised.
+    Use it as `AutoContinue(stop_when=asks_user)`. Quotes, emphasis or pictures may follow the
+    question mark. A question before a list of choices or a code block is not recognised.
 
     Args:
         state: The graph state.
@@ -61,7 +60,7 @@ def asks_user(state: Any) -> bool:
     """
     answers = (each for each in reversed(messages_in(state)) if isinstance(each, AIMessage))
     last = next(answers, None)
-    return last is not None and last.text.rstrip(_CLOSING).endswith(_MARKS)
+    return last is not None and bool(_QUESTION.search(last.text[-200:]))
 
 
 _WORDS = {"yes": True, "y": True, "no": False, "n": False}
