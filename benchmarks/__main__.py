@@ -1,15 +1,21 @@
-"""Measure everything, print the tables, write them to `RESULTS.md`, and draw the plots."""
+"""Measure everything, print the tables, write them to `RESULTS.md`, and draw the plots.
+
+`python -m benchmarks runner` measures and writes only the part about runs of items.
+"""
 
 import platform
+import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
 
+from benchmarks import runner
 from benchmarks.plots import draw_all
 from benchmarks.results import measure
-from benchmarks.tables import report
+from benchmarks.tables import ITEM_RUNS, item_runs, report
 
 FOLDER = Path(__file__).parent
+RESULTS = FOLDER / "RESULTS.md"
 PACKAGES = ("langgraph", "langchain", "deepagents")
 
 HEAD = """\
@@ -64,10 +70,20 @@ def main() -> None:
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     versions = f"Python {platform.python_version()}, {versions}"
     tables = HEAD.format(versions=versions, seconds=seconds) + report(results)
-    (FOLDER / "RESULTS.md").write_text(tables, encoding="utf-8")
+    RESULTS.write_text(tables, encoding="utf-8")
     draw_all(results, FOLDER)
     print(tables)
 
 
+def replaced(page: str, part: str) -> str:
+    """The page with another part about runs of items, up to the next heading."""
+    before, heading, rest = page.partition(f"## {ITEM_RUNS}\n\n")
+    return f"{before}{heading}{part}\n\n## {rest.partition('## ')[2]}"
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["runner"]:
+        page = replaced(RESULTS.read_text(encoding="utf-8"), item_runs(runner.measure()))
+        RESULTS.write_text(page, encoding="utf-8")
+    else:
+        main()

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 
-from benchmarks import changed, compare, speed, storage
+from benchmarks import changed, compare, runner, speed, storage
 from benchmarks.compare import Comparison
 from benchmarks.speed import Speed
 from benchmarks.storage import VARIANTS, Stored
@@ -24,6 +24,8 @@ class Results:
     """The measurements, by the variant's name."""
     speed: dict[int, Speed]
     """The times of the view, by the number of messages."""
+    runner: dict[runner.Way, runner.Cost]
+    """The costs of an item that has a run of its own."""
     changed: dict[str, float]
     """The characters of a tick, by what changes the texts of results."""
 
@@ -43,6 +45,8 @@ def measure() -> Results:
     stored = _stored()
     _say("timing the view")
     timed = {size: speed.measure(size) for size in speed.SIZES}
+    _say("running each item on its own")
+    items = runner.measure()
     _say(f"comparing {len(compare.WORK)} cases of work")
     work = compare.compare_all(compare.WORK)
     _say("comparing plans, a conversation and deepagents")
@@ -54,6 +58,7 @@ def measure() -> Results:
         in_deepagents=compare.compare_in_deepagents(),
         stored=stored,
         speed=timed,
+        runner=items,
         changed={kind: changed.measure(kind) for kind in changed.KINDS},
     )
 

@@ -1,6 +1,7 @@
 """The measurements as Markdown."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.compare import FOLDS, IN_DEEPAGENTS, Comparison
 from benchmarks.goals import CACHES, MOST_ADDED, goals, times_less
@@ -18,10 +19,12 @@ from benchmarks.lists import (
 )
 from benchmarks.prices import PRICE_LISTS
 from benchmarks.results import Results
+from benchmarks.runner import AT_ONCE, CALLS, CHARS, REPORT, TIMES, Cost, Way
 from benchmarks.work import Case
 
 PRICES = tuple(PRICE_LISTS)
 BESIDE = "beside"
+ITEM_RUNS = "Each item a run of its own"
 
 
 def report(results: Results) -> str:
@@ -40,6 +43,7 @@ def report(results: Results) -> str:
         ("Added to a conversation of 20 user messages that never uses the list", talk(results)),
         ("Nothing but planning", planning(results.planning)),
         ("Storage, time and memory", storage(results)),
+        (ITEM_RUNS, item_runs(results.runner)),
         ("Characters that a tick adds to the prompt, by what changes results", changed(results)),
         ("Time of the view, beside LangChain's conversion of the same history", speed(results)),
         ("Added to the same work without a list: all cases", added(results.work)),
@@ -221,6 +225,37 @@ def storage(results: Results) -> str:
             for name, stored in variants.items()
         ],
     )
+
+
+def item_runs(costs: Mapping[Way, Cost]) -> str:
+    """What an item costs, and where its bytes are."""
+    load, processors = os.getloadavg()[2], os.cpu_count() or 1
+    shared = ", which other programs shared" if load > 2 * processors else ""
+    head = ITEM_RUNS_HEAD.format(load=load, processors=processors, shared=shared)
+    places = list(dict.fromkeys(name for cost in costs.values() for name in sorted(cost.kept)))
+    rows = [
+        [
+            *(way.name, way.database, f"{way.items:,}", way.prompt),
+            *(f"{1e3 * seconds:.1f} ms" for seconds in (cost.seconds, cost.cpu)),
+            *(f"{cost.kept[place] / 1e3:.1f} kB" if place in cost.kept else "" for place in places),
+        ]
+        for way, cost in costs.items()
+    ]
+    return head + table(["", "stored in", "items", "prompt", "time", "CPU", *places], rows)
+
+
+ITEM_RUNS_HEAD = f"""\
+`python -m benchmarks runner` measures this part alone and writes it here. An agent makes {CALLS}
+calls with results of {CHARS} characters, then reports with {len(REPORT)}. The runner is
+`create_item_runner` with `at_once={AT_ONCE}`, `DeltaItemsState` and `durability="sync"`. The loops
+give the same agent the same prompts, one after the other. All figures are for each item.
+
+- Times are the medians of {TIMES} runs, by turns. CPU is that of the process, without PostgreSQL's
+  server. The load of the machine was {{load:.1f}} on {{processors}} processors{{shared}}.
+- *Outer* are the bytes of values in the namespace of the thread itself, *inner* those in namespaces
+  of the items' runs. The rest of the database is keys, indexes, metadata and free space.
+
+"""
 
 
 def speed(results: Results) -> str:

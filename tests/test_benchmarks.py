@@ -13,11 +13,15 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from benchmarks import runner
+from benchmarks.__main__ import replaced
 from benchmarks.blocks import message_blocks, read_prompts
 from benchmarks.changed import KINDS, MOST, measure
 from benchmarks.lists import LISTS, NO_LIST, ListKind
 from benchmarks.prices import Block, Prompt, automatic, marked
 from benchmarks.run import run_work
+from benchmarks.runner import ONE_LINE, PLAIN, RUNNER, THREADS, Way
+from benchmarks.tables import ITEM_RUNS
 from benchmarks.trace import GRAPHS, JOURNEYS, main, trace
 from benchmarks.work import STYLES, Case, Style
 from todo_tools.testing import call, turn
@@ -119,6 +123,33 @@ class TestFoldedRuns:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tick_costs_a_line_whatever_changes_the_results(kind: str) -> None:
     assert 0 < measure(kind) <= MOST
+
+
+class TestItemRuns:
+    """The bytes of a runner and of loops, and their place on the page."""
+
+    @pytest.mark.slow
+    def test_the_bytes_are_in_the_threads_and_the_namespaces_that_store_them(self) -> None:
+        ways = [
+            *(Way(name, base, items=2) for name in (RUNNER, THREADS) for base in runner.BYTES),
+            Way(RUNNER, "SQLite", items=2, prompt=ONE_LINE),
+            Way(PLAIN, items=2),
+        ]
+        costs = runner.measure(ways, times=1)
+        *stored, short, plain = [costs[way].kept for way in ways]
+        for way, kept in zip(ways, stored, strict=False):
+            values = {name: size for name, size in kept.items() if name != "database"}
+            places = {"outer", "inner"} if way.name == RUNNER else {"outer"}
+            assert {name.split()[0] for name in values} == places
+            assert min(values.values()) > 0
+            assert sum(values.values()) < kept["database"]
+        assert short["inner checkpoints"] < stored[0]["inner checkpoints"]
+        assert plain == {}
+
+    def test_a_new_part_replaces_the_old_one_and_nothing_else(self) -> None:
+        page = "# Page\n\n## Before\n\nA\n\n## {}\n\n{}\n\n## After\n\nB\n\n## End\n\nC\n"
+        old = page.format(ITEM_RUNS, "| old |\n\n- old")
+        assert replaced(old, "| new |") == page.format(ITEM_RUNS, "| new |")
 
 
 class TestJourneys:

@@ -1,6 +1,7 @@
 """Decide which items run next, what has ended, and what an item is told; pure."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Annotated, Any, NotRequired
 from uuid import uuid4
 
@@ -108,14 +109,15 @@ def item_prompt(state: Mapping[str, Any], index: int) -> str:
     requests = [each.text for each in messages_in(state) if is_from_user(each)][-_REQUESTS:]
     reports = [*reports_in(state).values()][-_REPORTS:]
     sizes = [_LONG if at + _WHOLE >= len(reports) else _SHORT for at in range(len(reports))]
-    lines = [format_line(*entry) for entry in enumerate(todos_in(state))]
+    todos, first = todos_in(state), max(index - _AROUND, 0)
+    lines = [*map(format_line, count(first), todos[first : index + _AROUND + 1])]
     parts = [
         *(["The whole request:", *requests, ""] if requests else []),
-        f"Its {len(lines)} items; the first is [0]:",
-        *lines[max(index - _AROUND, 0) : index + _AROUND + 1],
+        f"Its {len(todos)} items; the first is [0]:",
+        *lines,
         "",
         *(["What earlier items reported:", *map(_told, reports, sizes), ""] if reports else []),
-        f"Do only this item: {lines[index]}",
+        f"Do only this item: {lines[index - first]}",
         "End with a short report of what later items need from it.",
     ]
     return "\n".join(parts)
