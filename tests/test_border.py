@@ -30,7 +30,7 @@ PUBLIC = {
     "todo_tools.operations": "Operation append_items set_status",
     "todo_tools.rendering": (
         "ToolView follow_in_notebook follow_in_terminal show_branches show_call show_messages "
-        "show_result show_status show_todos"
+        "show_reports show_result show_status show_todos"
     ),
     "todo_tools.rendering.lowlevel": "Followed Line LiveLines Span View one_line",
     "todo_tools.schemas": "lenient_schema",

@@ -1,21 +1,24 @@
 """The state of a live view, chunk by chunk."""
 
 from itertools import permutations
+from threading import Event
 from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
+from langchain_core.runnables import RunnableLambda
 from langgraph.types import Interrupt
 
 from tests.strategies import json_values
 from tests.support import items
-from todo_tools import TodoItem
+from tests.waiting import LONG
+from todo_tools import TodoItem, create_item_runner
 from todo_tools._thread.events import continue_question, countdown_event, todos_event
 from todo_tools.clients import to_client_todos
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW
-from todo_tools.rendering._follow import follow
+from todo_tools.rendering._follow import PlainScreen, follow
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._followed_lines import changes, list_part, status_part
 from todo_tools.rendering.lowlevel import LiveLines
@@ -183,6 +186,168 @@ class TestSubgraphs:
         assert [name for name, _ in known.lists] == ["other", "team"]
         shared = after(("custom", todos_event(A)), (("worker:1",), "custom", todos_event(A)))
         assert shared.lists == ()
+
+
+def at_work(*texts: str) -> list[TodoItem]:
+    return items(*texts, status="in_progress")
+
+
+def ran(index: Any, text: Any, status: Any = "in_progress", ns: str = "") -> Any:
+    """The event of an item runner when a run begins or ends."""
+    event = {"type": "todo_item", "id": "1", "index": index, "text": text, "status": status}
+    return (), "custom", {**event, "ns": ns or f"item:{index}"}
+
+
+BEGUN: list[Any] = [
+    ((), "custom", todos_event(at_work("Cut", "Paint"))),
+    ran(0, "Cut"),
+    ran(1, "Paint"),
+]
+
+
+def calls(path: tuple[str, ...], *commands: str) -> tuple[object, ...]:
+    """Calls of a shell, whose ids are the same in each conversation."""
+    made: Any = [
+        {"name": "shell", "args": {"command": command}, "id": f"{at}"}
+        for at, command in enumerate(commands)
+    ]
+    return path, "updates", {"model": {"messages": [turn("", *made)]}}
+
+
+def wrote(path: tuple[str, ...], call: str, text: str) -> tuple[object, ...]:
+    return path, "custom", {"type": "tool_output", "tool_call_id": call, "text": text}
+
+
+class TestItems:
+    """What is seen of a run of an item runner."""
+
+    def test_an_item_is_ticked_while_others_are_at_work(self) -> None:
+        """A run that waits for the tick of another one ends."""
+        ticked = Event()
+
+        def work(state: dict[str, Any]) -> dict[str, Any]:
+            is_first = state["messages"][-1].text == "Cut"
+            assert is_first or ticked.wait(LONG)
+            return {"messages": [AIMessage("Done.")]}
+
+        runner = create_item_runner(
+            RunnableLambda(work), at_once=2, prompt=lambda state, at: state["todos"][at]["text"]
+        )
+        frames = Frames()
+        stream = runner.compile().stream({"todos": items("Cut", "Paint")}, stream_mode="custom")
+        for _ in follow(stream, frames, None, None):
+            if frames.todos[-1] == [*items("Cut", status="completed"), *at_work("Paint")]:
+                ticked.set()
+        assert ticked.is_set()
+        assert frames.todos[-1] == items("Cut", "Paint", status="completed")
+
+    def test_a_state_does_not_take_a_tick_back(self) -> None:
+        """The graph ticks an item when all that began with it have ended; a changed list counts."""
+        known = after(*BEGUN, ran(0, "Cut", "completed"))
+        ticked = [*items("Cut", status="completed"), *at_work("Paint")]
+        assert known.after(((), "values", {"todos": at_work("Cut", "Paint")})).todos == ticked
+        assert known.after(((), "values", {"todos": A})).todos == A
+
+    @pytest.mark.parametrize(
+        "odd",
+        [
+            ran(2, "Cut", "completed"),
+            ran(-2, "Cut", "completed"),
+            ran("0", "Cut", "completed"),
+            ran(1, "Cut", "completed"),
+            ran(0, "Cut", "blocked"),
+            ran(0, "Cut", ["completed"]),
+            ran(2, "Cut"),
+        ],
+    )
+    def test_an_event_that_does_not_fit_the_list_changes_nothing(self, odd: object) -> None:
+        """A person may have changed the list; an item that was reopened is not ticked either."""
+        assert after(*BEGUN, odd) == after(*BEGUN)
+        reopened = ((), "custom", todos_event(items("Cut", "Paint")))
+        assert after(*BEGUN, reopened, ran(0, "Cut", "completed")).todos == items("Cut", "Paint")
+
+    @given(json_values, json_values, json_values, st.none() | st.just(A))
+    def test_no_event_raises(self, index: Any, text: Any, status: Any, todos: Any) -> None:
+        known = Followed(todos)
+        assert isinstance(known.after(ran(index, text, status)), Followed)
+
+    def test_the_lists_of_its_agent_are_named_by_the_item(self) -> None:
+        """Those of subagents too. A further attempt goes on with its list; the end removes it."""
+        chunks = [
+            *BEGUN,
+            (("item:1",), "updates", {"model": {"messages": [AIMessage("", name="Ann")]}}),
+            (("item:1",), "custom", todos_event(items("sand"))),
+            (("item:1", "1"), "custom", todos_event(items("sand", "prime"))),
+            (("item:0", "tools:2"), "custom", todos_event(items("measure"))),
+        ]
+        named = [("[1] Paint", items("sand", "prime")), ("[0] Cut", items("measure"))]
+        assert sorted(after(*chunks).lists) == sorted(named)
+        assert after(*chunks, ran(1, "Paint", "abandoned")).lists == (named[1],)
+
+    def test_a_runner_inside_another_graph_is_followed(self) -> None:
+        """Its events and its agents' chunks come from below the node that runs it."""
+        path = ("each:7",)
+        begun = [
+            (path, mode, event) for _, mode, event in (BEGUN[0], ran(0, "Cut", ns="each:7|item:0"))
+        ]
+        inner = ((*path, "item:0"), "custom", todos_event(items("measure")))
+        ended = (path, "custom", ran(0, "Cut", "completed", "each:7|item:0")[2])
+        assert [name for name, _ in after(*begun, inner).lists] == ["each", "[0] Cut"]
+        ticked = [*items("Cut", status="completed"), *at_work("Paint")]
+        assert after(*begun, inner, ended).lists == (("each", ticked),)
+
+    def test_the_live_list_says_what_each_item_does(self) -> None:
+        """With its seconds, beside it; the output of its tools begins with its name."""
+        now = [0.0]
+        live, known = LiveLines(lambda: now[0]), Followed()
+        for seconds, chunk in (
+            *((0, chunk) for chunk in BEGUN),
+            (1, calls(("item:0",), "saw", "file")),
+            (3, calls(("item:1",), "brush")),
+            (4, wrote(("item:1",), "0", "one\ntwo\n")),
+            (9, wrote(("item:0",), "0", "dust")),
+        ):
+            now[0], known = seconds, known.after(chunk)
+            live.see(known)
+        assert [f"{line}" for line in live.lines(20)] == [
+            "  [0] Cut │ dust",
+            "  [1] Paint │ one",
+            "  [1] Paint │ two",
+            "● [0] Cut · 8s shell saw and 1 more",
+            "● [1] Paint · 6s shell brush",
+            f"📋 0/2  {'╌' * 20}",
+            "⠹ 9s working",
+        ]
+
+    def test_a_log_names_the_output_by_the_item(self) -> None:
+        """And by the call, if there are several; the last line comes before the tick."""
+        printed = list[str]()
+        screen = PlainScreen(lambda line: printed.append(f"{line}"))
+        chunks = [
+            *BEGUN,
+            calls(("item:0",), "saw", "file"),
+            calls(("item:1",), "brush"),
+            wrote(("item:0",), "1", "dust\nmore"),
+            wrote(("item:1",), "0", "red\n"),
+            ran(0, "Cut", "completed"),
+        ]
+        list(follow(iter(chunks), screen, None, None))
+        assert printed[3:] == [
+            "  [0] Cut 2 shell file │ dust",
+            "  [1] Paint │ red",
+            "  [0] Cut 2 shell file │ more",
+            "✓ [0] Cut",
+            "📋 1/2",
+            "✓ [0] Cut",
+            "● [1] Paint",
+            "📋 1/2",
+        ]
+
+    def test_a_question_says_which_item_asks(self) -> None:
+        item = {"id": "1", "index": 1, "text": "Paint"}
+        value = {"type": "todo_question", "question": "Which\ncolour?", "item": item}
+        asked = ((), "updates", {"__interrupt__": (Interrupt(value=value),)})
+        assert after(*BEGUN, asked).notice == "[1] Paint: Which␊colour?"
 
 
 class TestNothingToShow:

@@ -7,6 +7,7 @@ from todo_tools.rendering._tool_view import ToolView
 from todo_tools.rendering._views import (
     show_call,
     show_messages,
+    show_reports,
     show_result,
     show_status,
     show_todos,
@@ -19,6 +20,7 @@ __all__ = [
     "show_branches",
     "show_call",
     "show_messages",
+    "show_reports",
     "show_result",
     "show_status",
     "show_todos",

@@ -136,8 +136,5 @@ def _knot_lines(knot: Knot) -> Iterator[Line]:
         yield replace(line, lead=(*below, *line.lead))
 
 
-_PLAIN_RAILS = str.maketrans("│├└─", "|+`-")
-
-
 def _rail(text: str) -> Span:
-    return Span(text, "dim", plain=text.translate(_PLAIN_RAILS))
+    return Span(text, "dim", plain=text.translate(str.maketrans("│├└─", "|+`-")))

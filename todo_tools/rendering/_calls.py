@@ -1,12 +1,12 @@
 """Draw a tool call as lines: the tool, the action and the arguments."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from todo_tools._calls.answers import call_parts
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formatting import one_line
+from todo_tools._list.todos import Token
 from todo_tools.rendering._lines import Line, Span, counted
 
 _MAIN = ("command", "query", "file_path", "path", "pattern", "url", "text", "task_id", "id")
@@ -24,12 +24,9 @@ def call_lines(name: str, args: Mapping[str, Any], label: str = "") -> tuple[Lin
 
 
 def _todo_call(name: str, args: Mapping[str, Any]) -> Line:
-    spans: list[Span] = []
-    for text, token in call_parts(name, args):
-        if spans:
-            spans[-1] = replace(spans[-1], text=f"{spans[-1].text} ")
-        spans.append(Span(text, token, bold=not spans))
-    return Line(tuple(spans))
+    *parts, last = call_parts(name, args)
+    spaced: list[tuple[str, Token]] = [*((f"{text} ", token) for text, token in parts), last]
+    return Line(tuple(Span(text, token, bold=not at) for at, (text, token) in enumerate(spaced)))
 
 
 def _call(title: str, args: Mapping[str, Any]) -> Iterator[Line]:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
-from langchain_core.messages import BaseMessage
-
 Path = tuple[str, ...]
 """LangGraph's path of a subgraph, such as `("worker:1f0…",)`; `()` is the graph itself."""
 
@@ -13,15 +11,7 @@ NOTHING_TO_SHOW = 'This stream does not contain the list; use stream_mode=["upda
 
 def can_be_shown(chunk: Any) -> bool:
     """Whether chunks of this form can contain the list."""
-    match chunk:
-        case {"event": str(), "data": _}:  # astream_events(...)
-            return False
-        case {"type": "checkpoint" | "task" | "task_result", "payload": _}:  # debug
-            return False
-        case (BaseMessage(), _):
-            return False
-        case _:
-            return any(mode in ("custom", "updates", "values") for _, mode, _ in parts_of(chunk))
+    return any(mode in ("custom", "updates", "values") for _, mode, _ in parts_of(chunk))
 
 
 def _is_path(value: object) -> TypeGuard[Path]:
@@ -39,7 +29,9 @@ def parts_of(chunk: Any) -> Iterator[tuple[Path, str, Any]]:
             yield (), mode, payload
         case {"type": str() as mode, "ns": path, "data": payload} if _is_path(path):  # version="v2"
             yield path, mode, payload
-        case tuple() | {"ns": _}:  # a mode without the list
+        case tuple() | {"ns": _, "data": _} | {"event": str(), "data": _}:  # `astream_events(...)`
+            return
+        case {"type": "checkpoint" | "task" | "task_result", "payload": _}:  # debug
             return
         case {"type": str()}:
             yield (), "custom", chunk

@@ -1,21 +1,13 @@
 """Pass the chunks of a stream through and show the run on a screen."""
 
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Callable,
-    Generator,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from todo_tools._list.todos import TodoItem
 from todo_tools.rendering._chunks import NOTHING_TO_SHOW, can_be_shown
 from todo_tools.rendering._followed import Followed
-from todo_tools.rendering._followed_lines import changes, list_part, status_part
+from todo_tools.rendering._followed_lines import changes, whole
 from todo_tools.rendering._lines import Line, checked, printable
 from todo_tools.rendering._output import OutputLines
 from todo_tools.rendering._tool_view import ToolViews
@@ -49,23 +41,21 @@ class PlainScreen:
         if followed.todos != self.before.todos:
             rows = sum(line.status is not None for line in lines)
             self.whole = rows == len(followed.todos or [])
-        self._print(lines)
+        for line in lines:
+            self.print_line(line)
         self.before = followed
 
     def finish(self, followed: Followed) -> None:
         """Print the whole list, unless that was the last thing printed."""
-        self._print_output(replace(followed, outputs=()))  # no tool is running any more
+        self._print_output(Followed())  # no tool is running any more
         if not self.whole:
-            self._print((*list_part(followed), *status_part(followed)))
+            for line in whole(followed):
+                self.print_line(line)
 
     def _print_output(self, followed: Followed) -> None:
-        lines = list(self.output.after(followed))
-        self.whole = self.whole and not lines
-        self._print(lines)
-
-    def _print(self, lines: Iterable[Line]) -> None:
-        for line in lines:
+        for line in self.output.after(followed):
             self.print_line(line)
+            self.whole = False
 
 
 def print_plain(line: Line) -> None:
@@ -97,8 +87,7 @@ class _Viewer:
     def __init__(self, screen: Screen, known: Followed) -> None:
         self.screen = screen
         self.known = known
-        self.seen = self.useful = False
-        self.shows = True
+        self.seen, self.useful, self.shows = False, False, True
 
     def begin(self) -> None:
         if self.known.todos is not None:
@@ -135,8 +124,8 @@ def _follow(stream: Iterator[Chunk], viewer: _Viewer) -> Iterator[Chunk]:
             yield chunk
     finally:
         viewer.finish()
-        if isinstance(stream, Generator):  # so that its run ends when the caller stops early
-            stream.close()
+        if close := getattr(stream, "close", None):  # so that its run ends when the caller stops
+            close()
 
 
 async def _afollow(stream: AsyncIterator[Chunk], viewer: _Viewer) -> AsyncIterator[Chunk]:
@@ -147,5 +136,5 @@ async def _afollow(stream: AsyncIterator[Chunk], viewer: _Viewer) -> AsyncIterat
             yield chunk
     finally:
         viewer.finish()
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()
+        if close := getattr(stream, "aclose", None):
+            await close()

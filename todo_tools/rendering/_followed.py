@@ -70,6 +70,10 @@ class Followed:
     """The states of its subgraphs, in the order of their first chunks."""
     name: str = ""
     """The name of its agent, as `create_agent` writes it into each answer."""
+    item: str = ""
+    """The item, such as `[1] Cut`, if an item runner began this conversation for one."""
+    unticked: list[TodoItem] | None = None
+    """The list as the graph has it, while `todos` has ticks of runs that have just ended."""
     views: ToolViews = field(default_factory=dict[str, ToolView], compare=False)
     """The forms of the application's own tools, by tool name."""
 
@@ -77,6 +81,8 @@ class Followed:
         """Return the state after a chunk; stream modes without the list change nothing."""
         followed = self
         for path, mode, payload in parts_of(chunk):
+            if mode == "custom":
+                followed = _after_run(followed, path, payload)
             if change := _change(mode, payload):
                 followed = _changed_at(followed, path, change)
         return followed
@@ -85,10 +91,15 @@ class Followed:
     def lists(self) -> tuple[tuple[str, list[TodoItem]], ...]:
         """The names and lists of the subgraphs that have open items, and not those of the graph."""
         return tuple(
-            (one_line(each.name or path[-1].partition(":")[0]), each.todos)
+            (one_line(_item(self, path)[1] or each.name or path[-1].partition(":")[0]), each.todos)
             for path, each in self.below
             if each.todos and incomplete(each.todos) and each.todos != self.todos
         )
+
+    @property
+    def conversations(self) -> tuple[tuple[str, "Followed"], ...]:
+        """The graph itself, without a name, and the conversations of items, named by the item."""
+        return ("", self), *((each.item, each) for _, each in self.below if each.item)
 
     @property
     def shown(self) -> tuple[list[TodoItem] | None, str, object]:
@@ -98,7 +109,7 @@ class Followed:
     @property
     def doing(self) -> tuple[object, ...]:
         """The parts of the state that are visible only during the run."""
-        return self.saying[1], self.open, self.outputs
+        return self.saying[1], *((each.open, each.outputs) for _, each in self.conversations)
 
 
 _Change = Callable[[Followed], Followed]
@@ -107,6 +118,9 @@ _Change = Callable[[Followed], Followed]
 def _changed_at(followed: Followed, path: Path, change: _Change) -> Followed:
     """Apply a change to the state of the graph or subgraph at a path."""
     below = dict(followed.below)
+    place, _ = _item(followed, path)
+    if place and path[:-1] == place and path[-1].isdigit():  # a further attempt at the item
+        path = place
     before = (below.get(path) or Followed(views=followed.views)) if path else followed
     after = change(before)
     if after.todos is not before.todos:
@@ -118,6 +132,36 @@ def _changed_at(followed: Followed, path: Path, change: _Change) -> Followed:
     if not path:
         return replace(after, below=tuple(below.items()))
     return replace(followed, below=tuple((below | {path: after}).items()))
+
+
+def _item(followed: Followed, path: Path) -> tuple[Path, str]:
+    """Return the item in whose run a subgraph works, after the path of its conversation."""
+    items = ((at, each.item) for at, each in followed.below if each.item)
+    return next(((at, item) for at, item in items if path[: len(at)] == at), ((), ""))
+
+
+def _after_run(followed: Followed, path: Path, event: Any) -> Followed:
+    """Name an item's conversation when its run begins; when it ends, forget that, and tick it."""
+    match event:
+        case {"type": "todo_item", "index": int(at), "text": text, "status": status, "ns": str(ns)}:
+            place, begun = tuple(ns.split("|")), {"text": text, "status": "in_progress"}
+        case _:
+            return followed
+    todos = (dict(followed.below).get(path, Followed()) if path else followed).todos
+    is_stale = todos is not None and (at not in range(len(todos)) or todos[at] != begun)
+    if is_stale or status not in ("in_progress", "completed", "abandoned"):
+        return followed
+    below = {near: each for near, each in followed.below if near[: len(place)] != place}
+    if status == "in_progress":
+        below[place] = Followed(views=followed.views, item=one_line(f"[{at}] {text}"))
+    followed = replace(followed, below=tuple(below.items()))
+    if status == "in_progress" or todos is None:
+        return followed
+    after = [*todos[:at], TodoItem(text=text, status=status), *todos[at + 1 :]]
+    # The graph itself ticks it when all runs that began together have ended.
+    return _changed_at(
+        followed, path, lambda each: replace(each, todos=after, unticked=each.unticked or todos)
+    )
 
 
 def _change(mode: str, payload: Any) -> _Change | None:
@@ -180,15 +224,15 @@ def _after_change(followed: Followed, event: Mapping[str, Any]) -> Followed:
 def _settle(followed: Followed, position: int, todos: list[TodoItem]) -> Followed:
     if position < followed.settled:
         return followed
-    return replace(followed, todos=todos, settled=position)
+    return replace(followed, todos=todos, settled=position, unticked=None)
 
 
 def _after_values(followed: Followed, values: Mapping[str, Any]) -> Followed:
     """Take the list from a state; ignore an empty list at the beginning."""
     todos = _list_in(values)
-    if todos is None or (not todos and followed.todos is None):
+    if todos is None or todos == followed.unticked or (not todos and followed.todos is None):
         return followed
-    return replace(followed, todos=todos)
+    return replace(followed, todos=todos, unticked=None)
 
 
 def _list_in(holder: Mapping[str, Any]) -> list[TodoItem] | None:
@@ -218,9 +262,14 @@ def _after_updates(followed: Followed, updates: Mapping[str, Any]) -> Followed:
 
 def _asked(followed: Followed, interrupts: Sequence[Any]) -> Followed:
     for asked in interrupts:
-        value = getattr(asked, "value", None)
-        if is_mapping(value) and value.get("type") == "todo_continue":
-            return replace(followed, countdown="", notice=one_line(str(value.get("question"))))
+        match getattr(asked, "value", None):
+            case {"type": "todo_question", "item": {"index": at, "text": text}, "question": asks}:
+                notice = f"[{at}] {text}: {asks}"
+            case {"type": "todo_continue", "question": asks}:
+                notice = f"{asks}"
+            case _:
+                continue
+        return replace(followed, countdown="", notice=one_line(notice))
     return followed
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from todo_tools._list.todos import TodoItem
+from todo_tools._list.todos import TodoItem, texts_of
 from todo_tools.rendering._followed import Followed
 from todo_tools.rendering._lines import Line, Span, list_lines, note_lines, status_lines
 
@@ -23,6 +23,11 @@ def status_part(followed: Followed) -> tuple[Line, ...]:
     return (*status_lines(followed.todos or []), *note_lines(note))
 
 
+def whole(followed: Followed) -> tuple[Line, ...]:
+    """Draw what stays when a run has ended."""
+    return *list_part(followed), *status_part(followed)
+
+
 def changes(before: Followed, after: Followed) -> tuple[Line, ...]:
     """Draw the differences between two states, as lines to print.
 
@@ -41,8 +46,6 @@ def changes(before: Followed, after: Followed) -> tuple[Line, ...]:
 
 def _changed_rows(before: list[TodoItem], after: list[TodoItem]) -> list[Line]:
     rows = list_lines(after)
-    kept = [todo["text"] for todo in after[: len(before)]]
-    if not after or kept != [todo["text"] for todo in before]:
+    if not after or texts_of(after[: len(before)]) != texts_of(before):
         return list(rows)
-    unchanged = [index < len(before) and before[index] == todo for index, todo in enumerate(after)]
-    return [row for row, same in zip(rows, unchanged, strict=True) if not same]
+    return [row for at, row in enumerate(rows) if after[at] not in before[at : at + 1]]

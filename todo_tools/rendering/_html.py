@@ -12,24 +12,20 @@ from todo_tools.rendering._lines import Line, Progress, Span
 # also where a page has removed these styles.
 STYLE = """<style>
 .todo-tools { color: inherit; line-height: 1.5; overflow-wrap: anywhere; max-width: 60em;
-  --todo-accent: color-mix(in srgb, currentColor 30%,
-    var(--jp-info-color1, var(--vscode-charts-blue, #0a84c1)));
-  --todo-warning: color-mix(in srgb, currentColor 30%,
-    var(--jp-warn-color1, var(--vscode-charts-orange, #c76a00)));
   --todo-success: color-mix(in srgb, currentColor 30%,
-    var(--jp-success-color1, var(--vscode-charts-green, #2b8a3e)));
-  --todo-error: color-mix(in srgb, currentColor 30%,
-    var(--jp-error-color1, var(--vscode-charts-red, #dc3535))); }
+    var(--jp-success-color1, var(--vscode-charts-green, #2b8a3e))); }
 .todo-tools samp { display: flex; white-space: pre-wrap;
   font-family: var(--jp-code-font-family, var(--vscode-editor-font-family, monospace));
   font-size: var(--jp-code-font-size, var(--vscode-editor-font-size, inherit)); }
 .todo-tools .todo-lead { flex: none; white-space: pre; }
-.todo-tools .todo-dim { opacity: .75; }
-.todo-tools .todo-muted { opacity: .85; }
-.todo-tools .todo-accent { color: var(--todo-accent); }
-.todo-tools .todo-warning { color: var(--todo-warning); }
+.todo-tools .todo-dim { opacity: .75; } .todo-tools .todo-muted { opacity: .85; }
+.todo-tools .todo-accent { color: color-mix(in srgb, currentColor 30%,
+  var(--jp-info-color1, var(--vscode-charts-blue, #0a84c1))); }
+.todo-tools .todo-warning { color: color-mix(in srgb, currentColor 30%,
+  var(--jp-warn-color1, var(--vscode-charts-orange, #c76a00))); }
 .todo-tools .todo-success { color: var(--todo-success); }
-.todo-tools .todo-error { color: var(--todo-error); }
+.todo-tools .todo-error { color: color-mix(in srgb, currentColor 30%,
+  var(--jp-error-color1, var(--vscode-charts-red, #dc3535))); }
 .todo-tools .todo-in_progress .todo-body { font-weight: 600; }
 .todo-tools progress { appearance: none; border: 0; width: 12em; height: .4em;
   color: var(--todo-success); background: rgb(128 128 128 / .3); }

@@ -12,12 +12,7 @@ from typing import NamedTuple
 
 from langchain_core.messages import ToolMessage
 
-from todo_tools._list.formatting import (
-    format_in_progress,
-    format_status,
-    format_todos,
-    one_line,
-)
+from todo_tools._list.formatting import format_in_progress, format_status, format_todos, one_line
 from todo_tools._list.todos import STATUSES, TodoItem, TodoStatus, Token, incomplete, is_mapping
 from todo_tools._thread.notes import listed_in
 from todo_tools._thread.state import todos_in
@@ -26,9 +21,7 @@ from todo_tools._thread.transcript import details_of, list_after
 _PLAIN_MARKS = {"📋 ": "Todos ", "✓ ": "", "⏳ ": "", "⚠ ": "! ", "↻ ": ""}
 
 _DRAWN = "│├└─◆…↪↻→←·━╌⠋"
-_GLYPHS = "".join([*(row.icon for row in STATUSES.values()), *_PLAIN_MARKS, _DRAWN]).replace(
-    " ", ""
-)
+_GLYPHS = "".join([*(row.icon for row in STATUSES.values()), *_PLAIN_MARKS, _DRAWN])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +78,8 @@ def checked(todos: Sequence[TodoItem]) -> list[TodoItem]:
 def encodable(span: Span, encoding: str) -> str:
     """Return the text of a span for an encoding; characters that it lacks become escapes."""
     # If one of this library's icons is missing, all are replaced, so that lines stay aligned.
-    plain = span.plain is not None and not _has(encoding, _GLYPHS)
-    shown = span.plain if plain and span.plain is not None else span.text
+    has_icons = _GLYPHS.encode(encoding, "ignore").decode(encoding) == _GLYPHS
+    shown = span.text if has_icons or span.plain is None else span.plain
     return shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
@@ -94,10 +87,6 @@ def printable(line: Line) -> str:
     """Return a line as standard output can show it, without colours."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return "".join(encodable(span, encoding) for span in line.spans)
-
-
-def _has(encoding: str, characters: str) -> bool:
-    return characters.encode(encoding, "ignore").decode(encoding) == characters
 
 
 def list_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
@@ -115,8 +104,7 @@ def status_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
         return (Line((_marked(format_status(todos), "muted"),)),)
     count = Counter(todo["status"] for todo in todos)
     if not count["abandoned"]:
-        done = f"✓ Done ({counted(len(todos), 'item')})"
-        return (Line((_marked(done, "success"),)),)
+        return (Line((_marked(f"✓ Done ({counted(len(todos), 'item')})", "success"),)),)
     completed = _count_span("completed", count["completed"])
     abandoned = _count_span("abandoned", count["abandoned"])
     return (Line((completed, Span(", "), abandoned) if count["completed"] else (abandoned,)),)
@@ -174,11 +162,10 @@ def _count_span(status: TodoStatus, count: int) -> Span:
 
 def in_progress_lines(todos: Sequence[TodoItem]) -> tuple[Line, ...]:
     """Draw each item in progress on one line: index and text."""
-    lines: list[Line] = []
-    for shown in format_in_progress(todos):
-        index, _, text = shown.partition(" ")
-        lines.append(Line((Span(text, "text"),), (Span(index, "accent"), Span(" "))))
-    return tuple(lines)
+    shown = (each.partition(" ") for each in format_in_progress(todos))
+    return tuple(
+        Line((Span(text, "text"),), (Span(index, "accent"), Span(" "))) for index, _, text in shown
+    )
 
 
 def note_lines(note: str) -> tuple[Line, ...]:
@@ -208,10 +195,8 @@ def _item_line(index: int, todo: TodoItem) -> Line:
     row = STATUSES[todo["status"]]
     icon = Span(row.icon, row.color, plain=row.plain_icon)
     lead = (icon, Span(" "), Span(f"[{index}]", "accent"), Span(" "))
-    text = one_line(todo["text"])
-    if row.finished:
-        return Line((Span(text, "dim", strike=True),), lead, todo["status"])
-    return Line((Span(text, "text"),), lead, todo["status"])
+    text = Span(one_line(todo["text"]), "dim" if row.finished else "text", strike=row.finished)
+    return Line((text,), lead, todo["status"])
 
 
 def _marked(text: str, token: Token) -> Span:

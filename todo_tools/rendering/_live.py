@@ -1,7 +1,7 @@
 """Draw the lines of a live view: the list, its recent changes, and the current activity."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from todo_tools._list.formatting import one_line
@@ -17,6 +17,7 @@ from todo_tools.rendering._lines import (
     progress_of,
     status_lines,
 )
+from todo_tools.rendering._output import bar
 
 _SECONDS_MARKED = 1.5
 _PIECES_SHOWN = 6
@@ -36,7 +37,7 @@ class LiveLines:
         self._clock = clock
         self._known: Followed | None = None
         self._changed = dict[int, float]()
-        self._since = clock()
+        self._since = {"": clock()}
 
     def see(self, followed: Followed) -> None:
         """Store the new state of the run, and remember which items changed."""
@@ -46,13 +47,16 @@ class LiveLines:
         for index, todo in enumerate(todos):
             if index >= len(old) or old[index] != todo:
                 self._changed[index] = now
-        if before.open != followed.open or before.answer != followed.answer:
-            self._since = now
+        known = dict(before.conversations)
+        for item, each in followed.conversations:
+            was = known.get(item, Followed())
+            if (was.open, was.answer) != (each.open, each.answer):
+                self._since[item] = now
         self._known = followed
 
     def begin(self) -> None:
         """Restart the counter of seconds."""
-        self._since = self._clock()
+        self._since = {"": self._clock()}
 
     def lines(
         self,
@@ -81,19 +85,21 @@ class LiveLines:
             below.append(self._activity(followed))
         above = above[-max(height // 3, 1) :]
         room = height - sum(map(rows_of, [*above, *below]))
-        rows = self._marked_rows(followed) if followed.todos or followed.lists else ()
+        rows = tuple(self._marked_rows(followed)) if followed.todos or followed.lists else ()
         return (*above, *(in_view(rows, max(room, 1), rows_of) if rows else ()), *below)
 
-    def _marked_rows(self, followed: Followed) -> tuple[Line, ...]:
-        """Draw the list, and mark the rows that have just changed."""
-        rows, now = list_part(followed), self._clock()
-        changed = self._changed.copy()  # another thread draws
-        recent = {index for index, at in changed.items() if now - at < _SECONDS_MARKED}
-        recent &= set(range(len(followed.todos or [])))  # the rows after these are of subgraphs
-        return tuple(
-            replace(row, body=(*row.body, _MARK)) if index in recent else row
-            for index, row in enumerate(rows)
-        )
+    def _marked_rows(self, followed: Followed) -> Iterator[Line]:
+        """Draw the list; mark the rows that have just changed, and say what items at work do."""
+        now, at_work = self._clock(), dict(followed.conversations)
+        own = len(followed.todos or [])  # the rows after these are of subgraphs
+        for index, row in enumerate(list_part(followed)):
+            is_recent = now - self._changed.get(index, -_SECONDS_MARKED) < _SECONDS_MARKED
+            marks = [_MARK] if is_recent and index < own else []
+            item = str(row).partition(" ")[2]
+            if item in at_work:
+                doing = self._doing(item, at_work[item])
+                marks.append(Span(f" · {doing}", "dim", plain=f" - {doing}"))
+            yield replace(row, body=(*row.body, *marks))
 
     def _status(self, followed: Followed, hint: str) -> tuple[Line, ...]:
         todos = followed.todos or []
@@ -105,13 +111,16 @@ class LiveLines:
         return (replace(lines[0], body=(*lines[0].body, *advice, *bar)),)
 
     def _activity(self, followed: Followed) -> Line:
-        seconds = int(self._clock() - self._since)
         turn = int(self._clock() * 8)
         mark = Span(f"{_TURNS[turn % len(_TURNS)]} ", "accent", plain=f"{_PLAIN_TURNS[turn % 4]} ")
+        return Line((Span(self._doing("", followed), "dim"),), (mark,))
+
+    def _doing(self, item: str, followed: Followed) -> str:
+        """Say which calls run in a conversation, and for how many seconds."""
+        seconds = int(self._clock() - self._since.get(item, self._since[""]))
         what = followed.open[0][1] if followed.open else "working"
         others = f" and {len(followed.open) - 1} more" if len(followed.open) > 1 else ""
-        passed = f"{seconds}s " if seconds else ""
-        return Line((Span(f"{passed}{what}{others}", "dim"),), (mark,))
+        return f"{seconds}s {what}{others}" if seconds else f"{what}{others}"
 
 
 def _said(followed: Followed) -> list[Line]:
@@ -123,8 +132,9 @@ def _said(followed: Followed) -> list[Line]:
 def _put_out(followed: Followed) -> list[Line]:
     """Draw the last lines of the output of running tools."""
     lines = list[Line]()
-    for output in followed.outputs:
-        last = output.text.rstrip("\n").split("\n")[-_PIECES_SHOWN:]
-        bar = Span("  │ ", "dim", plain="  | ")
-        lines += (Line((Span(one_line(line), "dim"),), (bar,)) for line in last)
+    pieces = max(_PIECES_SHOWN // max(len(followed.conversations) - 1, 1), 1)
+    for _, each in followed.conversations:
+        for output in each.outputs:
+            last = output.text.rstrip("\n").split("\n")[-pieces:]
+            lines += (Line((Span(one_line(line), "dim"),), (bar(each),)) for line in last)
     return lines

@@ -43,10 +43,8 @@ def message_lines(
         yield from (replace(line, lead=(bar, *line.lead)) for line in shown_result(message, views))
         return
     if is_injected(message):
-        yield Line(
-            (Span("not finished: sent back to work", "accent"),),
-            (Span("↻  ", "accent", plain="< "),),
-        )
+        mark = Span("↻  ", "accent", plain="< ")
+        yield Line((Span("not finished: sent back to work", "accent"),), (mark,))
         return
     kind = "ai" if isinstance(message, AIMessage) else "human" if is_from_user(message) else "other"
     for number, line in enumerate(message.text.splitlines()):

@@ -4,18 +4,16 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from importlib import import_module
 from threading import Event, Thread
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 from todo_tools._list.todos import TodoItem
-from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
+from todo_tools.rendering._follow import Chunk, PlainScreen, follow, print_plain
 from todo_tools.rendering._followed import Followed
-from todo_tools.rendering._followed_lines import list_part, status_part
+from todo_tools.rendering._followed_lines import whole
 from todo_tools.rendering._lines import progress_of
 from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._tool_view import ToolView
 from todo_tools.rendering._views import View
-
-Chunk = TypeVar("Chunk")
 
 _SECONDS_A_FRAME = 0.25
 _ROWS = 100_000  # a page scrolls, so all lines have room
@@ -47,17 +45,13 @@ def follow_in_notebook(
     and its status. Outside a notebook, each change is printed as plain lines.
 
     Args:
-        stream: The result of `graph.stream(...)` or `graph.astream(...)`. Set
-            `stream_mode=["updates", "custom"]`; you may add other modes. With `messages`, the
-            answer is shown while the model writes it, once there is a list. With
-            `subgraphs=True`, the open lists of subgraphs are shown below that of the graph.
-        todos: The list before the first change, of a resumed thread or of your input. It is not
-            needed if the stream has the mode `values`.
+        stream: The result of `graph.stream(...)` or `graph.astream(...)`, with the modes that
+            `follow_in_terminal` describes. Nothing is shown before there is a list.
+        todos: The list before the first change, as for `follow_in_terminal`.
         views: The forms of your own tools, by tool name, for the call that runs.
 
     Returns:
-        A generator of the unchanged chunks; an async generator for `astream`. If you close it
-        early, it closes the stream.
+        A generator of the unchanged chunks, as `follow_in_terminal` returns it.
 
     Raises:
         TypeError: `stream` is not an iterator or async iterator.
@@ -70,7 +64,8 @@ def follow_in_notebook(
             pass
         ```
     """
-    return follow(stream, _screen(), todos, views)
+    screen = _NotebookScreen() if _in_notebook() else PlainScreen(print_plain)
+    return follow(stream, screen, todos, views)
 
 
 class _NotebookScreen:
@@ -87,14 +82,14 @@ class _NotebookScreen:
         before, self.before = self.before, followed
         self.live.see(followed)
         if self.handle is None and followed.shown != before.shown:
-            self.handle = _display(self._frame())
+            self.handle = import_module("IPython.display").display(self._frame(), display_id=True)
             self.thread.start()
 
     def finish(self, followed: Followed) -> None:
         if self.handle is not None:
             self.ended.set()
             self.thread.join()
-            self.handle.update(_view(followed))
+            self.handle.update(View(whole(followed), progress_of(followed.todos or [])))
 
     def _update(self) -> None:
         while not self.ended.wait(_SECONDS_A_FRAME):
@@ -104,21 +99,8 @@ class _NotebookScreen:
         return View(self.live.lines(_ROWS))
 
 
-def _view(followed: Followed) -> View:
-    lines = (*list_part(followed), *status_part(followed))
-    return View(lines, progress_of(followed.todos or []))
-
-
-def _screen() -> Screen:
-    return _NotebookScreen() if _in_notebook() else PlainScreen(print_plain)
-
-
 def _in_notebook() -> bool:
     """Whether this process has an IPython shell that shows HTML; one in a terminal does not."""
     ipython = sys.modules.get("IPython")  # in a notebook it is imported
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and "text/html" in shell.display_formatter.active_types
-
-
-def _display(shown: View) -> Any:
-    return import_module("IPython.display").display(shown, display_id=True)

@@ -7,30 +7,37 @@ from todo_tools._list.formatting import one_line
 from todo_tools.rendering._followed import KEPT_CHARACTERS, Followed
 from todo_tools.rendering._lines import Line, Span
 
-_NAME_WIDTH = 30
-_BAR = Span("  │ ", "dim", plain="  | ")
+_WIDTH = 30
+
+
+def bar(followed: Followed, call: str = "") -> Span:
+    """Draw what is before a line of output: the item, the call among several, and a bar."""
+    names = [followed.item] if followed.item else []
+    if call and followed.commands[1:]:
+        names.append(f"{followed.turn.index(call) + 1} {dict(followed.open).get(call, '')}")
+    cut = (name if len(name) <= _WIDTH else f"{name[:_WIDTH]}…" for name in names)
+    text = " ".join([" ", *cut, "│ "])
+    return Span(text, "dim", plain=text.replace("…", "...").replace("│", "|"))
 
 
 class OutputLines:
     """Draws each line of output once; among several calls, it begins with the name of its call."""
 
     def __init__(self) -> None:
-        self._answer: str | None = None
-        self._sources = dict[str, _Source]()
+        self._sources = dict[tuple[str, str | None, str], _Source]()
 
     def after(self, followed: Followed) -> Iterator[Line]:
         """Draw the lines that are complete since the last call; the last one when it ends."""
-        if followed.answer != self._answer:  # the calls of another turn may have the same ids
-            for source in self._sources.values():
-                yield from source.end()
-            self._answer, self._sources = followed.answer, {}
-        for call, text, length in followed.outputs:
-            source = self._sources.setdefault(call, _Source(_lead(followed, call)))
+        running = {  # the calls of another turn may have the same ids
+            (item, each.answer, output.call): (each, output)
+            for item, each in followed.conversations
+            for output in each.outputs
+        }
+        for key in [key for key in self._sources if key not in running]:
+            yield from self._sources.pop(key).end()
+        for key, (each, (call, text, length)) in running.items():
+            source = self._sources.setdefault(key, _Source(bar(each, call)))
             yield from source.take(text, length)
-        running = {output.call for output in followed.outputs}
-        for call, source in self._sources.items():
-            if call not in running:
-                yield from source.end()
 
 
 @dataclass
@@ -58,13 +65,3 @@ class _Source:
 
     def _drawn(self, text: str) -> Line:
         return Line((Span(one_line(text)),), (self.lead,))
-
-
-def _lead(followed: Followed, call: str) -> Span:
-    """Return the text before each line; it names the call if there are several in the turn."""
-    if not followed.commands[1:]:
-        return _BAR
-    name = dict(followed.open).get(call, "")
-    short = name if len(name) <= _NAME_WIDTH else f"{name[:_NAME_WIDTH]}…"
-    text = f"  {followed.turn.index(call) + 1} {short} │ "
-    return Span(text, "dim", plain=text.replace("…", "...").replace("│", "|"))

@@ -1,22 +1,14 @@
 """Draw in a terminal with rich, which is imported only when something is drawn."""
 
 import sys
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from todo_tools._list.todos import TodoItem, Token
-from todo_tools.rendering._follow import PlainScreen, Screen, follow, print_plain
+from todo_tools.rendering._follow import Chunk, PlainScreen, Screen, follow, print_plain
 from todo_tools.rendering._followed import Followed
-from todo_tools.rendering._followed_lines import list_part, status_part
+from todo_tools.rendering._followed_lines import whole
 from todo_tools.rendering._lines import Line, Span, encodable
 from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._tool_view import ToolView
@@ -26,11 +18,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
-Chunk = TypeVar("Chunk")
-
 _STYLES: dict[Token, str] = {
-    "toolTitle": "none",
-    "text": "none",
     "dim": "dim",
     "muted": "dim",
     "accent": "cyan",
@@ -75,7 +63,8 @@ def follow_in_terminal(
         stream: The result of `graph.stream(...)` or `graph.astream(...)`. Set
             `stream_mode=["updates", "custom"]`; you may add other modes. With `messages`, the
             answer is shown while the model writes it. With `subgraphs=True`, the open lists of
-            subgraphs are shown below that of the graph.
+            subgraphs are shown below that of the graph, and of an item runner also what goes on in
+            each item that is at work.
         console: The console to draw on; standard output by default.
         todos: The list before the first change, of a resumed thread or of your input. It is not
             needed if the stream has the mode `values`.
@@ -100,13 +89,14 @@ def follow_in_terminal(
     return follow(stream, _screen(console), todos, views)
 
 
-def texts(lines: Iterable[Line], console: "Console", options: "ConsoleOptions") -> "Iterator[Text]":
+def texts(lines: Sequence[Line], console: "Console", options: "ConsoleOptions") -> "Iterator[Text]":
     """Convert lines to rich texts: wrapped at the console's width, or cut, or kept whole."""
     for line in lines:
-        if options.no_wrap and options.overflow == "ignore":
-            yield _text(line.spans, console)
-        elif options.no_wrap:
-            yield _clipped(line, console, options.max_width)
+        if options.no_wrap:
+            text = _text(line.spans, console)
+            has_mark = encodable(Span("…", plain=""), console.encoding)
+            text.overflow = options.overflow or ("ellipsis" if has_mark else "crop")
+            yield text
         else:
             yield from _broken(line, console, options.max_width)
 
@@ -126,80 +116,54 @@ def coloured(drawn: "RenderableType") -> str | None:
 
 
 class _LiveScreen:
-    """A terminal in which the list is updated in place."""
+    """A terminal in which the list is updated in place, cut to its height until the run ends."""
 
     def __init__(self, console: "Console") -> None:
         self.console = console
         self.live: Live | None = None
-        self.view = _Fitted()
+        self.followed, self.lines, self.ended = Followed(), LiveLines(), False
 
     def show(self, followed: Followed) -> None:
         from rich.live import Live  # noqa: PLC0415  an extra
 
-        changed = followed.shown != self.view.followed.shown
-        self.view.followed = followed
-        self.view.live.see(followed)
+        changed = followed.shown != self.followed.shown
+        self.followed = followed
+        self.lines.see(followed)
         if self.live is None and changed:
-            self.live = Live(self.view, console=self.console, refresh_per_second=8)
+            self.live = Live(self, console=self.console, refresh_per_second=8)
             self.live.start(refresh=True)
         elif self.live is not None and changed:
             self.live.refresh()
 
     def finish(self, followed: Followed) -> None:
         if self.live is not None:
-            self.view.followed, self.view.whole = followed, True
+            self.followed, self.ended = followed, True
             self.live.stop()
-
-
-class _Fitted:
-    """The list and the lines below it, cut to the height of the console until the run ends."""
-
-    def __init__(self) -> None:
-        self.followed = Followed()
-        self.live = LiveLines()
-        self.whole = False
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "Iterator[Text]":
         def rows_of(line: Line) -> int:
             return sum(1 for _ in texts([line], console, options))
 
-        if self.whole:
-            lines = (*list_part(self.followed), *status_part(self.followed))
-        else:
-            lines = self.live.lines(options.max_height - 1, rows_of)
+        height = options.max_height - 1
+        lines = whole(self.followed) if self.ended else self.lines.lines(height, rows_of)
         yield from texts(lines, console, options)
 
 
 def _screen(console: "Console | None") -> Screen:
-    if console is None and not sys.stdout.isatty():
-        return PlainScreen(print_plain)
-    try:
-        from rich.console import Console  # noqa: PLC0415  an extra
-    except ImportError as error:
-        raise ImportError(
-            'the terminal view needs rich: pip install "langgraph-todo-tools[rich]"'
-        ) from error
-    return _screen_of(console or Console())
-
-
-def _screen_of(console: "Console") -> Screen:
-    def print_line(line: Line) -> None:
-        # Do not wrap lines, so that a log can be searched.
-        console.print(_text(line.spans, console), soft_wrap=True)
-
+    if console is None:
+        if not sys.stdout.isatty():
+            return PlainScreen(print_plain)
+        try:
+            from rich.console import Console  # noqa: PLC0415  an extra
+        except ImportError as error:
+            raise ImportError(
+                'the terminal view needs rich: pip install "langgraph-todo-tools[rich]"'
+            ) from error
+        console = Console()
     if console.is_terminal and not console.is_dumb_terminal:
         return _LiveScreen(console)
-    return PlainScreen(print_line)
-
-
-def _clipped(line: Line, console: "Console", width: int) -> "Text":
-    """Return a line as one row; if it is too long, cut it and add a mark."""
-    text = _text(line.spans, console)
-    if text.cell_len > width:
-        mark = _text((Span("…", plain="..."),), console)
-        text.truncate(max(width - mark.cell_len, 0), overflow="crop")
-        text += mark
-    return text
+    # Do not wrap lines, so that a log can be searched.
+    return PlainScreen(lambda line: console.print(_text(line.spans, console), soft_wrap=True))
 
 
 def _broken(line: Line, console: "Console", width: int) -> "Iterator[Text]":
@@ -225,6 +189,8 @@ def _text(spans: Sequence[Span], console: "Console") -> "Text":
     for span in spans:
         style = Style(strike=span.strike or None, bold=span.bold or None)
         if span.token:
-            style += console.get_style(f"todo.{span.token}", default=_STYLES[span.token])
+            style += console.get_style(
+                f"todo.{span.token}", default=_STYLES.get(span.token, "none")
+            )
         text.append(encodable(span, console.encoding), style)
     return text

@@ -1,12 +1,14 @@
 """Views of todos and messages: rich text in a terminal, HTML in a notebook, or plain text."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from todo_tools._list.todos import TodoItem
+from todo_tools._list.formatting import one_line
+from todo_tools._list.todos import STATUSES, TodoItem
+from todo_tools._runner.jobs import ItemReport, reports_in
 from todo_tools.rendering import _html, _lines, _terminal
 from todo_tools.rendering._messages import message_lines, superseded
 from todo_tools.rendering._tool_view import ToolView, shown_call, shown_result
@@ -176,3 +178,49 @@ def show_messages(
         if position not in hidden:
             lines += message_lines(message, labels or {}, views)
     return View(tuple(lines))
+
+
+def show_reports(state: Mapping[str, Any]) -> View:
+    """Show what became of the items of an item runner.
+
+    Args:
+        state: The state of the runner, such as the result of `graph.invoke`.
+
+    Returns:
+        A view of each report in order: the item, what its run took, and the first line of the
+        report, or the last reason if the item was abandoned. A last line adds up what several took.
+
+    Example:
+        ```python
+        report = ItemReport(
+            text="Cut", status="completed", report="Cut.", reasons=[], calls=2, tokens=9, seconds=3
+        )
+        view = show_reports({"reports": {"1": report}})
+        assert f"{view}".startswith("✓ Cut (1 attempt, 2 calls, 9 tokens, 3 seconds)")
+        ```
+    """
+    reports = [*reports_in(state).values()]
+    lines = [line for report in reports for line in _report_lines(report)]
+    if reports[1:]:
+        total = f"{len(reports)} runs: {_taken(*reports)}"
+        lines.append(_lines.Line((_lines.Span(total, "muted"),)))
+    return View(tuple(lines))
+
+
+def _report_lines(report: ItemReport) -> Iterator[_lines.Line]:
+    row, is_done = STATUSES[report["status"]], report["status"] == "completed"
+    icon = _lines.Span(row.icon, row.color, plain=row.plain_icon)
+    taken = _lines.Span(f" ({_taken(report)})", "dim")
+    text = _lines.Span(one_line(report["text"]))
+    yield _lines.Line((text, taken), (icon, _lines.Span(" ")), report["status"])
+    said = report["report"] if is_done else "".join(report["reasons"][-1:])
+    first = one_line(said.strip().partition("\n")[0])
+    yield _lines.Line((_lines.Span(first, "muted"),), (_lines.Span("  "),))
+
+
+def _taken(*reports: ItemReport) -> str:
+    """Say how much some runs took together."""
+    attempts = [len(each["reasons"]) + (each["status"] == "completed") for each in reports]
+    rest = ((each["calls"], each["tokens"], round(each["seconds"])) for each in reports)
+    sums = map(sum, (attempts, *zip(*rest, strict=True)))
+    return ", ".join(map(_lines.counted, sums, ("attempt", "call", "token", "second")))

@@ -1,7 +1,6 @@
 """The parts that the views are made of, for programs that draw lists and runs their own way.
 
-`show_*` and `follow_in_*` of `todo_tools.rendering` are made of these parts. Most programs need
-only those.
+`todo_tools.rendering` is made of these parts; most programs need only that.
 """
 
 from todo_tools._list.formatting import one_line
@@ -10,11 +9,4 @@ from todo_tools.rendering._lines import Line, Span
 from todo_tools.rendering._live import LiveLines
 from todo_tools.rendering._views import View
 
-__all__ = [
-    "Followed",
-    "Line",
-    "LiveLines",
-    "Span",
-    "View",
-    "one_line",
-]
+__all__ = ["Followed", "Line", "LiveLines", "Span", "View", "one_line"]
