@@ -20,10 +20,13 @@ from tests.support import BEGIN, Graph, edit, items, plan
 from tests.test_checkpoints import ASYNC_SAVERS, SAVERS, uri
 from todo_tools import (
     AutoContinue,
+    DeltaItemsState,
     DeltaTodoState,
+    ItemsState,
     TodoMiddleware,
     TodoState,
     aitem_starts,
+    create_item_runner,
     item_starts,
 )
 from todo_tools.clients import ClientTodoState
@@ -325,3 +328,41 @@ class TestHeldRuns:
         assert graph.get_state(config).interrupts == ()
         answered = graph.invoke(Command(resume="This."), tip.config)
         assert todos_in(answered) == items("a", "b", status="completed")
+
+
+class TestItemRunner:
+    """Each item is a run of its own, whose conversation is not in the history of the thread."""
+
+    @pytest.mark.parametrize("state", [ItemsState, DeltaItemsState])
+    @pytest.mark.parametrize(
+        ("at_once", "reports", "again"),
+        [
+            (1, {0: [0], 1: [1], 2: [2, 3], 3: [2, 3]}, "abb"),
+            (3, {0: [0], 1: [0], 2: [0, 3], 3: [0, 3]}, "xabb"),
+        ],
+    )
+    def test_the_place_is_before_the_runner_handed_the_item_out(
+        self, state: Any, at_once: int, reports: Any, again: str, config: RunnableConfig
+    ) -> None:
+        """A run from there has the reports of that moment; what comes after runs again."""
+        begun = list[str]()
+
+        def work(state: Any) -> Any:
+            begun.append(state["messages"][0].text)
+            return {"messages": [AIMessage("Done.")]}
+
+        def prompt(state: Any, index: int) -> str:
+            return f"{todos_in(state)[index]['text']} {state['messages'][-1].text}"
+
+        agent: Any = work
+        runner = create_item_runner(agent, at_once=at_once, prompt=prompt, state_schema=state)
+        graph = runner.compile(checkpointer=InMemorySaver())
+        graph.invoke({**BEGIN, "todos": ["x", "a", "b", "b"]}, config)
+        found = item_starts(graph, config)
+        assert {
+            item: [len(each.values.get("reports", {})) for each in places]
+            for item, places in found.items()
+        } == reports
+        values = graph.invoke(AGAIN, found[1][0].config)
+        assert sorted(begun[4:]) == sorted(f"{text} In another way." for text in again)
+        assert todos_in(values) == items("x", "a", "b", "b", status="completed")

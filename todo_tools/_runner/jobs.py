@@ -124,9 +124,10 @@ def item_prompt(state: Mapping[str, Any], index: int) -> str:
 
 
 def _told(report: ItemReport, size: int) -> str:
-    """Write a report in at most so many characters, cut at the end of a line if it has several."""
+    """Write a report in at most so many characters, cut at a line unless most of it would go."""
     is_done = report["status"] == "completed"
     text = report["report"] if is_done else f"not done: {' '.join(report['reasons'][-1:])}"
     if len(text) > size:
-        text = f"{text[:size].rpartition(chr(10))[0] or text[:size]} …"
+        end = text.rfind("\n", size // 2, size)
+        text = f"{text[: size if end < 0 else end]} …"
     return f"- {one_line(report['text'])}: {text}"

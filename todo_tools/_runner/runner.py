@@ -8,11 +8,12 @@ from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableLambda
+from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, GraphRecursionError
 from langgraph.func import task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.pregel import Pregel
-from langgraph.runtime import ExecutionInfo, get_runtime
+from langgraph.runtime import ExecutionInfo, Runtime, get_runtime
 from langgraph.types import Command, RetryPolicy, Send, interrupt
 
 from todo_tools._list.todos import TodoStatus, incomplete, require_whole_number
@@ -29,7 +30,7 @@ from todo_tools._runner.jobs import (
 from todo_tools._thread.events import todos_event
 from todo_tools._thread.notes import SOURCE_KEY
 from todo_tools._thread.state import messages_in, todos_in
-from todo_tools._tools.checks import Check, reason_in, require_check
+from todo_tools._tools.checks import Check, averdict, require_check, verdict
 
 Prompt = Callable[[Any, int], str]
 
@@ -89,8 +90,9 @@ def create_item_runner(
     if on_error not in ("raise", "abandon"):
         raise ValueError(f"on_error must be 'raise' or 'abandon', got {on_error!r}")
     inner = _stored_with_runner(agent, retry_policy).with_config(recursion_limit=max_steps)
-    # A task stores its verdict. LangGraph's types want it either sync or async.
-    judge: Any = task(cast("Any", check), name="check") if check else None
+    # A task stores its verdict.
+    judge: Any = check and task(name="check")(partial(verdict, check))
+    ajudge: Any = check and task(name="check")(cast("Any", partial(averdict, check)))
 
     def work(job: Job) -> dict[str, Any]:
         with (run := _Run(job, attempts)).errors(on_error):
@@ -103,7 +105,7 @@ def create_item_runner(
         with (run := _Run(job, attempts)).errors(on_error):
             while run.status == "in_progress":
                 if run.heard(await inner.ainvoke(run.input)):
-                    run.judged(judge and await judge(job["item"], run.result))
+                    run.judged(ajudge and await ajudge(job["item"], run.result))
         return run.ended()
 
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(state_schema)
@@ -164,10 +166,6 @@ def _stored_with_runner(
     return builder.add_edge(START, "agent").compile()
 
 
-def _execution() -> ExecutionInfo:
-    return cast("ExecutionInfo", get_runtime().execution_info)
-
-
 class _Run:
     """The run of an item: its attempts, and what became of them."""
 
@@ -182,13 +180,20 @@ class _Run:
     def turns_to(self, status: TodoStatus) -> None:
         """Send an event with the path of what the agent streams for this item."""
         self.status: TodoStatus = status
-        event = {"type": "todo_item", **self.item, "status": status}
-        get_runtime().stream_writer({**event, "ns": _execution().checkpoint_ns})
+        here: Runtime[Any] = get_runtime()
+        ns = cast("ExecutionInfo", here.execution_info).checkpoint_ns
+        here.stream_writer({"type": "todo_item", **self.item, "status": status, "ns": ns})
 
     @property
     def messages(self) -> Sequence[AnyMessage]:
         """The conversation so far."""
         return messages_in(self.result)
+
+    @property
+    def report(self) -> str:
+        """The text at the end of the conversation, if the agent added one."""
+        new = (each for each in self.messages[-1:] if not isinstance(each, HumanMessage))
+        return "".join(each.text for each in new)
 
     def say(self, text: str, source: str = "item_runner") -> None:
         """Add a message for the agent; LangChain's tag says that no person wrote it."""
@@ -197,20 +202,19 @@ class _Run:
 
     def heard(self, result: dict[str, Any]) -> bool:
         """Take a result; pass a question on to a person. Return whether it is a report."""
-        self.result = result
-        if not asks_user(result):
+        self.result = result or {}
+        if not asks_user({"messages": self.messages[-1:]}):
             return True
-        if _execution().thread_id is None:  # without a checkpointer
+        if get_config().get("configurable", {}).get("__pregel_checkpointer") is None:
             self.refuse(_NOBODY)
         else:
-            question = {"type": "todo_question", "question": self.messages[-1].text}
+            question = {"type": "todo_question", "question": self.report}
             self.say(str(interrupt({**question, "item": self.item})), source="")
         return False
 
     def judged(self, verdict: str | None) -> None:
         """Take the verdict on the last answer; an empty answer is no report."""
-        is_empty = not self.messages[-1].text.strip()
-        if reason := reason_in(verdict) or ("the report is empty" if is_empty else ""):
+        if reason := verdict or ("" if self.report.strip() else "the report is empty"):
             self.refuse(reason)
         else:
             self.turns_to("completed")
@@ -245,7 +249,7 @@ class _Run:
         report = ItemReport(
             text=self.text,
             status=self.status,
-            report=self.messages[-1].text if self.messages else "",
+            report=self.report,
             reasons=self.reasons,
             calls=len(answers),
             tokens=sum(usage["total_tokens"] for usage in usages),

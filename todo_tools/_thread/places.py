@@ -95,7 +95,7 @@ class Search:
         messages, texts = messages_in(older.values), texts_of(todos_in(older.values))
         self._texts = texts if self._texts is None else self._texts
         runs = _handed_out(older.values)
-        for text in (self._runs[each] for each in self._runs.keys() - runs.keys()):
+        for text in {self._runs[each] for each in self._runs.keys() - runs.keys()}:
             self._found[text].insert(0, older)
         self._runs = runs
         known = {message.id for message in messages}

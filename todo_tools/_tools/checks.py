@@ -37,21 +37,15 @@ class AskedItem(dict[str, Any]):
 def checked(name: str, answer: Answer, before: Before, check: Check, state: Any) -> Answer:
     """Return the answer to a call, or the refusal of the first item that is not done."""
     for index, item in _to_check(answer, before):
-        reply = check(item, state)
-        if inspect.iscoroutine(reply):
-            reply.close()  # or Python would warn that nobody awaited it
-        if inspect.isawaitable(reply):
-            raise TypeError("check is async, and this graph was run with invoke; use ainvoke")
-        if reason := reason_in(reply):
+        if reason := verdict(check, item, state):
             return refuse_call(name, _not_done(index, reason), answer.before)
     return answer
 
 
 async def achecked(name: str, answer: Answer, before: Before, check: Check, state: Any) -> Answer:
-    """Do the same as `checked`; a sync check runs in a thread."""
+    """Do the same as `checked`."""
     for index, item in _to_check(answer, before):
-        reply = await run_in_executor(None, check, item, state)
-        if reason := reason_in(await reply if inspect.isawaitable(reply) else reply):
+        if reason := await averdict(check, item, state):
             return refuse_call(name, _not_done(index, reason), answer.before)
     return answer
 
@@ -68,7 +62,23 @@ def _to_check(answer: Answer, before: Before) -> Iterator[tuple[int, TodoItem]]:
         done = cast("SetStatus", {**done, "texts": [*done.get("texts", []), item["text"]]})
 
 
-def reason_in(reply: object) -> str | None:
+def verdict(check: Check, item: TodoItem, state: Any) -> str | None:
+    """Run a check, and return the reason why the item is not done."""
+    reply = check(item, state)
+    if inspect.iscoroutine(reply):
+        reply.close()  # or Python would warn that nobody awaited it
+    if inspect.isawaitable(reply):
+        raise TypeError("check is async, and this graph was run with invoke; use ainvoke")
+    return _reason_in(reply)
+
+
+async def averdict(check: Check, item: TodoItem, state: Any) -> str | None:
+    """Do the same as `verdict`; a sync check runs in a thread."""
+    reply = await run_in_executor(None, check, item, state)
+    return _reason_in(await reply if inspect.isawaitable(reply) else reply)
+
+
+def _reason_in(reply: object) -> str | None:
     if reply is None or (isinstance(reply, str) and not is_blank(reply)):
         return reply
     raise TypeError(f"check must return None or the reason as a string, got {reply!r}")
