@@ -74,7 +74,7 @@ class TestThisRepository:
         config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
         found = repository.client.assistants.search(limit=100)
         assert {assistant["graph_id"] for assistant in found} == set(config["graphs"])
-        assert set(config["graphs"]) == {"notes", "until_done"}
+        assert set(config["graphs"]) == {"each", "notes", "until_done"}
         for graph in config["graphs"]:
             thread = repository.new_thread()
             repository.client.runs.wait(thread, graph, input=user("- [ ] Think it over"))
