@@ -248,13 +248,12 @@ def retold(messages: list[dict[str, Any]]) -> Any:
     return todos_from_messages([ToolMessage(**message) for message in results])
 
 
-def do_again() -> Any:
-    """The function of docs/serve.md."""
-    page = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
-    _, after = page.split("## Do an item again")
+def function_of(page: str, heading: str, name: str) -> Any:
+    """A function of the first block below a heading of the documentation."""
+    _, after = (ROOT / "docs" / page).read_text(encoding="utf-8").split(f"## {heading}")
     names: dict[str, Any] = {}
     exec(after.split("```python\n")[1].split("```")[0], names)
-    return names["do_again"]
+    return names[name]
 
 
 @pytest.mark.parametrize("graph", ["delta", "grace", "grace_agent"])
@@ -264,7 +263,8 @@ def test_an_item_is_done_again(graph: str, served: Server) -> None:
     client.runs.wait(thread, graph, input=user("- [ ] a\n- [ ] b"))
     first = served.state_of(thread)
     known: Any = client.threads.get_history(thread, limit=100)
-    do_again()(client, thread, graph, 1, "In another way.")
+    do_again = function_of("serve.md", "Do an item again", "do_again")
+    do_again(client, thread, graph, 1, "In another way.")
     history: Any = client.threads.get_history(thread, limit=100)
     assert history[-len(known) :] == known
     now = served.state_of(thread)["values"]
@@ -300,7 +300,7 @@ def test_another_client_goes_on_with_a_cancelled_run(served: Server) -> None:
     assert len(before) < len(todos)
 
     with get_sync_client(url=served.url) as other:
-        other.runs.wait(thread, "records", input=None, durability="sync")
+        function_of("item-runs.md", "On a server", "go_on")(other, thread, "records")
     values = served.values_of(thread)
     assert statuses(values["todos"]) == ["completed"] * len(todos)
     assert sorted(report["text"] for report in values["reports"].values()) == sorted(todos)
