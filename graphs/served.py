@@ -8,11 +8,12 @@ model cannot drop an open step (`keep_open`). Its limit: no graph here has a she
 import os
 from typing import Annotated, NotRequired
 
+from graphs import each as each_item
 from graphs.context import RunContext, policy_of
 from graphs.model import chat_model, is_stand_in, notes_stand_in
 from graphs.notes import Notes, fold_notes, notes_tool
 from graphs.until_done import build_graph
-from todo_tools import TodoLimits
+from todo_tools import ItemsState, TodoLimits
 from todo_tools.clients import ClientTodoState
 
 _MODEL = os.environ.get("TODO_MODEL")
@@ -22,6 +23,10 @@ class ClientNotesState(ClientTodoState):
     """`NotesState` with the list in the format of LangChain's clients."""
 
     notes: NotRequired[Annotated[Notes, fold_notes]]
+
+
+class ClientItemsState(ItemsState, ClientTodoState):  # type: ignore[misc]  # pyright: ignore[reportIncompatibleVariableOverride]
+    """`ItemsState` with the list in the format of LangChain's clients."""
 
 
 notes = build_graph(
@@ -39,3 +44,6 @@ until_done = build_graph(
     state_schema=ClientTodoState,
     context_schema=RunContext,
 ).compile(name="until_done")
+each = each_item.build_graph(
+    each_item.stand_in if is_stand_in(_MODEL) else chat_model(_MODEL), ClientItemsState
+).compile(name="each")

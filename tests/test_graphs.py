@@ -14,13 +14,14 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from graphs import each
 from graphs.terminal.checklist import main
 from graphs.terminal.tools.shell import shell_tool
 from graphs.until_done import build_graph
 from tests.support import ROOT, items, plan, write_checklist
 from tests.waiting import LONG, wait_for_file
 from todo_tools.state import todos_in
-from todo_tools.testing import ScriptedChatModel, checklist_model
+from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +50,39 @@ class TestUntilDone:
         assert final["todo_outcome"] == "finished"
 
 
+class TestEach:
+    DATES = ("2026-12-24", "2027-05-01", "2027-10-03", "2027-12-31")
+
+    def test_each_part_of_a_request_is_done_and_the_answer_tells_it(
+        self, config: RunnableConfig
+    ) -> None:
+        """The planner wrote an item for each date, and the tool was called for each of them."""
+        graph = each.build_graph(each.stand_in).compile(checkpointer=InMemorySaver())
+        request: Any = {"messages": [("user", f"On which weekdays are {', '.join(self.DATES)}?")]}
+        final = graph.invoke(request, config, durability="sync")
+        assert final["todos"] == items(*self.DATES, status="completed")
+        assert [report["calls"] for report in final["reports"].values()] == [2] * 4
+        assert final["messages"][-1].text.splitlines() == [
+            "2026-12-24 is a Thursday.",
+            "2027-05-01 is a Saturday.",
+            "2027-10-03 is a Sunday.",
+            "2027-12-31 is a Friday.",
+        ]
+
+    def test_a_report_without_a_call_does_not_count(self) -> None:
+        """The model claims to be done, twice."""
+        script: list[Any] = [
+            turn("", call("Plan", items=["Find a date"])),
+            "Done.",
+            "Done!",
+            "Nothing.",
+        ]
+        graph = each.build_graph(ScriptedChatModel(script=script)).compile()
+        request: Any = {"messages": [("user", "Find a date.")]}
+        final = graph.invoke(request)
+        assert final["todos"] == items("Find a date", status="abandoned")
+
+
 USE = """
 from until_done import build_graph
 
@@ -69,6 +103,16 @@ model = ScriptedChatModel(script=[
 USE
 final = builder.compile().invoke({"messages": [("user", "Begin.")]})
 assert final["todos"] == [{"text": "a", "status": "completed"}]
+"""
+RUN_EACH = """
+import sys
+
+for absent in ["deepagents", "graphs", "rich"]:
+    sys.modules[absent] = None  # makes its import fail
+from each import build_graph, stand_in
+
+final = build_graph(stand_in).compile().invoke({"messages": [("user", "When is 2027-05-01?")]})
+assert final["messages"][-1].text == "2027-05-01 is a Saturday."
 """
 USE_CODING_AGENT = """
 from pathlib import Path
@@ -105,6 +149,10 @@ class TestCopies:
         use = USE.replace("TOOLS", tools)
         self.run(RUN_COPY.replace("ABSENT", absent).replace("USE", use), tmp_path)
 
+    def test_the_graph_with_the_item_runner_needs_only_langchain(self, tmp_path: Path) -> None:
+        shutil.copy(ROOT / "graphs" / "each.py", tmp_path)
+        self.run(RUN_EACH, tmp_path)
+
     def test_the_coding_agent_needs_its_tools(self, tmp_path: Path) -> None:
         copy = tmp_path / "graphs"
         shutil.copytree(ROOT / "graphs" / "terminal" / "tools", copy / "terminal" / "tools")
@@ -130,6 +178,7 @@ class TestServed:
         """The server has its own checkpointer and refuses any other."""
         assert served.notes.checkpointer is None
         assert served.until_done.checkpointer is None
+        assert served.each.checkpointer is None
 
     @pytest.mark.parametrize("name", ["until_done", "notes"])
     def test_an_agent_that_only_talks_is_not_sent_back(
@@ -153,6 +202,11 @@ class TestServed:
         graph = importlib.reload(served).until_done
         final = graph.invoke(self.BEGIN)
         assert todos_in(final) == items("a")
+
+    def test_the_items_of_each_have_the_format_of_clients(self, served: ModuleType) -> None:
+        """It does the items all the same."""
+        final = served.each.invoke({"messages": [("user", "When is 2027-05-01?")]})
+        assert final["todos"] == [{"content": "2027-05-01", "status": "completed"}]
 
     def test_the_notes_agents_stand_in_keeps_notes(self, served: ModuleType) -> None:
         """A message that begins with `note: ` adds a note; any other message lists the notes."""

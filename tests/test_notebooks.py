@@ -29,7 +29,7 @@ NAMES = [
     "1_quick_start",
     "2_the_loop",
     "3_branches",
-    "4_create_agent",
+    "4_item_runs",
     "5_deepagents",
     "6_your_own_tool",
 ]
@@ -345,20 +345,26 @@ class TestBranches:
         assert picture[10] == "    ✓ [1] Get a cake: `order a fruit cake`"
 
 
-class TestCreateAgent:
-    def test_the_agent_is_sent_back_and_finishes(self, book: Callable[[str], Book]) -> None:
-        shown = book("4_create_agent").shown
-        early, sent_back, finished = (
-            shown["agent"].index(text)
-            for text in ("💬 1 of 2 steps", "↻  not finished: sent back to work", "💬 2 of 2 steps")
-        )
-        assert early < sent_back < finished
-        assert shown["state"] == "✓ [0] Find a nail\n✓ [1] Hit it"
+class TestItemRuns:
+    def test_an_error_stops_the_run_and_loses_nothing(self, book: Callable[[str], Book]) -> None:
+        """It goes on with the item that was cut off; no other call is made again."""
+        shown = book("4_item_runs").shown
+        products = ("tea", "coffee", "cocoa", "honey")
+        icons = zip("✓✓●●", products, strict=True)
+        stopped = [f"{i} [{n}] Find the price of {p}" for n, (i, p) in enumerate(icons)]
+        assert shown["run"] == lines("stopped: the shop does not answer", *stopped)
+        calls, *finished = shown["resume"].splitlines()
+        assert ast.literal_eval(calls) == {"tea": 1, "coffee": 1, "cocoa": 1, "honey": 2}
+        assert finished == [line.replace("●", "✓") for line in stopped]
 
-    def test_the_gate_refuses_a_call_without_a_plan(self, book: Callable[[str], Book]) -> None:
-        shown = book("4_create_agent").shown["gate"]
-        assert "→  cut The long board\n   │ Error: no todo is in progress" in shown
-        assert "is cut" not in shown
+    def test_the_item_that_is_done_again_has_two_reports(self, book: Callable[[str], Book]) -> None:
+        """No other item runs again."""
+        shown = book("4_item_runs").shown
+        assert ast.literal_eval(shown["again"].splitlines()[0])["honey"] == 3
+        assert ast.literal_eval(shown["again"].splitlines()[0])["tea"] == 1
+        costs = ["Tea costs 3.20.", "Coffee costs 4.50.", "Cocoa costs 5.10.", "Honey costs 6.90."]
+        assert re.findall(r"\w+ costs .*", shown["reports"]) == costs
+        assert re.findall(r"\w+ costs .*", shown["again"]) == [*costs, "Honey costs 5.80."]
 
 
 class TestDeepagents:
@@ -419,17 +425,18 @@ class TestOwnTool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_saved_outputs_equal_those_of_a_run(name: str, fresh: Callable[[str], Book]) -> None:
-    """Every output is the same, except for the ids of checkpoints.
+    """Every output is the same, except for the ids of checkpoints and the time that runs took.
 
     The run has the installed package alone: no checkout, and no other package that the notebook
     does not name.
     """
 
-    def without_ids(book: Book) -> dict[str, str]:
+    def same(book: Book) -> dict[str, str]:
         shown = {cell.id: json.dumps(cell.outputs, sort_keys=True) for cell in book.code}
-        return {cell: re.sub(r" [0-9a-f]{8}\b", "", outputs) for cell, outputs in shown.items()}
+        varies = r" [0-9a-f]{8}\b|\d+ seconds?"
+        return {cell: re.sub(varies, "", outputs) for cell, outputs in shown.items()}
 
-    assert without_ids(fresh(name)) == without_ids(saved(name))
+    assert same(fresh(name)) == same(saved(name))
 
 
 @pytest.mark.slow

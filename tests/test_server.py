@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 from langchain_core.messages import ToolMessage
+from langgraph_sdk import get_sync_client
 from langgraph_sdk.errors import UnprocessableEntityError
 
 from tests.server import ROOT, Server, serving, statuses, user
@@ -38,7 +40,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with the graphs of `tests.served`; it must report only its blocking call."""
     directory = tmp_path_factory.mktemp("served")
     graces = ("grace", "grace_agent", "long_grace", "long_grace_agent")
-    names = (*graces, "ask", "ask_agent", "blocking", "delta")
+    names = (*graces, "ask", "ask_agent", "blocking", "delta", "records")
     graphs = {name: f"./tests/served.py:{name}" for name in names}
     config = json.dumps({"dependencies": ["."], "graphs": graphs})
     (directory / "langgraph.json").write_text(config, encoding="utf-8")
@@ -74,7 +76,7 @@ class TestThisRepository:
         config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
         found = repository.client.assistants.search(limit=100)
         assert {assistant["graph_id"] for assistant in found} == set(config["graphs"])
-        assert set(config["graphs"]) == {"notes", "until_done"}
+        assert set(config["graphs"]) == {"each", "notes", "until_done"}
         for graph in config["graphs"]:
             thread = repository.new_thread()
             repository.client.runs.wait(thread, graph, input=user("- [ ] Think it over"))
@@ -246,13 +248,12 @@ def retold(messages: list[dict[str, Any]]) -> Any:
     return todos_from_messages([ToolMessage(**message) for message in results])
 
 
-def do_again() -> Any:
-    """The function of docs/serve.md."""
-    page = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
-    _, after = page.split("## Do an item again")
+def function_of(page: str, heading: str, name: str) -> Any:
+    """A function of the first block below a heading of the documentation."""
+    _, after = (ROOT / "docs" / page).read_text(encoding="utf-8").split(f"## {heading}")
     names: dict[str, Any] = {}
     exec(after.split("```python\n")[1].split("```")[0], names)
-    return names["do_again"]
+    return names[name]
 
 
 @pytest.mark.parametrize("graph", ["delta", "grace", "grace_agent"])
@@ -262,7 +263,8 @@ def test_an_item_is_done_again(graph: str, served: Server) -> None:
     client.runs.wait(thread, graph, input=user("- [ ] a\n- [ ] b"))
     first = served.state_of(thread)
     known: Any = client.threads.get_history(thread, limit=100)
-    do_again()(client, thread, graph, 1, "In another way.")
+    do_again = function_of("serve.md", "Do an item again", "do_again")
+    do_again(client, thread, graph, 1, "In another way.")
     history: Any = client.threads.get_history(thread, limit=100)
     assert history[-len(known) :] == known
     now = served.state_of(thread)["values"]
@@ -272,6 +274,40 @@ def test_an_item_is_done_again(graph: str, served: Server) -> None:
     assert statuses(now["todos"]) == ["completed", "completed"]
     client.runs.wait(thread, graph, input=user("Go on."), checkpoint=first["checkpoint"])
     assert users_messages(served.values_of(thread)) == ["- [ ] a\n- [ ] b", "Go on."]
+
+
+def test_another_client_goes_on_with_a_cancelled_run(served: Server) -> None:
+    """No item that had ended runs again, and only what was in flight is repeated."""
+    thread, todos = served.new_thread(), [f"record {number}" for number in range(50)]
+    log = served.directory / "records"
+    run, seen = "", defaultdict[str, list[str]](list)
+    stream = served.client.runs.stream(
+        thread,
+        "records",
+        input=user("Check the records.", todos=todos),
+        stream_mode="custom",
+        durability="sync",
+    )
+    for part in stream:
+        if part.event == "metadata":
+            run = part.data["run_id"]
+        elif part.event == "custom" and part.data["type"] == "todo_item":
+            seen[part.data["status"]].append(part.data["text"])
+            if len(seen["in_progress"]) == 20:
+                served.client.runs.cancel(thread, run, wait=True)
+    assert served.client.runs.get(thread, run)["status"] == "interrupted"
+    before = log.read_text(encoding="utf-8").splitlines()
+    assert len(before) < len(todos)
+
+    with get_sync_client(url=served.url) as other:
+        function_of("item-runs.md", "On a server", "go_on")(other, thread, "records")
+    values = served.values_of(thread)
+    assert statuses(values["todos"]) == ["completed"] * len(todos)
+    assert sorted(report["text"] for report in values["reports"].values()) == sorted(todos)
+    after = log.read_text(encoding="utf-8").splitlines()[len(before) :]
+    assert {*seen["completed"]}.isdisjoint(after)
+    assert {*before, *after} == {*todos}
+    assert len(before) + len(after) - len(todos) <= 3
 
 
 GRACE = pytest.mark.parametrize("graph", ["grace", "grace_agent"])
