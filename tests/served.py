@@ -1,13 +1,9 @@
 """Graphs for the server tests: every way in which a run ends, hand-built and as an agent."""
 
-import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
@@ -46,11 +42,3 @@ ask = _hand_built(ASK)
 delta = build_graph(checklist_model(rest_after=1), state_schema=DeltaTodoState).compile()
 ask_agent = _agent(ASK)
 blocking = StateGraph(TodoState).add_node("block", _block).add_edge(START, "block").compile()
-
-
-@asynccontextmanager
-async def saver() -> AsyncIterator[AsyncPostgresSaver]:
-    """The checkpointer that several servers share; their `langgraph.json` names it."""
-    async with AsyncPostgresSaver.from_conn_string(os.environ["SHARED_POSTGRES"]) as shared:
-        await shared.setup()
-        yield shared

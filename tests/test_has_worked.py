@@ -199,48 +199,38 @@ def once(build: Build, *turns: list[ToolCall], todos: Any = ("a", "b", "c")) -> 
     return ticks(build, Run([*turns], items(*todos)))
 
 
+A_START, A_TICK = edit("start", 0), edit("complete", 0)
+
+
 @BOTH
 class TestExamples:
-    def test_the_model_reads_why_a_tick_is_refused(self, build: Build) -> None:
-        model = ScriptedChatModel(script=[turn("", edit("complete", 0)), "Done."])
-        build(model).invoke({**BEGIN, "todos": items("a")}, {"configurable": {"thread_id": "1"}})
-        assert model.prompts[1][-1].text.startswith(f"Error: item 0 is not done: {REASON}")
-
-    def test_an_item_that_was_started_is_done_after_work(self, build: Build) -> None:
-        """Work before the start does not count."""
-        tick, start = edit("complete", 0), edit("start", 0)
-        assert once(build, [start], [work()], [tick]) == [True]
-        assert once(build, [work()], [start], [tick]) == [False]
-
-    def test_the_start_of_another_item_changes_nothing(self, build: Build) -> None:
-        turns = [edit("start", 0)], [work()], [edit("start", 1)], [edit("complete", 0)]
-        assert once(build, *turns) == [True]
-
-    def test_one_call_cannot_complete_the_whole_list_after_one_piece_of_work(
-        self, build: Build
+    @pytest.mark.parametrize(
+        ("turns", "accepted"),
+        [
+            ([[A_START], [work()], [A_TICK]], [True]),
+            ([[work()], [A_START], [A_TICK]], [False]),
+            ([[A_START], [work()], [edit("start", 1)], [A_TICK]], [True]),
+            ([[work()], [edit("complete", 0, 1, 2)]], [False]),
+            ([[work()], [A_TICK, edit("complete", 1)]], [True, False]),
+            ([[edit("start", 0, 1)], [work()], [edit("complete", 0, 1)]], [True]),
+            ([[work("fail")], [A_TICK]], [False]),
+            ([[work("fail"), A_TICK]], [True]),  # its result is not known yet
+            ([[A_TICK, work()]], [False]),
+        ],
+    )
+    def test_a_tick_needs_work_since_the_start_or_the_tick_before(
+        self, build: Build, turns: list[list[ToolCall]], accepted: list[bool]
     ) -> None:
-        assert once(build, [work()], [edit("complete", 0, 1, 2)]) == [False]
-        both = edit("complete", 0), edit("complete", 1)
-        assert once(build, [work()], [*both]) == [True, False]
-
-    def test_work_counts_for_all_items_in_progress(self, build: Build) -> None:
-        """Which of them it was for is not known."""
-        assert once(build, [edit("start", 0, 1)], [work()], [edit("complete", 0, 1)]) == [True]
-
-    def test_a_call_that_failed_is_no_work(self, build: Build) -> None:
-        """Beside the tick it counts, because its result is not known yet."""
-        assert once(build, [work("fail")], [edit("complete", 0)]) == [False]
-        assert once(build, [work("fail"), edit("complete", 0)]) == [True]
-        assert once(build, [edit("complete", 0), work()]) == [False]
+        assert once(build, *turns) == accepted
 
     def test_items_with_equal_texts_are_one_item(self, build: Build) -> None:
         starts = [edit("start", 0)], [work()], [edit("start", 1)]
         assert once(build, *starts, [edit("complete", 0)], todos=("a", "a")) == [False]
 
-    def test_a_list_that_comes_with_a_message_is_new(self, build: Build) -> None:
-        first = Run([[work()]], items("a"))
-        second = Run([[edit("complete", 0)], [work()], [edit("complete", 0)]], items("b"))
-        assert ticks(build, first, second) == [False, True]
+    def test_the_model_reads_why_a_tick_is_refused(self, build: Build) -> None:
+        model = ScriptedChatModel(script=[turn("", edit("complete", 0)), "Done."])
+        build(model).invoke({**BEGIN, "todos": items("a")}, {"configurable": {"thread_id": "1"}})
+        assert model.prompts[1][-1].text.startswith(f"Error: item 0 is not done: {REASON}")
 
     def test_a_result_with_another_text_still_counts(self, build: Build) -> None:
         """Other code may shorten the texts of results."""

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.managed import IsLastStep
 from langgraph.prebuilt import ToolNode
@@ -79,14 +79,3 @@ def test_a_list_can_be_seeded_and_edited_in_it(state: Any) -> None:
     graph.invoke({"messages": [HumanMessage("Go.")], "todos": todos}, config)
     graph.update_state(config, {"todos": [{"text": "b", "status": "completed"}]})
     assert graph.get_state(config).values["todos"] == [{"text": "b", "status": "completed"}]
-
-
-def test_a_state_without_the_channels_is_refused_with_the_lines_to_add() -> None:
-    builder = StateGraph(MessagesState)
-    builder.add_node("agent", lambda _: {"messages": [AIMessage("Hello.")]})
-    builder.add_node("tools", ToolNode(create_todo_tools()))
-    builder.add_edge("tools", "agent")
-    with pytest.raises(ValueError, match="lacks todos, todo_loop, todo_outcome") as caught:
-        add_auto_continue(builder)
-    for line in ("todos: TodoList", "todo_loop: TodoLoop", "todo_outcome: TodoOutcome"):
-        assert f"\n    {line}" in str(caught.value)

@@ -26,7 +26,7 @@ from todo_tools.testing import ScriptedChatModel, call, checklist_model, read_ch
 
 def test_a_tool_may_take_any_argument() -> None:
     """Also one that is called `name`, as in `get_user(name=...)`."""
-    assert call("get_user", name="Ada")["args"] == {"name": "Ada"}
+    assert call("get_user", name="Ada", self="me")["args"] == {"name": "Ada", "self": "me"}
 
 
 class TestScriptedChatModel:

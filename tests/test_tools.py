@@ -148,9 +148,10 @@ class TestIds:
         assert first.artifact["error"] == "repeated call id"
         assert final["todos"] == items("c") == todos_from_messages(final["messages"])
 
-    def test_a_call_without_an_id_is_refused(self, run: Any) -> None:
+    @pytest.mark.parametrize("call_id", [None, ""])
+    def test_a_call_without_an_id_is_refused(self, run: Any, call_id: str | None) -> None:
         """It could not be matched with its result."""
-        final = run(appends("a", None), appends("b", "x"))
+        final = run(appends("a", call_id), appends("b", "x"))
         refused, added = results_in(final)
         assert (refused.status, added.status) == ("error", "success")
         assert refused.text == "Error: this call has no id, so it was not run; call again"
