@@ -21,7 +21,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from graphs.until_done import build_graph
-from tests.support import BEGIN, Graph, items
+from tests.support import BEGIN, Graph, edits, items, writes
 from todo_tools import AutoContinue, TodoItem, TodoMiddleware, TodoState, has_worked
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -43,14 +43,6 @@ shell.handle_tool_error = True
 
 def work(command: str = "make") -> ToolCall:
     return call("shell", command=command)
-
-
-def edit(action: str, *indices: int) -> ToolCall:
-    return call("edit_todos", action=action, indices=list(indices))
-
-
-def write(*texts: str, mode: str = "replace") -> ToolCall:
-    return call("write_todos", mode=mode, todos=list(texts))
 
 
 def hand_built(model: ScriptedChatModel, check: Any = has_worked) -> Graph:
@@ -165,13 +157,13 @@ _indices = st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True)
 _calls = st.one_of(
     st.sampled_from(["make", "fail"]).map(work),
     st.builds(
-        lambda action, at: edit(action, *at),
+        lambda action, at: edits(action, *at),
         st.sampled_from(["start", "complete", "complete", "abandon"]),
         _indices,
     ),
     st.builds(lambda: call("list_todos")),
-    st.builds(lambda texts, mode: write(*texts, mode=mode), _texts, st.sampled_from(["append"])),
-    _texts.map(lambda texts: write(*texts)),
+    st.builds(lambda texts, mode: writes(*texts, mode=mode), _texts, st.sampled_from(["append"])),
+    _texts.map(lambda texts: writes(*texts)),
 )
 _runs = st.builds(
     Run,
@@ -199,7 +191,7 @@ def once(build: Build, *turns: list[ToolCall], todos: Any = ("a", "b", "c")) -> 
     return ticks(build, Run([*turns], items(*todos)))
 
 
-A_START, A_TICK = edit("start", 0), edit("complete", 0)
+A_START, A_TICK = edits("start", 0), edits("complete", 0)
 
 
 @BOTH
@@ -209,10 +201,10 @@ class TestExamples:
         [
             ([[A_START], [work()], [A_TICK]], [True]),
             ([[work()], [A_START], [A_TICK]], [False]),
-            ([[A_START], [work()], [edit("start", 1)], [A_TICK]], [True]),
-            ([[work()], [edit("complete", 0, 1, 2)]], [False]),
-            ([[work()], [A_TICK, edit("complete", 1)]], [True, False]),
-            ([[edit("start", 0, 1)], [work()], [edit("complete", 0, 1)]], [True]),
+            ([[A_START], [work()], [edits("start", 1)], [A_TICK]], [True]),
+            ([[work()], [edits("complete", 0, 1, 2)]], [False]),
+            ([[work()], [A_TICK, edits("complete", 1)]], [True, False]),
+            ([[edits("start", 0, 1)], [work()], [edits("complete", 0, 1)]], [True]),
             ([[work("fail")], [A_TICK]], [False]),
             ([[work("fail"), A_TICK]], [True]),  # its result is not known yet
             ([[A_TICK, work()]], [False]),
@@ -224,18 +216,18 @@ class TestExamples:
         assert once(build, *turns) == accepted
 
     def test_items_with_equal_texts_are_one_item(self, build: Build) -> None:
-        starts = [edit("start", 0)], [work()], [edit("start", 1)]
-        assert once(build, *starts, [edit("complete", 0)], todos=("a", "a")) == [False]
+        starts = [edits("start", 0)], [work()], [edits("start", 1)]
+        assert once(build, *starts, [edits("complete", 0)], todos=("a", "a")) == [False]
 
     def test_the_model_reads_why_a_tick_is_refused(self, build: Build) -> None:
-        model = ScriptedChatModel(script=[turn("", edit("complete", 0)), "Done."])
+        model = ScriptedChatModel(script=[turn("", edits("complete", 0)), "Done."])
         build(model).invoke({**BEGIN, "todos": items("a")}, {"configurable": {"thread_id": "1"}})
         assert model.prompts[1][-1].text.startswith(f"Error: item 0 is not done: {REASON}")
 
     def test_a_result_with_another_text_still_counts(self, build: Build) -> None:
         """Other code may shorten the texts of results."""
         config: RunnableConfig = {"configurable": {"thread_id": "1"}}
-        done, later = edit("complete", 0), edit("complete", 1)
+        done, later = edits("complete", 0), edits("complete", 1)
         script: list[Any] = [
             turn("", work()),
             turn("", done),
@@ -256,7 +248,7 @@ class TestExamples:
         def check(item: TodoItem, state: Any) -> str | None:
             return has_worked(item, state) or (None if item["text"] == "a" else REASON)
 
-        turns = [work()], [edit("complete", 0)], [work()], [edit("complete", 1)]
+        turns = [work()], [edits("complete", 0)], [work()], [edits("complete", 1)]
         assert once(lambda model: build(model, check), *turns) == [True, False]
 
 
@@ -270,7 +262,7 @@ class TestPeople:
     def test_a_rejected_call_is_no_work_and_an_answered_one_is(
         self, decision: dict[str, str], counts: bool, config: RunnableConfig
     ) -> None:
-        tick = edit("complete", 0)
+        tick = edits("complete", 0)
         script: list[Any] = [turn("", work()), turn("", tick), "Done.", "Done."]
         allowed: Any = {"shell": {"allowed_decisions": ["reject", "respond"]}}
         asking = HumanInTheLoopMiddleware[Any, Any, Any](allowed)
@@ -289,8 +281,8 @@ class Shorten(AgentMiddleware[Any, Any, Any]):
 
 
 def test_middleware_that_shortens_the_request_hides_no_new_list() -> None:
-    first = Run([[work()], [edit("complete", 0)], [work()]], items("a"))
-    second = Run([[edit("complete", 0)]], items("b"))
+    first = Run([[work()], [edits("complete", 0)], [work()]], items("a"))
+    second = Run([[edits("complete", 0)]], items("b"))
     assert ticks(lambda model: agent(model, others=[Shorten()]), first, second) == [True, False]
 
 
@@ -304,16 +296,16 @@ def test_an_agent_that_is_a_node_knows_a_new_list_in_later_runs() -> None:
         builder.add_edge(START, "agent")
         return builder.compile(checkpointer=InMemorySaver())
 
-    runs = Run([[edit("start", 0)], [work()]], items("b")), Run([], items("a", "c"))
-    assert ticks(nested, *runs, Run([[edit("complete", 0)]])) == [False]
+    runs = Run([[edits("start", 0)], [work()]], items("b")), Run([], items("a", "c"))
+    assert ticks(nested, *runs, Run([[edits("complete", 0)]])) == [False]
 
 
 def test_what_was_removed_from_the_history_is_not_known(config: RunnableConfig) -> None:
     """An item whose start and work were summarized away needs new work, and then is done."""
-    late, again = edit("complete", 0), edit("complete", 0)
+    late, again = edits("complete", 0), edits("complete", 0)
     tail = [turn("", call("list_todos")) for _ in range(6)]
     script: list[Any] = [
-        turn("", edit("start", 0)),
+        turn("", edits("start", 0)),
         turn("", work()),
         *tail,
         turn("", late),
@@ -328,5 +320,5 @@ def test_what_was_removed_from_the_history_is_not_known(config: RunnableConfig) 
 
 def test_for_a_copy_of_the_item_only_the_history_counts() -> None:
     """A check may be called with any item, also outside the tools."""
-    beside = {"messages": [turn("", work(), edit("complete", 0))], "todos": items("a")}
+    beside = {"messages": [turn("", work(), edits("complete", 0))], "todos": items("a")}
     assert has_worked(items("a")[0], beside) == REASON

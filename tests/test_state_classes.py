@@ -6,14 +6,13 @@ from typing import Annotated, Any
 import pytest
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.managed import IsLastStep
-from langgraph.prebuilt import ToolNode
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from todo_tools import TodoItem, add_auto_continue, create_todo_tools, model_view
+from graphs.until_done import build_graph
+from todo_tools import TodoItem
 from todo_tools.state import TodoList, TodoLoop, TodoOutcome
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -51,12 +50,7 @@ PLAN = call("write_todos", mode="replace", todos=["a", "b"])
 
 
 def built(state: Any, model: ScriptedChatModel) -> Any:
-    builder = StateGraph(state)
-    builder.add_node("agent", lambda given: {"messages": [model.invoke(model_view(given))]})
-    builder.add_node("tools", ToolNode(create_todo_tools()))
-    builder.add_edge(START, "agent")
-    builder.add_edge("tools", "agent")
-    return add_auto_continue(builder).compile(checkpointer=InMemorySaver())
+    return build_graph(model, state_schema=state).compile(checkpointer=InMemorySaver())
 
 
 @pytest.mark.parametrize("state", [DataclassState, PydanticState, DictState])

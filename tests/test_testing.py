@@ -43,11 +43,6 @@ class TestScriptedChatModel:
         assert model.prompts == [[HumanMessage("Hello.")]]
         assert model.tools[0]["function"]["name"] == "write_todos"
 
-    def test_a_function_may_answer(self) -> None:
-        """Such a model never runs out of answers."""
-        model = ScriptedChatModel(lambda prompt: prompt[-1].text.upper())
-        assert [model.invoke(text).text for text in ("a", "b")] == ["A", "B"]
-
     def test_an_exhausted_script_says_so(self) -> None:
         """The error quotes the message that it has no answer to."""
         model = ScriptedChatModel(["Hi."])
