@@ -63,13 +63,3 @@ def test_tools_view_and_loop_work_with_it(state: Any) -> None:
     assert [todo["status"] for todo in result["todos"]] == ["completed", "completed"]
     assert result["todo_outcome"] == "finished"
     assert any("edit_todos with action" in message.text for message in model.prompts[3])
-
-
-@pytest.mark.parametrize("state", [DataclassState, PydanticState, DictState])
-def test_a_list_can_be_seeded_and_edited_in_it(state: Any) -> None:
-    graph = built(state, ScriptedChatModel(script=["Hello."]))
-    config = {"configurable": {"thread_id": "1"}}
-    todos = [{"text": "a", "status": "not_started"}]
-    graph.invoke({"messages": [HumanMessage("Go.")], "todos": todos}, config)
-    graph.update_state(config, {"todos": [{"text": "b", "status": "completed"}]})
-    assert graph.get_state(config).values["todos"] == [{"text": "b", "status": "completed"}]

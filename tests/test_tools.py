@@ -187,27 +187,6 @@ class TestResults:
         final = self.run(write, todos=items("a"), todo_loop={"in_a_row": 3})
         assert final["todo_loop"]["in_a_row"] == in_a_row
 
-    @pytest.mark.parametrize(
-        ("name", "args"),
-        [
-            ("write_todos", {}),
-            ("write_todos", {"mode": "shuffle", "todos": ["a"]}),
-            ("write_todos", {"mode": "append", "todos": {"text": "x" * 9000}}),
-            ("edit_todos", {}),
-            ("edit_todos", {"action": "start", "indices": {"0": True}}),
-        ],
-    )
-    def test_bad_arguments_never_raise_and_are_never_echoed(
-        self, name: str, args: dict[str, Any]
-    ) -> None:
-        """Each call gets a short error."""
-        final = self.run(call(name, **args), todos=items("a"))
-        (message,) = results_in(final)
-        assert message.status == "error"
-        assert message.text.startswith("Error: ")
-        assert len(message.text) < 150
-        assert final["todos"] == items("a")
-
 
 class TestEvents:
     async def test_every_change_is_written_to_the_custom_stream(self) -> None:

@@ -133,18 +133,6 @@ class TestOtherWays:
         assert [f"echo {ran} >> log" for ran in done.log] == [asked]
         assert sorted(each.status for each in results_in(final)) == ["error", "success"]
 
-    def test_after_two_restarts_no_earlier_answer_counts(self, work: Callable[..., Work]) -> None:
-        """Each program has asked, and was stopped or replaced before it used the answer."""
-        done = work()
-        done.run(BEGIN)
-        done.run(Command(goto=Send("tools", [FORGED])))
-        for _ in range(3):
-            done.restart()
-            done.run(APPROVE)
-            assert (done.asked, done.log) == ([["echo forged >> log"]], [])
-        done.run(APPROVE)
-        assert done.log == ["forged"]
-
     def test_writing_in_the_name_of_the_question_approves_nothing(
         self, work: Callable[..., Work]
     ) -> None:

@@ -1,8 +1,6 @@
 """Nothing is left of a command after an error."""
 
-import asyncio
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +24,9 @@ def agent(folder: Path, tool: str) -> Graph:
     return build_coding_agent(model, folder, ask=False, checkpointer=InMemorySaver())
 
 
-def synchronously(graph: Graph, config: RunnableConfig) -> None:
-    graph.invoke(BEGIN, config)
-
-
-def asynchronously(graph: Graph, config: RunnableConfig) -> None:
-    asyncio.run(graph.ainvoke(BEGIN, config))
-
-
-@pytest.mark.parametrize("run", [synchronously, asynchronously])
-def test_after_an_error_nothing_is_left(
-    run: Callable[..., None],
-    tmp_path: Path,
-    config: RunnableConfig,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("form", ["sync", "async"])
+async def test_after_an_error_nothing_is_left(
+    form: str, tmp_path: Path, config: RunnableConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error happens while the command runs."""
 
@@ -50,7 +37,7 @@ def test_after_an_error_nothing_is_left(
     monkeypatch.setattr(ShellRun, "wait", fail)
     graph = agent(tmp_path, "execute")
     with pytest.raises(RuntimeError, match="tired"):
-        run(graph, config)
+        graph.invoke(BEGIN, config) if form == "sync" else await graph.ainvoke(BEGIN, config)
     wait_for(lambda: has_ended(tmp_path / "pid"), "the command to be ended")
 
 

@@ -15,10 +15,6 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 Execute = Callable[..., Awaitable[str]]
 
 
-def is_empty(folder: Path) -> bool:
-    return not any(folder.iterdir())
-
-
 CHILD_TO_END = "the child of the command to end"
 # A command whose child outlives the shell, unless the whole tree is killed.
 WITH_CHILD = "echo begun; sh -c 'echo $$ > child; exec sleep 600' & wait"
