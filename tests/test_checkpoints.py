@@ -58,6 +58,10 @@ async def async_postgres_saver(_: Path, uri: str) -> AsyncIterator[BaseCheckpoin
 
 PERSISTENT = [sqlite_saver, pytest.param(postgres_saver, marks=pytest.mark.slow)]
 SAVERS = pytest.mark.parametrize("open_saver", [memory_saver, *PERSISTENT])
+ASYNC_SAVERS = pytest.mark.parametrize(
+    "open_saver",
+    [async_sqlite_saver, pytest.param(async_postgres_saver, marks=pytest.mark.slow)],
+)
 
 
 @pytest.fixture
@@ -152,10 +156,7 @@ class TestSync:
 
 
 @STATES
-@pytest.mark.parametrize(
-    "open_saver",
-    [async_sqlite_saver, pytest.param(async_postgres_saver, marks=pytest.mark.slow)],
-)
+@ASYNC_SAVERS
 async def test_a_later_process_resumes_it_asynchronously(
     open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
 ) -> None:

@@ -134,7 +134,7 @@ class TestRouting:
         for builder in (by_node, with_input, StateGraph(Plain)):
             with pytest.raises(ValueError, match=r"lacks todos, todo_loop") as caught:
                 add_auto_continue(builder)
-            lines = ("no reducer", "todos: TodoList", "todo_loop: TodoLoop", "TodoState")
+            lines = ("no reducer", "\n    todos: TodoList", "\n    todo_outcome: TodoOutcome")
             assert all(line in str(caught.value) for line in lines)
 
     @pytest.mark.parametrize("wrong", [None, compiled()])
