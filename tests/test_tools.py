@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.messages import HumanMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
@@ -166,6 +167,14 @@ class TestIds:
         assert (
             final["todos"] == items("a", "b", "c", "d") == results_in(final)[-1].artifact["todos"]
         )
+
+
+def test_a_call_without_an_id_gets_its_result_also_with_a_seeded_list() -> None:
+    """It is a plain message, since a command needs an id; so the run goes on."""
+    messages = [HumanMessage("Begin.", id="1"), turn("", appends("b", None))]
+    final = todo_graph().invoke({"messages": messages, "todos": items("a")})
+    assert [message.status for message in results_in(final)] == ["error"]
+    assert final["todos"] == items("a")
 
 
 class TestResults:
