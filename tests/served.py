@@ -1,15 +1,11 @@
 """Graphs for the server tests: every way in which a run ends, hand-built and as an agent."""
 
-import os
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
@@ -77,11 +73,3 @@ records = create_item_runner(
     at_once=3,
     prompt=lambda state, index: str(state["todos"][index]["text"]),
 ).compile()
-
-
-@asynccontextmanager
-async def saver() -> AsyncIterator[AsyncPostgresSaver]:
-    """The checkpointer that several servers share; their `langgraph.json` names it."""
-    async with AsyncPostgresSaver.from_conn_string(os.environ["SHARED_POSTGRES"]) as shared:
-        await shared.setup()
-        yield shared

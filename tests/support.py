@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.graph import START, StateGraph
@@ -47,14 +48,24 @@ MIXED = [
 """One item of each status."""
 
 
+def writes(*texts: str, mode: str = "replace", **args: Any) -> ToolCall:
+    """A call that writes items."""
+    return call("write_todos", mode=mode, todos=list(texts), **args)
+
+
+def edits(action: str, *indices: int) -> ToolCall:
+    """A call that starts, completes or abandons items."""
+    return call("edit_todos", action=action, indices=list(indices))
+
+
 def plan(*texts: str) -> AIMessage:
     """A model's answer that writes a new list."""
-    return turn("", call("write_todos", mode="replace", todos=list(texts)))
+    return turn("", writes(*texts))
 
 
 def edit(action: str, *indices: int) -> AIMessage:
     """A model's answer that starts, completes or abandons items."""
-    return turn("", call("edit_todos", action=action, indices=list(indices)))
+    return turn("", edits(action, *indices))
 
 
 def result_of(

@@ -120,14 +120,6 @@ async def test_a_continuation_is_not_shown() -> None:
     assert client.said == ["I stop.", "I stop again.", "Done."]
 
 
-async def test_a_stored_one_appears_as_the_agents_words() -> None:
-    """When this test fails, the bridge has changed, and so may the documentation."""
-    client = await prompt(stopping(AutoContinue()), Client())
-    assert [text.startswith("[Automatic note]") for text in client.said] == [False, True] * 2 + [
-        False
-    ]
-
-
 async def test_a_notice_is_shown_below_the_last_answer() -> None:
     client = await prompt(stopping(AutoContinue(store=False, max_in_turn=1)), Client())
     *_, answer, notice = client.said

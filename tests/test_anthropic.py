@@ -23,6 +23,7 @@ from langgraph.types import Command
 
 from graphs.until_done import build_graph
 from tests.messages_api import MessagesAPI, chat_anthropic
+from tests.support import edits, writes
 from todo_tools import AutoContinue, TodoMiddleware
 from todo_tools.testing import call, turn
 
@@ -49,14 +50,6 @@ def work() -> str:
 
 def works() -> ToolCall:
     return call("work")
-
-
-def writes(*texts: str, mode: str = "replace", **args: Any) -> ToolCall:
-    return call("write_todos", mode=mode, todos=list(texts), **args)
-
-
-def edits(action: str, *indices: int) -> ToolCall:
-    return call("edit_todos", action=action, indices=list(indices))
 
 
 @dataclass(frozen=True, kw_only=True)

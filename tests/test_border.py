@@ -227,41 +227,6 @@ NEW_TOOL = """    "clear_todos": TodoTool(
 """
 
 
-class Copy:
-    """A copy of the library in a new directory, which a test may change."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.edited: set[str] = set()
-        shutil.copytree(LIBRARY, directory / "todo_tools")
-
-    def edit(self, module: str, old: str, new: str) -> None:
-        path = self.directory / "todo_tools" / module
-        text = path.read_text(encoding="utf-8")
-        assert text.count(old) == 1
-        path.write_text(text.replace(old, new), encoding="utf-8")
-        self.edited.add(module)
-
-    def run(self, program: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", program]
-        return subprocess.run(
-            command, cwd=self.directory, capture_output=True, text=True, check=False
-        )
-
-    def add_status(self, row: str) -> None:
-        self.edit(
-            "_list/todos.py", '"completed", "abandoned"]', '"completed", "abandoned", "blocked"]'
-        )
-        self.edit("_list/todos.py", "}\n\n\ndef require_rows", f"{row}}}\n\n\ndef require_rows")
-
-    def add_tool(self, record: str) -> None:
-        name = record.split('"')[1]
-        self.edit(
-            "_calls/records.py", '"edit_todos"]\nChecked', f'"edit_todos", "{name}"]\nChecked'
-        )
-        self.edit("_calls/records.py", "}\nrequire_rows(TOOLS", f"{record}}}\nrequire_rows(TOOLS")
-
-
 TRY_STATUS = """
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -309,19 +274,40 @@ assert str(show_call("clear_todos", {})) == "clear_todos"
 
 
 @pytest.mark.slow
-class TestOnePlace:
-    def test_a_status_is_added_by_one_row(self, tmp_path: Path) -> None:
-        """Tools, texts, loop, clients and rendering all read its row."""
-        copy = Copy(tmp_path)
-        copy.add_status(NEW_STATUS)
-        run = copy.run(TRY_STATUS)
-        assert run.returncode == 0, run.stderr
-        assert copy.edited == {"_list/todos.py"}
-
-    def test_a_tool_is_added_by_one_record(self, tmp_path: Path) -> None:
-        """Its record is enough to build it, answer calls, change the list and show results."""
-        copy = Copy(tmp_path)
-        copy.add_tool(NEW_TOOL)
-        run = copy.run(TRY_TOOL)
-        assert run.returncode == 0, run.stderr
-        assert copy.edited == {"_calls/records.py"}
+@pytest.mark.parametrize(
+    ("module", "changes", "program"),
+    [
+        (
+            "_list/todos.py",
+            {
+                '"completed", "abandoned"]': '"completed", "abandoned", "blocked"]',
+                "}\n\n\ndef require_rows": f"{NEW_STATUS}}}\n\n\ndef require_rows",
+            },
+            TRY_STATUS,
+        ),
+        (
+            "_calls/records.py",
+            {
+                '"edit_todos"]\nChecked': '"edit_todos", "clear_todos"]\nChecked',
+                "}\nrequire_rows(TOOLS": f"{NEW_TOOL}}}\nrequire_rows(TOOLS",
+            },
+            TRY_TOOL,
+        ),
+    ],
+    ids=["status", "tool"],
+)
+def test_a_status_or_a_tool_is_added_in_one_place(
+    module: str, changes: dict[str, str], program: str, tmp_path: Path
+) -> None:
+    """Tools, texts, loop, clients and rendering all read its row, or its record."""
+    shutil.copytree(LIBRARY, tmp_path / "todo_tools")
+    path = tmp_path / "todo_tools" / module
+    text = path.read_text(encoding="utf-8")
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    path.write_text(text, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr

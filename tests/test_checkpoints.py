@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
@@ -152,6 +153,39 @@ class TestSync:
         assert final["todos"] == items("a", "b")
         assert in_turn(final) == 3
         assert outcome_of(final) == "limit_in_a_row"
+
+
+@STATES
+@ASYNC_SAVERS
+async def test_a_later_process_resumes_it_asynchronously(
+    open_saver: Any, state: Any, tmp_path: Path, uri: str, config: RunnableConfig
+) -> None:
+    async with open_saver(tmp_path, uri) as saver:
+        graph = working_graph(saver, state)
+        await graph.ainvoke(BEGIN, config, interrupt_after=["auto_continue"])
+    async with open_saver(tmp_path, uri) as saver:
+        graph = working_graph(saver, state)
+        await graph.aupdate_state(config, {"todos": items("b")})
+        assert (await graph.aget_state(config)).values["todos"] == items("b")
+        assert in_turn(await graph.ainvoke(None, config)) > 1
+
+
+def test_an_edit_during_a_run_is_a_separate_branch(config: RunnableConfig) -> None:
+    """A checkpointer takes no lock: the run continues with its own list, and neither is lost."""
+
+    def answer(prompt: list[BaseMessage]) -> Any:
+        if prompt[-1].type == "human":
+            return plan("a")
+        graph.update_state(config, {"todos": items("by hand")})
+        return "Done."
+
+    model = ScriptedChatModel(script=answer)
+    policy = AutoContinue(max_in_turn=0)
+    graph = build_graph(model, policy=policy).compile(checkpointer=InMemorySaver())
+    assert graph.invoke(BEGIN, config)["todos"] == items("a")
+    lists = [past.values.get("todos") for past in graph.get_state_history(config)]
+    assert lists[0] == items("a")
+    assert items("by hand") in lists
 
 
 @STATES

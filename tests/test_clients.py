@@ -152,7 +152,12 @@ class TestOneFormat:
 class TestThreads:
     """A thread that is seeded in this library's format and read by a client."""
 
-    def check(self, final: dict[str, Any], model: ScriptedChatModel) -> None:
+    async def test_in_create_agent(self, config: RunnableConfig) -> None:
+        """It is an option of the middleware, and the gate can read the list."""
+        model = script()
+        middleware = [TodoGateMiddleware(), TodoMiddleware(todos_format=LANGCHAIN)]
+        graph: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
+        final = await graph.ainvoke({**BEGIN, "todos": THEIRS}, config)
         assert what_a_client_reads(final) == {
             "pending": [],
             "in_progress": [],
@@ -163,11 +168,3 @@ class TestThreads:
         told = read_list(model.prompts[1])
         assert told[:2] == [("a", "abandoned"), ("b", "in_progress")]
         assert final["messages"][-1].text == "Done."
-
-    async def test_in_create_agent(self, config: RunnableConfig) -> None:
-        """It is an option of the middleware, and the gate can read the list."""
-        model = script()
-        middleware = [TodoGateMiddleware(), TodoMiddleware(todos_format=LANGCHAIN)]
-        graph: Any = create_agent(model, middleware=middleware, checkpointer=InMemorySaver())
-        begin = {**BEGIN, "todos": THEIRS}
-        self.check(await graph.ainvoke(begin, config), model)

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from graphs.coding_agent import ASKED_ABOUT, build_coding_agent
-from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
+from todo_tools.testing import ScriptedChatModel, call, turn
 
 Use = Callable[..., Awaitable[list[ToolMessage]]]
 BEGIN: Any = {"messages": [("user", "Begin.")]}
@@ -253,20 +253,3 @@ class TestApproval:
         state = graph.invoke(BEGIN, config)
         (request,) = state["__interrupt__"][0].value["action_requests"]
         assert request["args"] == {"command": "rm there"}
-
-
-@pytest.mark.slow
-class TestWorkingThroughAList:
-    async def test_the_stand_in_works_through_a_checklist(
-        self, tmp_path: Path, config: RunnableConfig
-    ) -> None:
-        """The commands are real, and it is sent back to work where it stops early."""
-        model = checklist_model(shell="execute", rest_after=1)
-        agent = build_coding_agent(model, tmp_path, ask=False, checkpointer=InMemorySaver())
-        checklist = "- [ ] Make: `echo a > a; echo exit code 7`\n- [ ] Fail: `exit 4`\n- [ ] Think"
-        final = await agent.ainvoke({"messages": [("user", checklist)]}, config)
-        assert (tmp_path / "a").read_text() == "a\n"
-        statuses = [todo["status"] for todo in final["todos"]]
-        assert statuses == ["completed", "abandoned", "completed"]
-        assert final["todo_outcome"] == "finished"
-        assert agent.get_state(config).values["todo_loop"]["in_turn"] == 2

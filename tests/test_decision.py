@@ -141,6 +141,11 @@ class TestWork:
     def test_a_result_that_differs_in_anything_is_new(self, result: list[AnyMessage]) -> None:
         assert after(USER, *did(), TALK, told(), *result) is None
 
+    def test_two_commands_in_turns_are_nothing_new(self) -> None:
+        """A result counts once, however long ago it was."""
+        both = *did("make"), *did("test")
+        assert after(USER, *both, TALK, told(), *did("make")) == "stalled"
+
     def test_a_failed_call_is_no_work(self) -> None:
         """Such as a call of a tool that does not exist."""
         failed = ToolMessage("No such tool.", tool_call_id="1", status="error")

@@ -20,10 +20,6 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}
 
 
-def tool_names(model: ScriptedChatModel) -> list[str]:
-    return [tool["function"]["name"] for tool in model.tools]
-
-
 def deep_agent(model: Any, **options: Any) -> Any:
     """An agent with a checkpointer and the middleware."""
     middleware = [TodoMiddleware()]
@@ -31,16 +27,6 @@ def deep_agent(model: Any, **options: Any) -> Any:
 
 
 class TestDeepAgent:
-    def test_it_works_until_its_list_is_finished(self, config: RunnableConfig) -> None:
-        """One line is enough, as in `create_agent`."""
-        finish = edit("complete", 0)
-        model = ScriptedChatModel(script=[plan("a"), "Too early.", finish, "Done."])
-        graph = deep_agent(model)
-        final = graph.invoke(BEGIN, config)
-        assert final["todos"] == items("a", status="completed")
-        assert final["messages"][-1].text == "Done."
-        assert set(tool_names(model)) >= TODO_TOOLS
-
     @pytest.mark.parametrize("form", ["sync", "async"])
     async def test_parent_and_child_have_separate_lists(
         self, config: RunnableConfig, form: str
@@ -150,7 +136,7 @@ def test_in_the_codex_profile_it_replaces_the_stock_middleware(config: RunnableC
     assert "TodoListMiddleware.after_agent" in graph.get_graph().nodes
     final = graph.invoke(BEGIN, config)
     assert final["todos"] == items("a", status="completed")
-    names = tool_names(scripted)
+    names = [tool["function"]["name"] for tool in scripted.tools]
     assert [names.count(name) for name in sorted(TODO_TOOLS)] == [1, 1, 1]
     schema = next(t for t in scripted.tools if t["function"]["name"] == "write_todos")
     assert "mode" in schema["function"]["parameters"]["properties"]

@@ -24,7 +24,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from tests.support import items
+from tests.support import edits, items, writes
 from todo_tools import TodoItem, TodoMiddleware, model_view, todos_from_messages
 from todo_tools._list.prompts import FOLDED
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -53,20 +53,12 @@ def stamped(request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any])
     return made
 
 
-def plan(*texts: str, mode: str = "replace", **args: Any) -> ToolCall:
-    return call("write_todos", mode=mode, todos=list(texts), **args)
-
-
-def edit(action: str, *indices: int) -> ToolCall:
-    return call("edit_todos", action=action, indices=list(indices))
-
-
 def start(*indices: int) -> ToolCall:
-    return edit("start", *indices)
+    return edits("start", *indices)
 
 
 def complete(*indices: int) -> ToolCall:
-    return edit("complete", *indices)
+    return edits("complete", *indices)
 
 
 def works(part: str, **args: Any) -> ToolCall:
@@ -146,7 +138,7 @@ class TestFinishedItems:
     def test_the_work_of_a_finished_item_leaves_the_prompt(self) -> None:
         """Turns with a todo call stay: they hold the list, and what the model says about it."""
         thread = Thread(
-            turn("", plan("a", "b"), start(0)),
+            turn("", writes("a", "b"), start(0)),
             turn("", works("a1")),
             turn("", works("a2"), works("a3")),
             turn("I found x.", complete(0), start(1)),
@@ -162,31 +154,31 @@ class TestFinishedItems:
     def test_a_result_beside_a_todo_call_becomes_a_fixed_line(self) -> None:
         """The call keeps its result, so the message can stay as the model wrote it."""
         assert last_prompt(
-            turn("", plan("a", "b", "c"), start(0), works("a1")), turn("", complete(0))
+            turn("", writes("a", "b", "c"), start(0), works("a1")), turn("", complete(0))
         )[1:5] == ["plan 3; start 0; work a1", "= success", "= success", "= cut"]
 
     def test_a_turn_of_several_items_waits_for_the_last_of_them(self) -> None:
         """An abandoned item is finished, too."""
         turns = [
-            turn("", plan("a", "b"), start(0, 1)),
+            turn("", writes("a", "b"), start(0, 1)),
             turn("", works("ab")),
-            turn("", edit("abandon", 0)),
+            turn("", edits("abandon", 0)),
         ]
         assert "= ab" in last_prompt(*turns)
         assert "= ab" not in last_prompt(*turns, turn("", complete(1)))
 
     def test_without_an_item_in_progress_a_turn_belongs_to_what_is_completed_next(self) -> None:
         """With the light prompt, models complete items without starting them."""
-        turns = [turn("", plan("a", "b", "c")), turn("", works("a1"))]
+        turns = [turn("", writes("a", "b", "c")), turn("", works("a1"))]
         more = [turn("", complete(0)), turn("", works("b1")), turn("", complete(1))]
-        assert "= a1" in last_prompt(*turns, turn("", edit("abandon", 2)))
+        assert "= a1" in last_prompt(*turns, turn("", edits("abandon", 2)))
         assert "= a1" not in last_prompt(*turns, more[0])
         assert "= b1" in last_prompt(*turns, *more[:2])
         assert "= b1" not in last_prompt(*turns, *more)
 
     def test_an_item_that_is_started_again_stays_folded(self) -> None:
         """Its new work stays until it is finished again."""
-        turns = [turn("", plan("a", "b"), start(0)), turn("", works("a1")), turn("", complete(0))]
+        turns = [turn("", writes("a", "b"), start(0)), turn("", works("a1")), turn("", complete(0))]
         again = [turn("", start(0)), turn("", works("a2"))]
         assert last_prompt(*turns, *again)[-3:] == ["= success", "work a2", "= a2"]
         assert "= a1" not in last_prompt(*turns, *again)
@@ -212,7 +204,7 @@ def _only_b(item: TodoItem, _: Any) -> str | None:
 class TestTicks:
     """Only a tick that was made folds, whatever became of its text."""
 
-    WORKED = (turn("", plan("a", "b", "c"), start(0)), turn("", works("a1")))
+    WORKED = (turn("", writes("a", "b", "c"), start(0)), turn("", works("a1")))
 
     def test_a_refused_one_folds_nothing(self) -> None:
         """By a wrong index, or by a check; later calls of the message show the item completed."""
@@ -224,7 +216,7 @@ class TestTicks:
 
     def test_one_beside_a_refused_one_folds(self) -> None:
         """The list of the state is shown after the message, and has it."""
-        turns = turn("", plan("a", "b", "c"), start(1)), turn("", works("b1"))
+        turns = turn("", writes("a", "b", "c"), start(1)), turn("", works("b1"))
         ticks = turn("", complete(0), complete(1), works("c1"))
         assert "= b1" not in Thread(*turns, ticks, "Over.", check=_only_b).say().prompts[-1]
 
@@ -234,23 +226,23 @@ class TestTicks:
 
 
 class TestLists:
-    WORKED = (turn("", plan("a", "b"), start(0)), turn("", works("a1")))
+    WORKED = (turn("", writes("a", "b"), start(0)), turn("", works("a1")))
 
     def test_the_work_for_a_list_that_is_replaced_stays(self) -> None:
         """Nobody said that its items are finished."""
         shown = last_prompt(
-            *self.WORKED, turn("", plan("c", "d"), start(0)), turn("", complete(0, 1))
+            *self.WORKED, turn("", writes("c", "d"), start(0)), turn("", complete(0, 1))
         )
         assert "= a1" in shown
 
     def test_an_item_is_its_text(self) -> None:
         """Whatever is written around it; with an equal one that is open it is not finished."""
-        insert = plan("x", mode="insert", index=0)
+        insert = writes("x", mode="insert", index=0)
         assert "= a1" in last_prompt(*self.WORKED, turn("", insert), turn("", complete(0)))
         assert "= a1" not in last_prompt(*self.WORKED, turn("", insert), turn("", complete(1)))
-        again = plan("c", "a")
+        again = writes("c", "a")
         assert "= a1" not in last_prompt(*self.WORKED, turn("", again), turn("", complete(1)))
-        equal = plan("a", mode="append")
+        equal = writes("a", mode="append")
         assert "= a1" in last_prompt(*self.WORKED, turn("", equal), turn("", complete(0)))
         assert "= a1" not in last_prompt(*self.WORKED, turn("", equal), turn("", complete(0, 2)))
 
@@ -258,10 +250,10 @@ class TestLists:
         """Exploration serves all items, and what is added later is something else."""
         shown = last_prompt(
             turn("", works("before")),
-            turn("", plan("a"), start(0)),
+            turn("", writes("a"), start(0)),
             turn("", complete(0)),
             turn("", works("after")),
-            turn("", plan("b", mode="append")),
+            turn("", writes("b", mode="append")),
             turn("", complete(1)),
         )
         assert "= before" in shown
@@ -280,7 +272,7 @@ class TestLists:
 class TestWhatStays:
     def test_what_people_say_stays_with_the_answers_to_it(self) -> None:
         thread = Thread(
-            turn("", plan("a", "b"), start(0), works("a1")),
+            turn("", writes("a", "b"), start(0), works("a1")),
             turn("", works("a2")),
             "Shall I go on?",
             turn("", works("a3")),
@@ -307,7 +299,7 @@ class TestWhatStays:
         """LangChain stores it as the result of the call; the results beside it are cut."""
         human = HumanInTheLoopMiddleware({"draw": {"allowed_decisions": ["edit", "reject"]}})
         thread = Thread(
-            turn("", plan("a", "b"), start(0)),
+            turn("", writes("a", "b"), start(0)),
             turn("", works("a1"), call("draw", part="a2"), start(0)),
             turn("", complete(0)),
             "Over.",
@@ -321,7 +313,7 @@ class TestWhatStays:
     def test_a_turn_right_before_a_message_of_a_person_stays(self) -> None:
         """Otherwise two messages of people could follow each other, which some models refuse."""
         script = (
-            turn("", plan("a"), start(0)),
+            turn("", writes("a"), start(0)),
             turn("", works("a1")),
             turn("", complete(0)),
             "Over.",
@@ -344,7 +336,7 @@ class TestWhatPays:
     @staticmethod
     def shown_beside(made: ToolCall, *, left: int) -> list[str]:
         """The prompt after an item with a result beside its start, with some items left."""
-        todos = plan("a", *map(str, range(left)))
+        todos = writes("a", *map(str, range(left)))
         return last_prompt(turn("", todos, start(0), made), turn("", complete(0)))
 
     def test_a_result_is_cut_only_if_that_pays(self) -> None:
@@ -356,14 +348,14 @@ class TestWhatPays:
 
     def test_nothing_is_folded_where_a_cache_would_not_find_the_rest(self) -> None:
         """Anthropic's cache looks back over twenty blocks; these are the calls and results."""
-        turns = turn("", plan(*"abcd"), start(0)), turn("", works("a1"))
+        turns = turn("", writes(*"abcd"), start(0)), turn("", works("a1"))
         lists = [call("list_todos") for _ in range(12)]
         assert "= a1" not in last_prompt(*turns, turn("", complete(0), *lists[:5]))
         assert "= a1" in last_prompt(*turns, turn("", complete(0), *lists))
 
     def test_a_message_after_a_cancelled_call_changes_nothing_before_it(self) -> None:
         """The prompt that the cancelled call was sent has left the work out."""
-        turns = turn("", plan(*"abcd"), start(0)), turn("", works("a1"))
+        turns = turn("", writes(*"abcd"), start(0)), turn("", works("a1"))
         lists = [call("list_todos") for _ in range(5)]
         thread = Thread(*turns, turn("Done.", complete(0), *lists), "Over.").say()
         sent = folded_view(thread.history[:-1])
@@ -388,7 +380,7 @@ class TestReasoning:
     def test_answers_behind_a_fold_lose_their_reasoning(self) -> None:
         """It is bound to the exact text before it, which has changed."""
         thread = Thread(
-            thinks(1, plan("a", "b"), start(0)),
+            thinks(1, writes("a", "b"), start(0)),
             thinks(2, works("a1")),
             thinks(3, complete(0), start(1)),
             thinks(4, works("b1")),
@@ -401,7 +393,7 @@ class TestReasoning:
     def test_a_run_keeps_the_reasoning_that_it_began_with(self) -> None:
         """Some Claude models refuse a run otherwise; so the work before the run stays."""
         thread = Thread(
-            thinks(1, plan("a", "b"), start(0)),
+            thinks(1, writes("a", "b"), start(0)),
             thinks(2, works("a1")),
             thinks(3),
             thinks(4, works("a2")),

@@ -24,7 +24,6 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import ToolCall, invalid_tool_call
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langchain_openai.chat_models.base import _construct_lc_result_from_responses_api
 from langgraph.checkpoint.memory import InMemorySaver
@@ -41,6 +40,7 @@ from tests.payloads import anthropic_request, mistral_messages, openai_messages
 from tests.prompt_cache import Request
 from tests.prompt_reader import Read, read_list
 from tests.support import items
+from tests.test_folding import draw, work
 from todo_tools import (
     TODO_FOLD_PROMPT,
     AutoContinue,
@@ -56,19 +56,6 @@ from todo_tools.testing import ScriptedChatModel, call
 TODO_TOOLS = {"write_todos", "list_todos", "edit_todos"}
 POLICY = AutoContinue(max_in_a_row=2)
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1"}}
-
-
-@tool
-def work(part: str, size: int) -> str:
-    """Do a part of the work."""
-    return f"{part} is done. ".ljust(size, "x")
-
-
-@tool
-def draw(part: str) -> list[dict[str, Any]]:
-    """Draw a picture."""
-    url = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
-    return [{"type": "text", "text": part}, {"type": "image_url", "image_url": {"url": url}}]
 
 
 TOOLS = [work, draw, cut_off]

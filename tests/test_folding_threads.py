@@ -14,49 +14,32 @@ from langchain.agents.middleware import (
     SummarizationMiddleware,
 )
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
-from langchain_core.messages.tool import ToolCall
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.messages_rules import check_order
 from tests.payloads import anthropic_request
 from tests.prompt_reader import read_list
+from tests.support import edits, writes
+from tests.test_folding import work, works
 from todo_tools import TodoMiddleware, count_folded_tokens
-from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.testing import ScriptedChatModel, turn
 
 BEGIN = {"messages": [("user", "Begin.".ljust(3_000, "x"))]}
 """A request that fills the smallest prompt that providers cache."""
 
 
-@tool
-def work(part: str, size: int = 2_000) -> str:
-    """Do a part of the work."""
-    return f"{part} is done. ".ljust(size, "x")
-
-
-def works(part: str, **args: Any) -> ToolCall:
-    return call("work", part=part, **args)
-
-
-def plan(count: int) -> ToolCall:
-    return call("write_todos", mode="replace", todos=[f"Item {nth}" for nth in range(count)])
-
-
-def edit(action: str, index: int) -> ToolCall:
-    return call("edit_todos", action=action, indices=[index])
-
-
 def tick(item: int, items: int) -> AIMessage:
     """Complete an item and start the next one."""
-    starts = [edit("start", item + 1)] if item + 1 < items else []
-    return turn(f"Item {item} gave {item * 7}.", edit("complete", item), *starts)
+    starts = [edits("start", item + 1)] if item + 1 < items else []
+    return turn(f"Item {item} gave {item * 7}.", edits("complete", item), *starts)
 
 
 def script(items: int, *, size: int = 2_000) -> Iterator[AIMessage | str]:
     """Work on items one after the other, two results for each."""
-    yield turn("", plan(items), edit("start", 0))
+    texts = [f"Item {nth}" for nth in range(items)]
+    yield turn("", writes(*texts), edits("start", 0))
     for item in range(items):
         yield turn("", works(f"{item}a", size=size))
         yield turn("", works(f"{item}b", size=size))

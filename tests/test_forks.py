@@ -21,7 +21,7 @@ from langgraph.types import StateSnapshot
 from typing_extensions import override
 
 from tests.conversations import look
-from tests.support import Graph, items
+from tests.support import Graph, edits, items
 from todo_tools import (
     AutoContinue,
     DeltaTodoState,
@@ -131,15 +131,11 @@ def written(mode: str, index: int, *todos: str) -> ToolCall:
     return call("write_todos", mode=mode, index=index, todos=list(todos))
 
 
-def edited(action: str, *indices: int) -> ToolCall:
-    return call("edit_todos", action=action, indices=list(indices))
-
-
 _texts = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3)
 _indices = st.lists(st.sampled_from([*range(4), *range(4), REFUSED]), min_size=1, max_size=2)
-_starts = st.builds(lambda indices: edited("start", *indices), _indices)
+_starts = st.builds(lambda indices: edits("start", *indices), _indices)
 _finishes = st.builds(
-    lambda action, indices: edited(action, *indices),
+    lambda action, indices: edits(action, *indices),
     st.sampled_from(["complete", "abandon"]),
     _indices,
 )
@@ -162,9 +158,9 @@ _turns = st.lists(
 )
 _OPENING = [
     [written("replace", 0, "a", "b", "a")],
-    [edited("start", 1)],
-    [edited("complete", 1), written("insert", 0, "b")],
-    [edited("start", 2)],
+    [edits("start", 1)],
+    [edits("complete", 1), written("insert", 0, "b")],
+    [edits("start", 2)],
 ]
 """The first calls of each thread: an item is started twice, and its index changes between."""
 
@@ -193,8 +189,8 @@ threads = st.builds(
 )
 SEED = [*items("a", status="in_progress"), *items("b")]
 seeds: st.SearchStrategy[list[TodoItem]] = st.sampled_from([[], SEED])
-_AGAIN = Action(0, 0, None, [[edited("start", 0)]])
-_WITHOUT_SEED = Action(-1, None, "Go on.", [[written("append", 0, "a"), edited("start", 0)]])
+_AGAIN = Action(0, 0, None, [[edits("start", 0)]])
+_WITHOUT_SEED = Action(-1, None, "Go on.", [[written("append", 0, "a"), edits("start", 0)]])
 """A run from the oldest checkpoint, the one before the input with the list."""
 
 

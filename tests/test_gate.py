@@ -51,27 +51,23 @@ DIG = call("dig", place="the garden")
 
 
 class TestGate:
-    def test_without_a_list_a_tool_is_refused(self) -> None:
-        """The error tells the model to plan first."""
-        ((status, text),) = answers(gated(TodoGate()).invoke({"messages": [turn("", DIG)]}))
-        assert status == "error"
-        assert text.startswith("Error: no todo is in progress, so this tool was not run")
-        assert "write your plan with write_todos" in text
-
-    def test_without_an_item_in_progress_a_tool_is_refused(self) -> None:
-        """The error tells the model to start an item."""
-        state: dict[str, Any] = {"messages": [turn("", DIG)], "todos": items("Dig")}
-        ((status, text),) = answers(gated(TodoGate()).invoke(state))
-        assert status == "error"
-        assert "write_todos" not in text
-        assert "edit_todos with action 'start'" in text
-
-    def test_with_an_item_in_progress_a_tool_runs(self) -> None:
-        state: dict[str, Any] = {
-            "messages": [turn("", DIG)],
-            "todos": items("Dig", status="in_progress"),
-        }
-        assert answers(gated(TodoGate()).invoke(state)) == [("success", "A hole in the garden.")]
+    @pytest.mark.parametrize(
+        ("todos", "status", "said"),
+        [
+            ([], "error", "write your plan with write_todos"),
+            (items("Dig"), "error", "edit_todos with action 'start'"),
+            (items("Dig", status="in_progress"), "success", "A hole in the garden."),
+        ],
+    )
+    def test_a_tool_runs_only_while_an_item_is_in_progress(
+        self, todos: Any, status: str, said: str
+    ) -> None:
+        """The error tells the model to plan first, or to start an item."""
+        state: dict[str, Any] = {"messages": [turn("", DIG)], "todos": todos}
+        ((found, text),) = answers(gated(TodoGate()).invoke(state))
+        refusal = "Error: no todo is in progress, so this tool was not run"
+        assert (found, text.startswith(refusal)) == (status, status == "error")
+        assert said in text
 
     async def test_an_item_may_be_started_in_the_same_message(self) -> None:
         """The call that starts the item must come before the tool's call."""

@@ -16,12 +16,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs import each
 from graphs.terminal.checklist import main
-from graphs.terminal.tools.shell import shell_tool
-from graphs.until_done import build_graph
 from tests.support import ROOT, items, plan, write_checklist
 from tests.waiting import LONG, wait_for_file
 from todo_tools.state import todos_in
-from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
+from todo_tools.testing import ScriptedChatModel, call, turn
 
 
 @pytest.fixture(autouse=True)
@@ -29,25 +27,6 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run each test in a new directory, because programs write to the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.mark.slow
-class TestUntilDone:
-    def test_the_agent_works_through_a_checklist(
-        self, tmp_path: Path, config: RunnableConfig
-    ) -> None:
-        """The commands are real, and the stand-in is sent back to work when it stops early."""
-        builder = build_graph(checklist_model(rest_after=1), [shell_tool(tmp_path)])
-        graph = builder.compile(checkpointer=InMemorySaver())
-        markdown = "- [ ] Make: `touch made`\n- [ ] Fail: `exit 4`\n- [ ] Think"
-        final = graph.invoke({"messages": [("user", markdown)]}, config)
-        assert (tmp_path / "made").exists()
-        assert [todo["status"] for todo in final["todos"]] == [
-            "completed",
-            "abandoned",
-            "completed",
-        ]
-        assert final["todo_outcome"] == "finished"
 
 
 class TestEach:

@@ -21,7 +21,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from graphs.until_done import build_graph
-from tests.support import BEGIN, Graph, items
+from tests.support import BEGIN, Graph, edits, items, writes
 from todo_tools import AutoContinue, TodoItem, TodoMiddleware, TodoState, has_worked
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -43,14 +43,6 @@ shell.handle_tool_error = True
 
 def work(command: str = "make") -> ToolCall:
     return call("shell", command=command)
-
-
-def edit(action: str, *indices: int) -> ToolCall:
-    return call("edit_todos", action=action, indices=list(indices))
-
-
-def write(*texts: str, mode: str = "replace") -> ToolCall:
-    return call("write_todos", mode=mode, todos=list(texts))
 
 
 def hand_built(model: ScriptedChatModel, check: Any = has_worked) -> Graph:
@@ -165,13 +157,13 @@ _indices = st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True)
 _calls = st.one_of(
     st.sampled_from(["make", "fail"]).map(work),
     st.builds(
-        lambda action, at: edit(action, *at),
+        lambda action, at: edits(action, *at),
         st.sampled_from(["start", "complete", "complete", "abandon"]),
         _indices,
     ),
     st.builds(lambda: call("list_todos")),
-    st.builds(lambda texts, mode: write(*texts, mode=mode), _texts, st.sampled_from(["append"])),
-    _texts.map(lambda texts: write(*texts)),
+    st.builds(lambda texts, mode: writes(*texts, mode=mode), _texts, st.sampled_from(["append"])),
+    _texts.map(lambda texts: writes(*texts)),
 )
 _runs = st.builds(
     Run,
@@ -199,53 +191,43 @@ def once(build: Build, *turns: list[ToolCall], todos: Any = ("a", "b", "c")) -> 
     return ticks(build, Run([*turns], items(*todos)))
 
 
+A_START, A_TICK = edits("start", 0), edits("complete", 0)
+
+
 @BOTH
 class TestExamples:
-    def test_the_model_reads_why_a_tick_is_refused(self, build: Build) -> None:
-        model = ScriptedChatModel(script=[turn("", edit("complete", 0)), "Done."])
-        build(model).invoke({**BEGIN, "todos": items("a")}, {"configurable": {"thread_id": "1"}})
-        assert model.prompts[1][-1].text.startswith(f"Error: item 0 is not done: {REASON}")
-
-    def test_an_item_that_was_started_is_done_after_work(self, build: Build) -> None:
-        """Work before the start does not count."""
-        tick, start = edit("complete", 0), edit("start", 0)
-        assert once(build, [start], [work()], [tick]) == [True]
-        assert once(build, [work()], [start], [tick]) == [False]
-
-    def test_the_start_of_another_item_changes_nothing(self, build: Build) -> None:
-        turns = [edit("start", 0)], [work()], [edit("start", 1)], [edit("complete", 0)]
-        assert once(build, *turns) == [True]
-
-    def test_one_call_cannot_complete_the_whole_list_after_one_piece_of_work(
-        self, build: Build
+    @pytest.mark.parametrize(
+        ("turns", "accepted"),
+        [
+            ([[A_START], [work()], [A_TICK]], [True]),
+            ([[work()], [A_START], [A_TICK]], [False]),
+            ([[A_START], [work()], [edits("start", 1)], [A_TICK]], [True]),
+            ([[work()], [edits("complete", 0, 1, 2)]], [False]),
+            ([[work()], [A_TICK, edits("complete", 1)]], [True, False]),
+            ([[edits("start", 0, 1)], [work()], [edits("complete", 0, 1)]], [True]),
+            ([[work("fail")], [A_TICK]], [False]),
+            ([[work("fail"), A_TICK]], [True]),  # its result is not known yet
+            ([[A_TICK, work()]], [False]),
+        ],
+    )
+    def test_a_tick_needs_work_since_the_start_or_the_tick_before(
+        self, build: Build, turns: list[list[ToolCall]], accepted: list[bool]
     ) -> None:
-        assert once(build, [work()], [edit("complete", 0, 1, 2)]) == [False]
-        both = edit("complete", 0), edit("complete", 1)
-        assert once(build, [work()], [*both]) == [True, False]
-
-    def test_work_counts_for_all_items_in_progress(self, build: Build) -> None:
-        """Which of them it was for is not known."""
-        assert once(build, [edit("start", 0, 1)], [work()], [edit("complete", 0, 1)]) == [True]
-
-    def test_a_call_that_failed_is_no_work(self, build: Build) -> None:
-        """Beside the tick it counts, because its result is not known yet."""
-        assert once(build, [work("fail")], [edit("complete", 0)]) == [False]
-        assert once(build, [work("fail"), edit("complete", 0)]) == [True]
-        assert once(build, [edit("complete", 0), work()]) == [False]
+        assert once(build, *turns) == accepted
 
     def test_items_with_equal_texts_are_one_item(self, build: Build) -> None:
-        starts = [edit("start", 0)], [work()], [edit("start", 1)]
-        assert once(build, *starts, [edit("complete", 0)], todos=("a", "a")) == [False]
+        starts = [edits("start", 0)], [work()], [edits("start", 1)]
+        assert once(build, *starts, [edits("complete", 0)], todos=("a", "a")) == [False]
 
-    def test_a_list_that_comes_with_a_message_is_new(self, build: Build) -> None:
-        first = Run([[work()]], items("a"))
-        second = Run([[edit("complete", 0)], [work()], [edit("complete", 0)]], items("b"))
-        assert ticks(build, first, second) == [False, True]
+    def test_the_model_reads_why_a_tick_is_refused(self, build: Build) -> None:
+        model = ScriptedChatModel(script=[turn("", edits("complete", 0)), "Done."])
+        build(model).invoke({**BEGIN, "todos": items("a")}, {"configurable": {"thread_id": "1"}})
+        assert model.prompts[1][-1].text.startswith(f"Error: item 0 is not done: {REASON}")
 
     def test_a_result_with_another_text_still_counts(self, build: Build) -> None:
         """Other code may shorten the texts of results."""
         config: RunnableConfig = {"configurable": {"thread_id": "1"}}
-        done, later = edit("complete", 0), edit("complete", 1)
+        done, later = edits("complete", 0), edits("complete", 1)
         script: list[Any] = [
             turn("", work()),
             turn("", done),
@@ -266,7 +248,7 @@ class TestExamples:
         def check(item: TodoItem, state: Any) -> str | None:
             return has_worked(item, state) or (None if item["text"] == "a" else REASON)
 
-        turns = [work()], [edit("complete", 0)], [work()], [edit("complete", 1)]
+        turns = [work()], [edits("complete", 0)], [work()], [edits("complete", 1)]
         assert once(lambda model: build(model, check), *turns) == [True, False]
 
 
@@ -280,7 +262,7 @@ class TestPeople:
     def test_a_rejected_call_is_no_work_and_an_answered_one_is(
         self, decision: dict[str, str], counts: bool, config: RunnableConfig
     ) -> None:
-        tick = edit("complete", 0)
+        tick = edits("complete", 0)
         script: list[Any] = [turn("", work()), turn("", tick), "Done.", "Done."]
         allowed: Any = {"shell": {"allowed_decisions": ["reject", "respond"]}}
         asking = HumanInTheLoopMiddleware[Any, Any, Any](allowed)
@@ -299,8 +281,8 @@ class Shorten(AgentMiddleware[Any, Any, Any]):
 
 
 def test_middleware_that_shortens_the_request_hides_no_new_list() -> None:
-    first = Run([[work()], [edit("complete", 0)], [work()]], items("a"))
-    second = Run([[edit("complete", 0)]], items("b"))
+    first = Run([[work()], [edits("complete", 0)], [work()]], items("a"))
+    second = Run([[edits("complete", 0)]], items("b"))
     assert ticks(lambda model: agent(model, others=[Shorten()]), first, second) == [True, False]
 
 
@@ -314,16 +296,16 @@ def test_an_agent_that_is_a_node_knows_a_new_list_in_later_runs() -> None:
         builder.add_edge(START, "agent")
         return builder.compile(checkpointer=InMemorySaver())
 
-    runs = Run([[edit("start", 0)], [work()]], items("b")), Run([], items("a", "c"))
-    assert ticks(nested, *runs, Run([[edit("complete", 0)]])) == [False]
+    runs = Run([[edits("start", 0)], [work()]], items("b")), Run([], items("a", "c"))
+    assert ticks(nested, *runs, Run([[edits("complete", 0)]])) == [False]
 
 
 def test_what_was_removed_from_the_history_is_not_known(config: RunnableConfig) -> None:
     """An item whose start and work were summarized away needs new work, and then is done."""
-    late, again = edit("complete", 0), edit("complete", 0)
+    late, again = edits("complete", 0), edits("complete", 0)
     tail = [turn("", call("list_todos")) for _ in range(6)]
     script: list[Any] = [
-        turn("", edit("start", 0)),
+        turn("", edits("start", 0)),
         turn("", work()),
         *tail,
         turn("", late),
@@ -338,5 +320,5 @@ def test_what_was_removed_from_the_history_is_not_known(config: RunnableConfig) 
 
 def test_for_a_copy_of_the_item_only_the_history_counts() -> None:
     """A check may be called with any item, also outside the tools."""
-    beside = {"messages": [turn("", work(), edit("complete", 0))], "todos": items("a")}
+    beside = {"messages": [turn("", work(), edits("complete", 0))], "todos": items("a")}
     assert has_worked(items("a")[0], beside) == REASON

@@ -5,8 +5,7 @@ import os
 import signal
 import threading
 import time
-from dataclasses import field, make_dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -16,15 +15,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphDrained, GraphRecursionError
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.graph.message import add_messages
 from langgraph.managed import RemainingSteps
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.runtime import RunControl
 from langgraph.types import Command
-from pydantic import create_model
 from typing_extensions import TypedDict
 
-import todo_tools.state as state_module
 from graphs.until_done import build_graph
 from tests.strategies import edit_calls, write_calls
 from tests.support import BEGIN, Graph, edit, items, outcome_of, plan
@@ -85,26 +81,6 @@ def review(_: Any) -> Command[Literal["tools", "__end__"]]:
 
 
 class TestRouting:
-    def test_an_agent_is_continued_until_its_list_is_finished(self, config: RunnableConfig) -> None:
-        """It stops too early twice, and reads the next call both times."""
-        model = ScriptedChatModel(
-            script=[
-                plan("a", "b"),
-                "I have a plan.",
-                edit("complete", 0),
-                "Half of it is done.",
-                edit("abandon", 1),
-                "Here is your answer.",
-            ]
-        )
-        final = compiled(model).invoke(BEGIN, config)
-        assert final["messages"][-1].text == "Here is your answer."
-        assert outcome_of(final) == "finished"
-        assert final["todo_loop"]["in_turn"] == 2
-        sent = [message.text for message in final["messages"] if is_injected(message)]
-        following = [text.partition("call edit_todos with action ")[2][:14] for text in sent]
-        assert following == ["'start' on [0]", "'start' on [1]"]
-
     def test_an_edit_after_a_continuation_does_not_end_the_run(
         self, config: RunnableConfig
     ) -> None:
@@ -156,40 +132,10 @@ class TestRouting:
         by_node = StateGraph(MessagesState).add_node("agent", agent)
         with_input = StateGraph(MessagesState, input_schema=TodoState)
         for builder in (by_node, with_input, StateGraph(Plain)):
-            with pytest.raises(
-                ValueError, match=r"lacks todos, todo_loop.* no reducer .*TodoState"
-            ):
+            with pytest.raises(ValueError, match=r"lacks todos, todo_loop") as caught:
                 add_auto_continue(builder)
-
-    @pytest.mark.parametrize("kind", ["dataclass", "Pydantic"])
-    def test_a_state_may_be_any_class_with_the_channels(
-        self, kind: str, config: RunnableConfig
-    ) -> None:
-        """LangChain's template has a dataclass."""
-        channels: Any = state_module
-        types = {
-            "messages": Annotated[list[AnyMessage], add_messages],
-            "todos": channels.TodoList,
-            "todo_loop": channels.TodoLoop,
-            "todo_outcome": channels.TodoOutcome,
-        }
-        empty: dict[str, Any] = {
-            "messages": list,
-            "todos": list,
-            "todo_loop": dict,
-            "todo_outcome": lambda: None,
-        }
-        state: Any = make_dataclass(
-            "State", [(name, types[name], field(default_factory=empty[name])) for name in types]
-        )
-        if kind == "Pydantic":
-            fields: Any = {name: (types[name], empty[name]()) for name in types}
-            state = create_model("State", **fields)
-        model = ScriptedChatModel(script=[plan("a"), "Planned.", edit("complete", 0), "Done."])
-        graph = build_graph(model, state_schema=state).compile(checkpointer=InMemorySaver())
-        final = graph.invoke(BEGIN, config)
-        assert outcome_of(final) == "finished"
-        assert sum(map(is_injected, final["messages"])) == 1
+            lines = ("no reducer", "\n    todos: TodoList", "\n    todo_outcome: TodoOutcome")
+            assert all(line in str(caught.value) for line in lines)
 
     @pytest.mark.parametrize("wrong", [None, compiled()])
     def test_anything_but_a_builder_is_refused_at_build_time(self, wrong: Any) -> None:
@@ -248,18 +194,6 @@ class TestRoutesOfTheAgent:
 
 
 class TestLimits:
-    def test_twenty_continuations_happen_and_the_next_is_refused(
-        self, config: RunnableConfig
-    ) -> None:
-        """This is so for an agent that may only talk; a notice is sent to the stream."""
-        graph = compiled(policy=AutoContinue(max_idle=None))
-        *_, last = graph.stream(begin("a"), config, stream_mode="custom")
-        assert last["outcome"] == "limit_in_a_row"
-        assert last["text"].startswith("⚠ Stopped after 20 continuations without progress")
-        messages = graph.get_state(config).values["messages"]
-        assert sum(map(is_injected, messages)) == 20
-        assert sum(isinstance(message, AIMessage) for message in messages) == 21
-
     def test_progress_resets_one_limit_but_not_the_other(self, config: RunnableConfig) -> None:
         """A model that makes a new plan again and again ends after 100 continuations."""
 
@@ -295,18 +229,6 @@ class TestLimits:
         final = aware.invoke(state, near) if form == "sync" else await aware.ainvoke(state, near)
         assert outcome_of(final) == "out_of_steps"
         assert "before the recursion limit" in final["messages"][-1].text
-
-    def test_a_fork_has_the_counts_of_its_moment(self, config: RunnableConfig) -> None:
-        """The counts are checkpointed with the list."""
-        graph = compiled(policy=AutoContinue(max_idle=None, max_in_a_row=5))
-        graph.invoke(begin("a"), config)
-        second = next(
-            snapshot
-            for snapshot in graph.get_state_history(config)
-            if snapshot.values.get("todo_loop", {}).get("in_turn") == 2
-        )
-        forked = graph.invoke(None, second.config)
-        assert forked["todo_loop"]["in_turn"] == 5
 
 
 turns = st.one_of(
@@ -375,18 +297,6 @@ class TestGracePeriod:
         without_grace = builder.compile(checkpointer=graph.checkpointer)
         assert without_grace.invoke(None, config)["todo_loop"]["in_turn"] == 1
 
-    def drained(self, config: RunnableConfig, reason: str = "shutdown") -> Graph:
-        """A graph whose run gets a drain request in the first second of the countdown."""
-        graph, control = compiled(policy=self.LONG), RunControl()
-        events = graph.stream(begin("a"), config, stream_mode="custom", control=control)
-        assert next(events)["seconds"] == LONG
-        control.request_drain(reason)
-        began = time.monotonic()
-        with pytest.raises(GraphDrained, match=reason):
-            next(events)
-        assert time.monotonic() - began < LONG / 2
-        return graph
-
     def test_each_second_is_announced(self, config: RunnableConfig) -> None:
         """The countdown reaches one before the prompt is sent."""
         began = time.monotonic()
@@ -412,7 +322,15 @@ class TestGracePeriod:
         self.check_interrupted(graph, config)
 
     def test_a_drain_request_sends_no_prompt(self, config: RunnableConfig) -> None:
-        self.check_interrupted(self.drained(config, "deploy"), config)
+        graph, control = compiled(policy=self.LONG), RunControl()
+        events = graph.stream(begin("a"), config, stream_mode="custom", control=control)
+        assert next(events)["seconds"] == LONG
+        control.request_drain("deploy")
+        began = time.monotonic()
+        with pytest.raises(GraphDrained, match="deploy"):
+            next(events)
+        assert time.monotonic() - began < LONG / 2
+        self.check_interrupted(graph, config)
 
     async def test_a_cancelled_task_sends_no_prompt(self, config: RunnableConfig) -> None:
         """A server cancels a run in this way."""

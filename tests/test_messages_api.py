@@ -9,10 +9,8 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from tests.messages_api import MessagesAPI, chat_anthropic
 from tests.messages_rules import RefusedError
 from tests.prompt_cache import LOOK_BACK
-from todo_tools.testing import call
 
 MARK = {"type": "ephemeral"}
-WORK = call("work")
 WEATHER = {"name": "weather", "description": "What the weather is.", "input_schema": {}}
 
 

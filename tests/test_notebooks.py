@@ -20,7 +20,6 @@ from nbconvert import HTMLExporter
 
 import todo_tools
 from tests.browser import MEASURE, browse, measure, read_png
-from tests.pages import Page
 from tests.support import ROOT
 from tests.waiting import LONG
 from todo_tools import rendering
@@ -123,13 +122,10 @@ def lines(*expected: str) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 class TestSaved:
-    def test_it_was_run_once_from_top_to_bottom(self, name: str) -> None:
-        """Its execution counts are 1 to n."""
+    def test_it_was_run_once_from_top_to_bottom_without_errors(self, name: str) -> None:
+        """Its execution counts are 1 to n, and there are no warnings."""
         counts = [cell.execution_count for cell in saved(name).code]
         assert counts == list(range(1, len(counts) + 1))
-
-    def test_nothing_went_wrong(self, name: str) -> None:
-        """Its outputs contain neither errors nor warnings."""
         for output in saved(name).outputs:
             assert output.output_type != "error"
             assert output.get("name") != "stderr"
@@ -154,15 +150,6 @@ class TestSaved:
         }
         assert all(cell.metadata == {} for cell in notebook.cells)
         assert not re.search(r"/(home|tmp|root|work|Users|var)/", json.dumps(notebook))
-
-    def test_html_without_its_styles_reads_as_the_plain_text(self, name: str) -> None:
-        """So do pages of hosts that remove styles: calls and results keep their marks."""
-        for output in saved(name).outputs:
-            html = output.get("data", {}).get("text/html", "")
-            if html and "todo-tree" not in html:  # a tree is nested lists there
-                read = [Page(line).text for line in re.findall(r"(<samp>.*?</samp>)", html)]
-                plain = "\n".join(read).replace("\u00a0", " ")
-                assert plain == output.data["text/plain"]
 
     def test_one_cell_has_all_that_a_real_model_needs(
         self, name: str, monkeypatch: pytest.MonkeyPatch
@@ -202,95 +189,47 @@ def test_there_is_no_other_notebook() -> None:
     assert sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb")) == NAMES
 
 
-@pytest.fixture(params=["saved", pytest.param("fresh", marks=pytest.mark.slow)])
-def book(request: pytest.FixtureRequest) -> Callable[[str], Book]:
-    """The saved notebooks, and the notebooks after a fresh run."""
-    chosen: Callable[[str], Book] = (
-        saved if request.param == "saved" else request.getfixturevalue("fresh")
-    )
-    return chosen
+class TestAgents:
+    """What each notebook promises in its prose; a fresh run has the same outputs."""
 
-
-class TestQuickStart:
-    def test_it_starts_with_an_agent(self) -> None:
+    def test_the_quick_start_begins_with_an_agent_that_finishes(self) -> None:
         """The second cell has one; the graph of the tools comes later."""
-        first, second, third, *_ = saved("1_quick_start").code
+        quick = saved("1_quick_start")
+        first, second, third, *_ = quick.code
         assert "REAL MODEL" in first.source
         assert "create_agent(" in second.source
         assert "create_todo_tools()" in third.source
-
-    def test_the_agent_finishes_its_list(self, book: Callable[[str], Book]) -> None:
-        assert book("1_quick_start").shown["agent"] == lines(
-            "✓ [0] Measure the wall",
-            "✓ [1] Cut the boards",
-            "✓ [2] Put up the shelf",
-        )
-
-    def test_the_list_is_in_the_state(self, book: Callable[[str], Book]) -> None:
-        """It is shown as text, and as HTML with a bar."""
-        quick = book("1_quick_start")
-        assert quick.shown["run"] == lines(
-            "✓ [0] Measure the wall",
-            "✓ [1] Cut the boards",
-            "● [2] Put up the shelf",
-        )
-        assert "<s>Measure the wall</s>" in quick.html("run")
+        assert [line[0] for line in quick.shown["agent"].splitlines()] == ["✓", "✓", "✓"]
         assert 'aria-label="2 of 3 finished"' in quick.html("run")
 
-    def test_the_conversation_shows_calls_and_lists(self, book: Callable[[str], Book]) -> None:
-        """They are shown in the order in which they happened."""
-        shown = book("1_quick_start").shown["conversation"]
-        marks = [
-            "›  Make me a shelf:",  # noqa: RUF001
-            "→  write_todos replace (3 items)",
-            "→  edit_todos start [0]",
-            "│ ● [0] Measure the wall",
-            "→  edit_todos complete [0]",
-            "│ ✓ [0] Measure the wall",
-            "💬 2 of 3 steps are finished so far.",
-        ]
-        places = [shown.index(mark) for mark in marks]
-        assert places == sorted(places)
-
-    def test_the_prompt_shows_the_list_once(self, book: Callable[[str], Book]) -> None:
-        """Later results are shown as their first line with the progress."""
-        shown = book("1_quick_start").shown["view"]
-        assert shown.count("– [2] Put up the shelf") == 1  # noqa: RUF001
-        assert "Started [0]\n0/3 done. Now do: [0] Measure the wall\n" in shown
-        assert "Completed [0]\n---\nStarted [1]\n1/3 done. Now do: [1] Cut the boards" in shown
-
-
-class TestLoop:
-    def test_the_live_view_keeps_its_last_state(self, book: Callable[[str], Book]) -> None:
-        """The view is one output without the countdown, and the failed step is abandoned."""
-        loop = book("2_the_loop")
-        icons = [line[0] for line in loop.shown["run"].splitlines()]
-        assert icons == ["✓", "✓", "✓", "✗", "✓", "✓"]
-        assert loop.shown["run"].endswith("✓ 4 completed, ✗ 1 abandoned")
-        assert 'aria-label="5 of 5 finished"' in loop.html("run")
-
-    def test_it_shows_that_the_agent_was_sent_back(self, book: Callable[[str], Book]) -> None:
-        """The answer that came too early is before it, the next call after it."""
-        assert book("2_the_loop").shown["sent-back"] == lines(
+    def test_the_loop_sends_the_agent_back_and_each_limit_ends_a_run(self) -> None:
+        """The answer that came too early is before it."""
+        shown = saved("2_the_loop").shown
+        assert shown["sent-back"].splitlines()[:2] == [
             "💬 3 of 5 steps are finished so far.",
             "↻  not finished: sent back to work",
-            "→  shell sleep 1; grep Bonjour site/index.html",
-            "   │ exit code 1",
-        )
-
-    def test_the_agent_is_sent_back_once(self, book: Callable[[str], Book]) -> None:
-        """The continuation names the item in progress; then the run ends."""
-        shown = book("2_the_loop").shown["note"]
-        assert shown.count("[Automatic note]") == 1
-        assert "do the work of [3] now" in shown
-        assert "edit_todos with action 'complete' on [3]" in shown
-        assert shown.endswith("outcome: finished")
-
-    def test_each_limit_ends_a_run(self, book: Callable[[str], Book]) -> None:
-        """The notice says which limit it was."""
-        shown = book("2_the_loop").shown
+        ]
+        assert shown["note"].count("[Automatic note]") == 1
+        assert shown["note"].endswith("outcome: finished")
+        assert shown["run"].endswith("✓ 4 completed, ✗ 1 abandoned")
         assert "⚠ Stopped after 3 continuations without progress; 2 todos rem" in shown["idle"]
         assert "⚠ Stopped after 5 continuations for one message; 8 todos rem" in shown["busy"]
+
+    def test_the_main_agent_of_deepagents_knows_the_answers_alone(self) -> None:
+        """Its history has the tasks and what the crew answered, not how it worked."""
+        shown = saved("5_deepagents").shown
+        assert shown["run"] == lines("✓ [0] Build it", "✓ [1] Paint it", "✓ Done (2 items)")
+        assert shown["state"].count("→  task crew") == 2
+        assert shown["state"].count("write_todos") == 1
+
+    def test_the_whole_tool_of_ones_own_is_in_the_notebook(self) -> None:
+        """State, reducer and tool are at most 60 lines; both branches have their notes."""
+        book = saved("6_your_own_tool")
+        sources = {cell.id: cell.source for cell in book.code}
+        pieces = [sources[name].splitlines() for name in ("fold", "answer", "tool")]
+        assert sum(bool(line) for piece in pieces for line in piece) <= 60
+        notes = re.findall(r"#3: .*", book.shown["branch"])
+        assert notes == ["#3: The cat is called Tom", "#3: The cat is called Mia"]
 
 
 FIRST = ("✓ [0] Rent a room", "✓ [1] Bake a cake", "✓ [2] Invite the guests")
@@ -299,8 +238,8 @@ EARLIER = ("✓ [0] Rent a room", "● [1] Bake a cake", "– [2] Invite the gue
 
 
 class TestBranches:
-    def test_an_earlier_checkpoint_has_its_own_list(self, book: Callable[[str], Book]) -> None:
-        shown = book("3_branches").shown
+    def test_an_earlier_checkpoint_has_its_own_list(self) -> None:
+        shown = saved("3_branches").shown
         assert shown["moment"] == lines(*EARLIER)
         assert re.findall(r"📋 .*|✓.*", shown["history"]) == [
             "📋 0/3",
@@ -309,14 +248,14 @@ class TestBranches:
             "✓ Done (3 items)",
         ]
 
-    def test_a_branch_does_not_change_the_first_run(self, book: Callable[[str], Book]) -> None:
-        shown = book("3_branches").shown
+    def test_a_branch_does_not_change_the_first_run(self) -> None:
+        shown = saved("3_branches").shown
         assert shown["run"] == shown["first"] == lines(*FIRST)
         assert shown["branch"] == lines(*SECOND)
 
-    def test_the_picture_has_the_fork_and_both_lists(self, book: Callable[[str], Book]) -> None:
+    def test_the_picture_has_the_fork_and_both_lists(self) -> None:
         """The older branch comes first, and the newest checkpoint is marked."""
-        branches = book("3_branches")
+        branches = saved("3_branches")
         picture = branches.shown["picture"].splitlines()
         assert "2 branches" in picture[0]
         assert [line.removeprefix("│ ") for line in picture[1:4]] == list(EARLIER)
@@ -325,11 +264,9 @@ class TestBranches:
         assert "✓ Done (4 items), newest" in picture[8]
         assert [line.strip() for line in picture[9:]] == list(SECOND)
 
-    def test_an_item_is_done_again_beside_its_first_result(
-        self, book: Callable[[str], Book]
-    ) -> None:
+    def test_an_item_is_done_again_beside_its_first_result(self) -> None:
         """Both lists and both results are side by side."""
-        rows = book("3_branches").shown["both"].splitlines()
+        rows = saved("3_branches").shown["both"].splitlines()
         assert [re.split(" {2,}", row) for row in rows] == [
             ["✓ [0] Rent a room"] * 2,
             [f"✓ [1] Get a cake: `order a {cake} cake`" for cake in ("chocolate", "fruit")],
@@ -337,18 +274,11 @@ class TestBranches:
             [f"a {cake} cake is ordered" for cake in ("chocolate", "fruit")],
         ]
 
-    def test_the_fork_names_the_item(self, book: Callable[[str], Book]) -> None:
-        """There are two branches, and the newer one is the current one."""
-        picture = book("3_branches").shown["fork"].splitlines()
-        assert '2 branches before "Get a cake: `order a chocolate cake`"' in picture[0]
-        assert "✓ Done (3 items), newest" in picture[8]
-        assert picture[10] == "    ✓ [1] Get a cake: `order a fruit cake`"
-
 
 class TestItemRuns:
-    def test_an_error_stops_the_run_and_loses_nothing(self, book: Callable[[str], Book]) -> None:
+    def test_an_error_stops_the_run_and_loses_nothing(self) -> None:
         """It goes on with the item that was cut off; no other call is made again."""
-        shown = book("4_item_runs").shown
+        shown = saved("4_item_runs").shown
         products = ("tea", "coffee", "cocoa", "honey")
         icons = zip("✓✓●●", products, strict=True)
         stopped = [f"{i} [{n}] Find the price of {p}" for n, (i, p) in enumerate(icons)]
@@ -357,69 +287,14 @@ class TestItemRuns:
         assert ast.literal_eval(calls) == {"tea": 1, "coffee": 1, "cocoa": 1, "honey": 2}
         assert finished == [line.replace("●", "✓") for line in stopped]
 
-    def test_the_item_that_is_done_again_has_two_reports(self, book: Callable[[str], Book]) -> None:
+    def test_the_item_that_is_done_again_has_two_reports(self) -> None:
         """No other item runs again."""
-        shown = book("4_item_runs").shown
+        shown = saved("4_item_runs").shown
         assert ast.literal_eval(shown["again"].splitlines()[0])["honey"] == 3
         assert ast.literal_eval(shown["again"].splitlines()[0])["tea"] == 1
         costs = ["Tea costs 3.20.", "Coffee costs 4.50.", "Cocoa costs 5.10.", "Honey costs 6.90."]
         assert re.findall(r"\w+ costs .*", shown["reports"]) == costs
         assert re.findall(r"\w+ costs .*", shown["again"]) == [*costs, "Honey costs 5.80."]
-
-
-class TestDeepagents:
-    def test_the_live_view_ends_with_the_list_of_the_main_agent(
-        self, book: Callable[[str], Book]
-    ) -> None:
-        """The finished lists of the subagent's runs are gone."""
-        assert book("5_deepagents").shown["run"] == lines(
-            "✓ [0] Build it",
-            "✓ [1] Paint it",
-            "✓ Done (2 items)",
-        )
-
-    def test_the_main_agent_knows_the_answers_alone(self, book: Callable[[str], Book]) -> None:
-        """Its history has the tasks and what the crew answered, not how it worked."""
-        shown = book("5_deepagents").shown["state"]
-        assert shown.count("→  task crew") == 2
-        assert shown.count("│ 2 of 2 steps are completed.") == 2
-        assert "→  write_todos replace (2 items)" in shown
-        assert shown.count("write_todos") == 1
-
-
-class TestOwnTool:
-    def test_the_whole_tool_is_in_the_notebook(self) -> None:
-        """State, reducer and tool are at most 60 lines."""
-        sources = {cell.id: cell.source for cell in saved("6_your_own_tool").code}
-        pieces = [sources[name].splitlines() for name in ("fold", "answer", "tool")]
-        assert sum(bool(line) for piece in pieces for line in piece) <= 60
-
-    def test_its_functions_can_be_called_by_hand(self, book: Callable[[str], Book]) -> None:
-        """A refused call has no operation."""
-        notes, removed, refused = map(
-            ast.literal_eval, book("6_your_own_tool").shown["by-hand"].splitlines()
-        )
-        assert notes == {"next": 2, "texts": {"1": "The key is under the mat"}}
-        assert removed[1] == {"op": "remove", "number": 1}
-        assert refused == ("Error: there is no note #7.", None)
-
-    def test_two_calls_of_a_turn_get_two_numbers(self, book: Callable[[str], Book]) -> None:
-        shown = book("6_your_own_tool").shown["run"]
-        assert "→  notes add The door sticks\n" in shown
-        assert "   │ + Note #1 is saved.\n   │ + Note #2 is saved.\n" in shown
-
-    def test_its_notes_follow_the_branches(self, book: Callable[[str], Book]) -> None:
-        """Both branches have the notes from before the fork."""
-        assert book("6_your_own_tool").shown["branch"] == lines(
-            "first branch",
-            "#1: The key is under the mat",
-            "#2: The door sticks",
-            "#3: The cat is called Tom",
-            "second branch",
-            "#1: The key is under the mat",
-            "#2: The door sticks",
-            "#3: The cat is called Mia",
-        )
 
 
 @pytest.mark.slow

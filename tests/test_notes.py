@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 
-from graphs.notes import NOTES_VIEW, Notes, NotesState, answer_note, fold_notes, notes_tool
+from graphs.notes import Notes, NotesState, answer_note, fold_notes, notes_tool
 from graphs.until_done import build_graph
 from tests.support import BEGIN, Graph, items, results_in, tool_graph
 from todo_tools.testing import ScriptedChatModel, call, turn
@@ -151,22 +150,6 @@ def test_a_result_has_details_for_an_interface() -> None:
     assert listed.artifact == {"action": "list", **noted("a")}
     events = list(graph.stream(given, stream_mode="custom"))
     assert {event["status"] for event in events} == {"Notes: 1 saved"}
-
-
-@pytest.mark.parametrize(
-    ("details", "shown"),
-    [
-        ({"action": "get", "error": "#3 not found"}, "Error: #3 not found"),
-        ({"action": "add"}, "+ text"),
-        ({"action": "list", "notes": [1]}, "1 note"),
-        ({"action": "remove"}, "- text"),
-    ],
-)
-def test_people_see_results_in_one_line(details: Any, shown: str) -> None:
-    result = ToolMessage("text", tool_call_id="1", artifact=details)
-    assert NOTES_VIEW.result
-    (line,) = NOTES_VIEW.result(result) or []
-    assert "".join(span.text for span in line.spans) == shown
 
 
 def test_a_fork_has_its_own_notes_and_next_id(tmp_path: Path, config: RunnableConfig) -> None:

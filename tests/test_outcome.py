@@ -8,15 +8,12 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
-from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, Send, interrupt
 
+from graphs.until_done import build_graph
 from todo_tools import (
     TodoMiddleware,
     TodoState,
-    add_auto_continue,
-    create_todo_tools,
-    model_view,
 )
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -33,19 +30,10 @@ def ask() -> str:
     return str(interrupt("What?"))
 
 
-def hand_built(model: ScriptedChatModel) -> StateGraph[Any, Any, Any, Any]:
-    builder = StateGraph(TodoState)
-    builder.add_node("agent", lambda state: {"messages": [model.invoke(model_view(state))]})
-    builder.add_node("tools", ToolNode([*create_todo_tools(), ask]))
-    builder.add_edge(START, "agent")
-    builder.add_edge("tools", "agent")
-    return add_auto_continue(builder)
-
-
 def agent_of(door: str, script: list[Any], saver: InMemorySaver | None = None) -> Any:
     model = ScriptedChatModel(script=script)
     if door == "hand_built":
-        return hand_built(model).compile(checkpointer=saver)
+        return build_graph(model, [ask]).compile(checkpointer=saver)
     return create_agent(model, [ask], middleware=[TodoMiddleware()], checkpointer=saver)
 
 
@@ -55,16 +43,6 @@ CONFIG: Any = {"configurable": {"thread_id": "1"}}
 
 def say(text: str) -> Any:
     return {"messages": [HumanMessage(text)]}
-
-
-@BOTH
-@pytest.mark.parametrize("saver", [None, InMemorySaver()])
-def test_it_is_in_the_result(door: str, saver: InMemorySaver | None) -> None:
-    """With and without a checkpointer."""
-    config: Any = {"configurable": {"thread_id": door}}
-    assert agent_of(door, [DONE, "Done."], saver).invoke(say("Go."), config)["todo_outcome"] == (
-        "finished"
-    )
 
 
 @BOTH
@@ -106,7 +84,7 @@ def test_an_edit_of_a_thread_that_has_ended_leaves_it_ended(door: str) -> None:
 def test_nodes_after_the_loop_keep_it_also_tasks_that_they_send() -> None:
     model = ScriptedChatModel(script=[DONE, "Done."])
     builder = StateGraph(TodoState)
-    builder.add_node("team", hand_built(model).compile())
+    builder.add_node("team", build_graph(model).compile())
     builder.add_node("fan_out", lambda _: {})
     builder.add_node("report", lambda _: {})
     builder.add_edge(START, "team")

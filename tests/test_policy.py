@@ -34,6 +34,7 @@ class TestSettings:
             *({name: "no"} for name in ("ask", "store", "explain")),
             {"grace_seconds": 86_401},
             {"prompt": " \n"},
+            {"prompt": None},
         ],
         ids=str,
     )

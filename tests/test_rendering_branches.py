@@ -12,11 +12,11 @@ from langgraph.types import StateSnapshot
 
 from graphs.until_done import build_graph
 from tests.pages import ELEMENTS, page
-from tests.support import BEGIN, edit, items, plan
+from tests.support import BEGIN, edit, edits, items, plan
 from todo_tools import AutoContinue, TodoState, item_starts
 from todo_tools.rendering import show_branches
 from todo_tools.rendering._branches import knots_of
-from todo_tools.testing import ScriptedChatModel, call, turn
+from todo_tools.testing import ScriptedChatModel, turn
 
 
 @pytest.fixture
@@ -39,10 +39,6 @@ def agent(script: list[Any]) -> Any:
     policy = AutoContinue(max_in_a_row=0)
     builder = build_graph(ScriptedChatModel(script=script), policy=policy)
     return builder.compile(checkpointer=InMemorySaver())
-
-
-def _start(*indices: int) -> Any:
-    return call("edit_todos", action="start", indices=list(indices))
 
 
 def shown(history: Iterator[StateSnapshot]) -> str:
@@ -80,9 +76,9 @@ class TestTree:
         script: list[Any] = [
             plan("a", "b\nc", "b\nc", "d"),
             edit("start", 0),
-            turn("", call("edit_todos", action="complete", indices=[0]), _start(1, 2, 3)),
+            turn("", edits("complete", 0), edits("start", 1, 2, 3)),
             "Done.",
-            turn("", _start(0)),
+            edit("start", 0),
             "Done.",
         ]
         forked = agent(script)

@@ -22,7 +22,6 @@ from todo_tools._thread.events import countdown_event, todos_event
 from todo_tools.rendering import follow_in_notebook, show_call, show_result, show_status, show_todos
 from todo_tools.rendering._lines import Progress
 from todo_tools.rendering.lowlevel import View
-from todo_tools.testing import turn
 
 
 class TestHtml:
@@ -154,10 +153,6 @@ class TestFollowing:
 
 
 PLANNED = ("custom", todos_event(items("a")))
-CALLED = (
-    "updates",
-    {"agent": {"messages": [turn("", {"name": "shell", "args": {"command": "make"}, "id": "1"})]}},
-)
 
 
 class TestActivity:

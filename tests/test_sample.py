@@ -4,22 +4,15 @@ import sample
 
 from tests.support import ROOT
 
-MODULE = '''"""A module."""
-
-# One comment
-# on two lines.
-import os  # noqa: F401
-
-
+MODULE = """
 def check(name: str) -> None:
-    """Check a name."""
-    if not name:  # beside code
+    if not name:
         raise ValueError(f"a name must not be empty, got {name!r}; "
                          "give one")
     if name == "calls":
         raise CapReachedError("calls")
     raise KeyError
-'''
+"""
 
 PAGE = """# Heading
 
@@ -44,17 +37,9 @@ x = 1  # no paragraph
 """
 
 
-def test_docstrings_have_the_lines_where_they_begin() -> None:
-    assert list(sample.docstrings(MODULE)) == [(1, "A module."), (9, "Check a name.")]
-
-
 def test_errors_show_what_is_put_into_them() -> None:
     """An error without a text is left out, and so is one whose text is a single word."""
-    assert list(sample.errors(MODULE)) == [(11, "a name must not be empty, got {name}; give one")]
-
-
-def test_comments_on_lines_below_each_other_are_one() -> None:
-    assert list(sample.comments(MODULE)) == [(3, "One comment\non two lines."), (10, "beside code")]
+    assert list(sample.errors(MODULE)) == [(4, "a name must not be empty, got {name}; give one")]
 
 
 def test_paragraphs_and_items_are_found() -> None:

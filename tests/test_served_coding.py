@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from langgraph_sdk.errors import ConflictError, UnprocessableEntityError
+from langgraph_sdk.errors import ConflictError
 
 from tests.openai_api import model_server
 from tests.server import ROOT, Server, serving, statuses, user
@@ -88,14 +88,6 @@ def test_a_command_waits_for_a_person_and_runs_in_the_directory_of_its_thread(
 
 class TestApproval:
     """Nothing that a client writes takes the place of an approval."""
-
-    def test_a_client_cannot_jump_to_the_tools(self, coding: Server) -> None:
-        client, thread = coding.client, coding.new_thread()
-        made = {"name": "execute", "args": {"command": "touch made"}, "id": "1"}
-        goto: Any = {"node": "tools", "input": [{**made, "type": "tool_call"}]}
-        with pytest.raises(UnprocessableEntityError, match="'goto' may only be"):
-            client.runs.create(thread, "coding_agent", command={"goto": goto})
-        assert not (work_of(coding, thread) / "made").exists()
 
     def test_an_answer_that_is_sent_twice_answers_one_question(self, coding: Server) -> None:
         """As by a double click; the next question is one that nobody has seen."""

@@ -345,8 +345,11 @@ class TestGracePeriod:
 
 
 class TestAsking:
-    def asked(self, served: Server, graph: str) -> str:
-        """Create a thread that waits for an answer."""
+    @ASK
+    @pytest.mark.parametrize("answer", [True, "yes", {"decisions": [{"type": "approve"}]}])
+    def test_yes_sends_the_agent_back_to_work(
+        self, answer: object, graph: str, served: Server
+    ) -> None:
         thread = served.new_thread()
         served.client.runs.wait(thread, graph, input=user("- [ ] a\n- [ ] b"))
         assert served.status_of(thread) == "interrupted"
@@ -354,20 +357,9 @@ class TestAsking:
         assert question["type"] == "todo_continue"
         assert question["status"] == "📋 1/2"
         assert continuations(served.values_of(thread)) == []
-        return thread
-
-    def answered(self, served: Server, graph: str, answer: object) -> dict[str, Any]:
-        thread = self.asked(served, graph)
         served.client.runs.wait(thread, graph, command={"resume": answer})
         assert served.status_of(thread) == "idle"
-        return dict(served.values_of(thread))
-
-    @ASK
-    @pytest.mark.parametrize("answer", [True, "yes", {"decisions": [{"type": "approve"}]}])
-    def test_yes_sends_the_agent_back_to_work(
-        self, answer: object, graph: str, served: Server
-    ) -> None:
-        values = self.answered(served, graph, answer)
+        values = served.values_of(thread)
         assert len(continuations(values)) == 1
         assert values["todo_outcome"] == "finished"
 

@@ -4,16 +4,15 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.managed import IsLastStep
-from langgraph.prebuilt import ToolNode
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from todo_tools import TodoItem, add_auto_continue, create_todo_tools, model_view
+from graphs.until_done import build_graph
+from todo_tools import TodoItem
 from todo_tools.state import TodoList, TodoLoop, TodoOutcome
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -51,12 +50,7 @@ PLAN = call("write_todos", mode="replace", todos=["a", "b"])
 
 
 def built(state: Any, model: ScriptedChatModel) -> Any:
-    builder = StateGraph(state)
-    builder.add_node("agent", lambda given: {"messages": [model.invoke(model_view(given))]})
-    builder.add_node("tools", ToolNode(create_todo_tools()))
-    builder.add_edge(START, "agent")
-    builder.add_edge("tools", "agent")
-    return add_auto_continue(builder).compile(checkpointer=InMemorySaver())
+    return build_graph(model, state_schema=state).compile(checkpointer=InMemorySaver())
 
 
 @pytest.mark.parametrize("state", [DataclassState, PydanticState, DictState])
@@ -69,24 +63,3 @@ def test_tools_view_and_loop_work_with_it(state: Any) -> None:
     assert [todo["status"] for todo in result["todos"]] == ["completed", "completed"]
     assert result["todo_outcome"] == "finished"
     assert any("edit_todos with action" in message.text for message in model.prompts[3])
-
-
-@pytest.mark.parametrize("state", [DataclassState, PydanticState, DictState])
-def test_a_list_can_be_seeded_and_edited_in_it(state: Any) -> None:
-    graph = built(state, ScriptedChatModel(script=["Hello."]))
-    config = {"configurable": {"thread_id": "1"}}
-    todos = [{"text": "a", "status": "not_started"}]
-    graph.invoke({"messages": [HumanMessage("Go.")], "todos": todos}, config)
-    graph.update_state(config, {"todos": [{"text": "b", "status": "completed"}]})
-    assert graph.get_state(config).values["todos"] == [{"text": "b", "status": "completed"}]
-
-
-def test_a_state_without_the_channels_is_refused_with_the_lines_to_add() -> None:
-    builder = StateGraph(MessagesState)
-    builder.add_node("agent", lambda _: {"messages": [AIMessage("Hello.")]})
-    builder.add_node("tools", ToolNode(create_todo_tools()))
-    builder.add_edge("tools", "agent")
-    with pytest.raises(ValueError, match="lacks todos, todo_loop, todo_outcome") as caught:
-        add_auto_continue(builder)
-    for line in ("todos: TodoList", "todo_loop: TodoLoop", "todo_outcome: TodoOutcome"):
-        assert f"\n    {line}" in str(caught.value)

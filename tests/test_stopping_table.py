@@ -108,6 +108,7 @@ TICK = turn("", call("search", page=1), call("edit_todos", action="complete", in
 REJECTION = refusing("User rejected the tool call for `search`", first=True)
 TICKS = tries("edit_todos", lambda _: {"action": "complete", "indices": [0]})
 MISSES = tries("edit_todos", lambda number: {"action": "start", "indices": [number]})
+NO_LISTS = tries("write_todos", lambda number: {"mode": "replace", "todos": number})
 NO: Command[Any] = Command(resume="no")
 ANSWER = {"messages": [("user", "This one.")]}
 ASKS = AutoContinue(stop_when=asks_user)
@@ -127,6 +128,7 @@ ROWS = {
     "an unknown tool": Row(tries("find"), 5, "stalled"),
     "a dead server": Row(tries("search", lambda number: {"page": number + 100}), 5, "stalled"),
     "a wrong index": Row(MISSES, 5, "stalled"),
+    "no list": Row(NO_LISTS, 5, "stalled"),
     "the same result": Row(tries("search", lambda _: {"page": 1}), 5, "stalled"),
     "the same list": Row(lambda number: plan("a") if number % 2 else "Done.", 4, "stalled"),
     "no tick": Row(tries("search"), 43, "limit_in_a_row"),

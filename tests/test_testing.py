@@ -26,7 +26,7 @@ from todo_tools.testing import ScriptedChatModel, call, checklist_model, read_ch
 
 def test_a_tool_may_take_any_argument() -> None:
     """Also one that is called `name`, as in `get_user(name=...)`."""
-    assert call("get_user", name="Ada")["args"] == {"name": "Ada"}
+    assert call("get_user", name="Ada", self="me")["args"] == {"name": "Ada", "self": "me"}
 
 
 class TestScriptedChatModel:
@@ -42,11 +42,6 @@ class TestScriptedChatModel:
         model.bind_tools(create_todo_tools()).invoke([HumanMessage("Hello.")])
         assert model.prompts == [[HumanMessage("Hello.")]]
         assert model.tools[0]["function"]["name"] == "write_todos"
-
-    def test_a_function_may_answer(self) -> None:
-        """Such a model never runs out of answers."""
-        model = ScriptedChatModel(lambda prompt: prompt[-1].text.upper())
-        assert [model.invoke(text).text for text in ("a", "b")] == ["A", "B"]
 
     def test_an_exhausted_script_says_so(self) -> None:
         """The error quotes the message that it has no answer to."""

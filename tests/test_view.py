@@ -29,7 +29,7 @@ from langgraph.types import Command, interrupt
 
 from tests.prompt_reader import read_list
 from tests.strategies import edit_calls, todo_lists, write_calls
-from tests.support import items, results_in
+from tests.support import items
 from todo_tools import (
     AutoContinue,
     DeltaTodoState,
@@ -48,19 +48,6 @@ from todo_tools.testing import ScriptedChatModel, call, turn
 from todo_tools.transcript import is_from_user
 
 USER = HumanMessage("Begin.", id="user")
-
-
-@pytest.mark.parametrize("call_id", [None, ""])
-def test_a_call_without_an_id_gets_an_error_result(call_id: str | None) -> None:
-    """Some model servers give their calls no ids; the run goes on, also with a seeded list."""
-    nameless: Any = {**call("edit_todos", action="complete", indices=[0]), "id": call_id}
-    model = ScriptedChatModel(script=[turn("", nameless), *["Over."] * 4])
-    final = hand_built(model).invoke({"messages": [USER], "todos": items("a")}, new_thread())
-    (result,) = results_in(final)
-    assert result.status == "error"
-    assert result.text.startswith("Error: this call has no id, so it was not run")
-    assert final["todos"] == items("a")
-    assert read_list(model.prompts[1]) == [("a", "not_started")]
 
 
 @tool
@@ -185,23 +172,6 @@ def test_a_refused_insertion_does_not_move_a_status_to_another_item(build: Build
     assert [read_list(prompt) for prompt in model.prompts] == [
         [("a", "not_started"), ("b", "not_started")]
     ] * len(model.prompts)
-
-
-@pytest.mark.parametrize("build", BUILDS.values(), ids=BUILDS)
-def test_a_status_that_a_person_sets_during_a_pause_is_told(build: Build) -> None:
-    """The call that did not wait runs again and finds it, so its first line is not enough.
-
-    With the middleware it is refused, because the model has not read the list of the person.
-    """
-    together = turn("", call("ask_first"), call("edit_todos", action="start", indices=[1]))
-    model = ScriptedChatModel(script=[together, *["Over."] * 4])
-    graph, config = build(model, lambda _: None), new_thread()
-    graph.invoke({"messages": [USER], "todos": items("a", "b")}, config)
-    edited = [*items("a", status="completed"), *items("b")]
-    graph.update_state(config, {"todos": edited})
-    graph.invoke(Command(resume="Yes."), config)
-    started = "not_started" if build in AGENTS.values() else "in_progress"
-    assert read_list(model.prompts[1]) == [("a", "completed"), ("b", started)]
 
 
 one_call = st.one_of(

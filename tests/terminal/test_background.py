@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
-from langchain_core.tools import BaseTool, ToolException
+from langchain_core.tools import ToolException
 
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal.tools.background import BackgroundTasks
-from graphs.terminal.tools.shell import LocalShell, shell_tool
+from graphs.terminal.tools.shell import LocalShell
 from tests.lifeline import BEGIN, Lifeline
 from tests.waiting import LONG, await_for, wait_for_file
 from todo_tools import AutoContinue
@@ -187,12 +187,6 @@ class TestTheirEnd:
                 process.kill()
 
 
-def tool_parameters(tool: BaseTool) -> dict[str, Any]:
-    schema: Any = tool.tool_call_schema
-    parameters: dict[str, Any] = schema.model_json_schema().get("properties", {})
-    return parameters
-
-
 class TestTheEnd:
     """The agent is told when a task has ended."""
 
@@ -272,19 +266,3 @@ class TestTheEnd:
         agent.invoke({"messages": [*history, HumanMessage("Go on.")]})
         said = [message.text for message in model.prompts[-1] if "is gone" in message.text]
         assert len(said) == (not is_fetched)
-
-
-def test_every_parameter_of_every_tool_is_described(tasks: BackgroundTasks, tmp_path: Path) -> None:
-    """The model reads what to pass, and sees no parameter that it cannot pass."""
-    tools = [*tasks.tools, shell_tool(tmp_path)]
-    described = {
-        (tool.name, name): "description" in schema
-        for tool in tools
-        for name, schema in tool_parameters(tool).items()
-    }
-    assert described == {
-        ("run_in_background", "command"): True,
-        ("get_background_task", "task_id"): True,
-        ("get_background_task", "wait"): True,
-        ("shell", "command"): True,
-    }

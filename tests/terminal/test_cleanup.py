@@ -1,20 +1,17 @@
-"""Nothing is left of a command after a denial, an error or a cancellation."""
+"""Nothing is left of a command after an error."""
 
-import asyncio
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
 
 from graphs.coding_agent import build_coding_agent
 from graphs.terminal.tools.run import ShellRun
 from tests.support import BEGIN, Graph
-from tests.waiting import await_for, has_ended, wait_for, wait_for_line
+from tests.waiting import has_ended, wait_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 pytestmark = pytest.mark.slow
@@ -22,40 +19,14 @@ pytestmark = pytest.mark.slow
 COMMAND = "echo $$ > pid; exec sleep 600"
 
 
-def agent(folder: Path, *tools: str, ask: bool = False) -> Graph:
-    calls = [call(name, command=COMMAND) for name in tools]
-    model = ScriptedChatModel(script=[turn("", *calls), "Done."])
-    return build_coding_agent(model, folder, ask=ask, checkpointer=InMemorySaver())
+def agent(folder: Path, tool: str) -> Graph:
+    model = ScriptedChatModel(script=[turn("", call(tool, command=COMMAND)), "Done."])
+    return build_coding_agent(model, folder, ask=False, checkpointer=InMemorySaver())
 
 
-def test_after_a_denial_nothing_has_been_started(
-    tmp_path: Path, config: RunnableConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started: list[ShellRun] = []
-    monkeypatch.setattr(ShellRun, "start", started.append)
-    graph = agent(tmp_path, "execute", "run_in_background", ask=True)
-    graph.invoke(BEGIN, config)
-    decisions = [{"type": "reject"}, {"type": "reject"}]
-    final = graph.invoke(Command(resume={"decisions": decisions}), config)
-    assert final["messages"][-1].text == "Done."
-    assert started == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def synchronously(graph: Graph, config: RunnableConfig) -> None:
-    graph.invoke(BEGIN, config)
-
-
-def asynchronously(graph: Graph, config: RunnableConfig) -> None:
-    asyncio.run(graph.ainvoke(BEGIN, config))
-
-
-@pytest.mark.parametrize("run", [synchronously, asynchronously])
-def test_after_an_error_nothing_is_left(
-    run: Callable[..., None],
-    tmp_path: Path,
-    config: RunnableConfig,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("form", ["sync", "async"])
+async def test_after_an_error_nothing_is_left(
+    form: str, tmp_path: Path, config: RunnableConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error happens while the command runs."""
 
@@ -66,7 +37,7 @@ def test_after_an_error_nothing_is_left(
     monkeypatch.setattr(ShellRun, "wait", fail)
     graph = agent(tmp_path, "execute")
     with pytest.raises(RuntimeError, match="tired"):
-        run(graph, config)
+        graph.invoke(BEGIN, config) if form == "sync" else await graph.ainvoke(BEGIN, config)
     wait_for(lambda: has_ended(tmp_path / "pid"), "the command to be ended")
 
 
@@ -87,13 +58,3 @@ def test_a_command_that_fails_to_start_is_ended(
     (pid,) = processes
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-
-
-async def test_after_a_cancellation_nothing_is_left(tmp_path: Path, config: RunnableConfig) -> None:
-    task = asyncio.create_task(agent(tmp_path, "execute").ainvoke(BEGIN, config))
-    pid = tmp_path / "pid"
-    await await_for(lambda: pid.exists() and pid.read_text().endswith("\n"), "the command to begin")
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await await_for(lambda: has_ended(tmp_path / "pid"), "the command to be ended")

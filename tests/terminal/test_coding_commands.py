@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from graphs.coding_agent import build_coding_agent
 from tests.support import BEGIN, time_is_up_after
@@ -14,10 +13,6 @@ from tests.waiting import await_for, has_ended, wait_for, wait_for_line
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 Execute = Callable[..., Awaitable[str]]
-
-
-def is_empty(folder: Path) -> bool:
-    return not any(folder.iterdir())
 
 
 CHILD_TO_END = "the child of the command to end"
@@ -77,44 +72,3 @@ class TestCommands:
         with pytest.raises(asyncio.CancelledError):
             await run
         await await_for(lambda: has_ended(tmp_path / "child"), CHILD_TO_END)
-
-    async def test_long_output_is_cut(self, execute: Execute, tmp_path: Path) -> None:
-        """The result keeps 100,000 bytes, says so, and has the exit code; no file is written."""
-        answer = await execute("head -c 200000 /dev/zero | tr '\\0' x; exit 3")
-        kept, _, notes = answer.rpartition("x\n")
-        assert 99_000 < kept.count("x") < 100_000
-        assert "exit code 3" in notes
-        assert "truncated" in notes
-        assert is_empty(tmp_path)
-
-
-@pytest.mark.slow
-class TestBackgroundTasks:
-    def id_in(self, started: str) -> str:
-        return started.split()[3].rstrip(".")
-
-    async def test_an_agent_starts_one_and_fetches_its_result_later(self, tmp_path: Path) -> None:
-        """It works meanwhile; the result has the form of any command's result."""
-        command = "echo begun; until test -e go; do sleep 0.05; done; echo built; exit 3"
-        seen: list[str] = []
-
-        def rule(prompt: list[BaseMessage]) -> AIMessage:
-            results = [message for message in prompt if isinstance(message, ToolMessage)]
-            if not results:
-                return turn("", call("run_in_background", command=command))
-            seen[:] = [message.text for message in results]
-            task_id = self.id_in(seen[0])
-            if len(seen) == 1:
-                return turn("", call("list_background_tasks"))
-            if seen[-1].endswith("exit code 3"):
-                return turn("Done.")
-            if len(seen) == 4:
-                return turn("", call("write_file", file_path="go", content=""))
-            return turn("", call("get_background_task", task_id=task_id))
-
-        agent = build_coding_agent(ScriptedChatModel(script=rule), tmp_path, ask=False)
-        config: Any = {"recursion_limit": 9_000}
-        await agent.ainvoke(BEGIN, config)
-        assert seen[1] == f"{self.id_in(seen[0])} running: {command}"
-        assert seen[3].endswith("still running")
-        assert seen[-1] == "begun\nbuilt\nexit code 3"

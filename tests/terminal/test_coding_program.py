@@ -173,13 +173,6 @@ class TestTerminal:
         assert self.ended(child) == 1
         assert [file.name for file in (tmp_path / "work").iterdir()] == ["one"]
 
-    def test_always_approves_later_calls_of_a_tool(self, started: Any, tmp_path: Path) -> None:
-        child = started(write_checklist("One: `touch one`", "Two: `touch two`"), *CODING)
-        self.answer(child, "always\r")
-        child.expect_exact("approved, and always until the program ends")
-        assert self.ended(child) == 0
-        assert sorted(file.name for file in (tmp_path / "work").iterdir()) == ["one", "two"]
-
     def test_what_was_typed_before_a_question_is_not_an_answer(
         self, started: Any, tmp_path: Path
     ) -> None:

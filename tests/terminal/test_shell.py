@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -139,43 +139,32 @@ class TestLongOutput:
 
 
 class TestTheEndOfACommand:
-    def test_its_background_processes_end_with_it(self, lifeline: Lifeline, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("form", ["sync", "async"])
+    async def test_its_background_processes_end_with_it(
+        self, form: str, lifeline: Lifeline, tmp_path: Path
+    ) -> None:
         """This holds even if their output is closed, so that the command looks finished."""
         command = f"{BEGIN}; (sleep 600 >/dev/null 2>&1 &); echo done"
-        response = LocalShell(tmp_path).execute(command)
+        shell = LocalShell(tmp_path)
+        response = shell.execute(command) if form == "sync" else await shell.aexecute(command)
         assert (response.output, response.exit_code) == ("done", 0)
         assert lifeline.begins()
         assert lifeline.ends()
 
-    async def test_its_background_processes_end_when_it_is_awaited(
+    async def test_a_detached_child_does_not_hold_up_a_cancellation(
         self, lifeline: Lifeline, tmp_path: Path
     ) -> None:
-        await LocalShell(tmp_path).aexecute(f"{BEGIN}; (sleep 600 >/dev/null 2>&1 &)")
-        assert lifeline.begins()
-        assert lifeline.ends()
-
-    @pytest.mark.slow
-    async def test_a_detached_child_does_not_hold_up_a_cancellation(self, tmp_path: Path) -> None:
         """The child keeps running, because it cannot be found, but nobody waits for its output."""
-        with detached(tmp_path) as command:
-            lifeline = Lifeline(tmp_path)
-            run = asyncio.create_task(LocalShell(tmp_path).aexecute(command))
-            assert await asyncio.to_thread(lifeline.begins)
-            before = time.monotonic()
-            run.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await run
-            await asyncio.get_running_loop().shutdown_default_executor()
-            assert time.monotonic() - before < LONG
-            lifeline.close()
-
-
-@contextmanager
-def detached(folder: Path) -> Iterator[str]:
-    """A command whose child is in a new session; the child ends with the test."""
-    yield f"setsid sh -c 'echo $$ > pid; {BEGIN}; exec sleep 600' & wait"
-    with suppress(ProcessLookupError):
-        os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
+        command = f"setsid sh -c 'echo $$ > pid; {BEGIN}; exec sleep 600' & wait"
+        run = asyncio.create_task(LocalShell(tmp_path).aexecute(command))
+        assert await asyncio.to_thread(lifeline.begins)
+        before = time.monotonic()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        await asyncio.get_running_loop().shutdown_default_executor()
+        assert time.monotonic() - before < LONG
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 PROGRAM = """
