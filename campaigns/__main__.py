@@ -17,6 +17,7 @@ from campaigns import (
     growth,
     kills,
     models,
+    runner,
     served,
     switches,
     texts,
@@ -27,6 +28,7 @@ from campaigns.summary import summary
 CAMPAIGNS: dict[str, dict[Trial, int]] = {
     "kills": kills.TRIALS,
     "databases": databases.TRIALS,
+    "runner": runner.TRIALS,
     "arguments": arguments.TRIALS,
     "models": models.TRIALS,
     "texts": texts.TRIALS,

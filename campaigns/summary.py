@@ -31,6 +31,10 @@ def summary(scores: Sequence[Score], command: str, seconds: float) -> str:
         "| --- | --- | ---: | ---: | ---: |",
         *map(_row, scores),
     ]
+    counts = [
+        f"- {each.trial}, {what}: {n:,}" for each in scores for what, n in each.counts.items()
+    ]
+    lines += ["", *counts] if counts else []
     examples = [
         f"- `--seed {score.seed} --case {score.example}`" for score in scores if score.example
     ]
