@@ -126,7 +126,7 @@ class Thread:
 
     def start(self, given: Any, end: Callable[[Any], object] | None = None) -> Any:
         """Start a process; end it some time after a random line, if it still runs."""
-        process = _processes.Process(target=self.run, args=(given,))
+        process = _processes.Process(target=self.run, args=(given,), daemon=True)
         process.start()
         if end:
             lines = len(self.lines()) + self.random.randrange(25)

@@ -31,9 +31,7 @@ def summary(scores: Sequence[Score], command: str, seconds: float) -> str:
         "| --- | --- | ---: | ---: | ---: |",
         *map(_row, scores),
     ]
-    counts = [
-        f"- {each.trial}, {what}: {n:,}" for each in scores for what, n in each.counts.items()
-    ]
+    counts = [f"- {s.trial}, {what}: {n:,}" for s in scores for what, n in s.counts.items()]
     lines += ["", *counts] if counts else []
     examples = [
         f"- `--seed {score.seed} --case {score.example}`" for score in scores if score.example
