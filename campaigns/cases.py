@@ -5,6 +5,7 @@ import logging
 import signal
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -70,6 +71,7 @@ class Case:
     place: Place
     tried: int = 0
     """The number of checks so far; a case that counts none counts as one."""
+    counts: Counter[str] = field(default_factory=Counter[str])  # beside the table of the summary
 
     @cached_property
     def random(self) -> Random:
@@ -116,6 +118,7 @@ class Score:
     tried: int = 0
     violated: int = 0
     seconds: float = 0
+    counts: Counter[str] = field(default_factory=Counter[str])
     example: str = ""
     """The first violation."""
     trace: str = field(default="", repr=False)
@@ -166,6 +169,9 @@ def _run_case(trial: Trial, case: Case, score: Score) -> None:
         score.example = score.example or f"{case.trial}:{case.number}: {reason}"
         score.trace = score.trace or traceback.format_exc()
     score.tried += max(case.tried, 1)
+    for what, count in case.counts.items():
+        other = score.counts[what]
+        score.counts[what] = max(count, other) if what.startswith("longest") else count + other
 
 
 @contextlib.contextmanager

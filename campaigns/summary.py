@@ -31,6 +31,8 @@ def summary(scores: Sequence[Score], command: str, seconds: float) -> str:
         "| --- | --- | ---: | ---: | ---: |",
         *map(_row, scores),
     ]
+    counts = [f"- {s.trial}, {what}: {n:,}" for s in scores for what, n in s.counts.items()]
+    lines += ["", *counts] if counts else []
     examples = [
         f"- `--seed {score.seed} --case {score.example}`" for score in scores if score.example
     ]

@@ -10,10 +10,12 @@ from campaigns import (
     databases,
     growth,
     models,
+    runner,
     switches,
     texts,
 )
 from campaigns.cases import Score, Trial, run_trial
+from tests import runner_defects
 from tests.test_campaigns import few_examples, tried
 from todo_tools import AutoContinue, TodoItem
 from todo_tools._list import operations
@@ -71,6 +73,27 @@ class TestThreads:
         monkeypatch.setattr("campaigns.models.AutoContinue", lambda **_: AutoContinue(max_idle=0))
         monkeypatch.setattr("todo_tools._loop.decision._has_worked", lambda *_: True)
         assert "without work" in found(trial, 10).example
+
+
+@pytest.mark.slow
+class TestRunner:
+    """Each process of the campaign plants the defect in itself."""
+
+    @pytest.mark.parametrize(
+        ("defect", "kind", "reason"),
+        [
+            (runner_defects.tick_before_check, "refused", "but judged"),
+            (runner_defects.tick_in_node, "asks", "but judged"),
+            (runner_defects.retry_around_agent, "breaks", "went back"),
+            (runner_defects.async_durability, "plain", "went back"),
+        ],
+    )
+    def test_a_broken_promise_is_found(
+        self, defect: Any, kind: str, reason: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(runner, "DEFECT", defect)
+        monkeypatch.setattr(runner, "KINDS", [kind])
+        assert reason in found(runner.killed_sqlite, 10).example
 
 
 class TestTexts:
