@@ -1,6 +1,6 @@
 """The arms: the ways to give a model the same task, with a list and without."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +12,18 @@ from langchain.agents.middleware import (
     TodoListMiddleware,
 )
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from evals.tasks import Task
-from todo_tools import TODO_LIGHT_PROMPT, TodoLimits, TodoMiddleware, has_worked
+from todo_tools import (
+    TODO_LIGHT_PROMPT,
+    TodoLimits,
+    TodoMiddleware,
+    create_item_runner,
+    has_worked,
+)
 
 # A weak model that is told to report at the end reports at once, and without the second sentence it
 # makes texts up instead of reading them.
@@ -45,16 +52,23 @@ class Arm:
     """Whether the list has the steps of the task from the beginning."""
     continues: bool = False
     """Whether a plain "Continue." follows each stop, until the calls of `PACK` are used."""
+    runner: Mapping[str, Any] | None = None
+    """The arguments of the item runner, if each step gets a conversation of its own."""
 
     def build(self, model: BaseChatModel, tools: Sequence[BaseTool]) -> Any:
         """Build the agent."""
-        return agents.create_agent(
+        saver = InMemorySaver()
+        agent: Any = agents.create_agent(
             model,
             list(tools),
             system_prompt=self.system_prompt,
             middleware=self.middleware(),
-            checkpointer=InMemorySaver(),
+            checkpointer=saver if self.runner is None else None,
         )
+        if self.runner is None:
+            return agent
+        runner = create_item_runner(agent, answer=_all_reports, **self.runner)
+        return runner.compile(checkpointer=saver)
 
     def first_input(self, task: Task) -> dict[str, Any]:
         """Return the input of the first run."""
@@ -63,11 +77,24 @@ class Arm:
         return {"messages": [{"role": "user", "content": task.request}], **seeded}
 
 
+def _all_reports(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer with the reports of all items."""
+    reports = state.get("reports", {}).values()
+    told = (f"{each['text']} ({each['status']}): {each['report']}" for each in reports)
+    return {"messages": [AIMessage("\n".join(told))]}
+
+
+def _text_alone(state: Mapping[str, Any], index: int) -> str:
+    """Hand out an item without the request, the list and the reports."""
+    return str(state["todos"][index]["text"])
+
+
 _ONLY_ASKED = TodoLimits(keep_open=True)
 PACK = "pack"
 """The arm whose number of calls the control gets."""
 CONTROL = "control"
 
+_ALONE = {"prompt": _text_alone}
 _CLEARING = ClearToolUsesEdit(trigger=10_000)
 
 _ALL = (
@@ -98,6 +125,8 @@ _ALL = (
         "light prompt, folded",
         lambda: [TodoMiddleware(system_prompt=TODO_LIGHT_PROMPT, fold_finished=True)],
     ),
+    Arm("runner", "item runner", seeded=True, runner={}),
+    Arm("runner-alone", "item runner, without the request", seeded=True, runner=_ALONE),
 )
 ARMS: dict[str, Arm] = {arm.name: arm for arm in _ALL}
 _WORDED = {"pack": (0, 2), "light": (0, 1, 2), "light-folded": (1, 2, 3)}

@@ -70,12 +70,15 @@ class MeteredChatModel(BaseChatModel):
     caps: SkipValidation[Caps] = Field(default_factory=Caps)
     on_stop: SkipValidation[Callable[[], None]] = lambda: None
     _usage: Usage = PrivateAttr(default_factory=Usage)
-    _last: list[BaseMessage] = PrivateAttr(default_factory=list[BaseMessage])
+    _talks: dict[str, list[BaseMessage]] = PrivateAttr(default_factory=dict[str, list[BaseMessage]])
 
     @property
     def last(self) -> list[BaseMessage]:
-        """The last prompt and its answer: the conversation as the model has read it."""
-        return self._last
+        """The last prompt and its answer: the conversation as the model has read it.
+
+        The item runner holds several conversations, which have different first user messages.
+        """
+        return [message for talk in self._talks.values() for message in talk]
 
     @property
     def usage(self) -> Usage:
@@ -108,7 +111,8 @@ class MeteredChatModel(BaseChatModel):
         answer = model.invoke(messages)
         self._usage.add(answer)
         answer = with_call_in_text(answer, {tool["function"]["name"] for tool in tools})
-        self._last = [*messages, answer]
+        begins = next((each.text for each in messages if each.type == "human"), "")
+        self._talks[begins] = [*messages, answer]
         if not answer.tool_calls:
             self.on_stop()
         return ChatResult(generations=[ChatGeneration(message=answer)])

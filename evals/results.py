@@ -62,7 +62,7 @@ class Result(TypedDict):
     todos: list[dict[str, Any]]
     history: list[Said]
     prompt: list[Said]
-    """The last prompt and its answer."""
+    """The last prompt and its answer, in each conversation."""
 
 
 def job_of(result: Result) -> Job:

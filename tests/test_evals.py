@@ -228,6 +228,33 @@ class TestArms:
         assert results[-1]["text"] in task.world.files.values()
 
 
+class TestItemRunner:
+    def turns(self) -> list[AIMessage | str]:
+        """A turn that works and a report, for each item."""
+        return [said for work in work_of(COPY) for said in (work, "It is written.")]
+
+    def test_all_conversations_are_metered(self, run: Callable[..., Result]) -> None:
+        """The file has what the model read in each, and the list is ticked."""
+        result = run(COPY, "runner", *self.turns())
+        assert (result["usage"]["calls"], result["usage"]["sent"]) == (10, 1_000)
+        assert some(result["figures"], "done", "ticked", "todo_calls") == [5, 5, 0]
+        assert [each["role"] for each in result["prompt"]].count("system") == 5
+
+    @pytest.mark.parametrize(("arm", "has_request"), [("runner", True), ("runner-alone", False)])
+    def test_what_an_item_is_told(
+        self, arm: str, has_request: bool, run: Callable[..., Result]
+    ) -> None:
+        read = run(COPY, arm, *self.turns())["prompt"]
+        told = [each["text"] for each in read if each["role"].startswith("human")]
+        assert [COPY.request in text for text in told] == [has_request] * 5
+        assert all(step.text in text for step, text in zip(COPY.steps, told, strict=True))
+
+    def test_the_reports_are_the_answer(self, run: Callable[..., Result]) -> None:
+        """So a step that is not done is reported if the report of its item says so."""
+        task = make_task("impossible", 1, 1)
+        assert run(task, "runner", "There is no such file.")["figures"]["special"] == "handled"
+
+
 class TestSpecialSteps:
     ASK, IMPOSSIBLE = make_task("ask", 5, 1), make_task("impossible", 5, 1)
 
