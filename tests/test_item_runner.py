@@ -381,5 +381,5 @@ class TestPrompt:
             *("", "What earlier items reported:"),
             *(f"- i: r{number}" for number in range(10, 30)),
             *("", "Do only this item: – [50] i50"),  # noqa: RUF001
-            "End with a short report of what later items need from it.",
+            "End with a short report of what later items need. Ask only if you cannot go on.",
         ]

@@ -118,7 +118,7 @@ def item_prompt(state: Mapping[str, Any], index: int) -> str:
         "",
         *(["What earlier items reported:", *map(_told, reports, sizes), ""] if reports else []),
         f"Do only this item: {lines[index - first]}",
-        "End with a short report of what later items need from it.",
+        "End with a short report of what later items need. Ask only if you cannot go on.",
     ]
     return "\n".join(parts)
 

@@ -236,8 +236,12 @@ class _Run:
                 if isinstance(asked.value, dict):
                     asked.value = {**asked.value, "item": self.item}
             raise
+        except GraphRecursionError:
+            self.reasons.append("it reached max_steps")
+            self.turns_to("abandoned")
         except Exception as error:
-            if on_error == "raise" and not isinstance(error, GraphRecursionError):
+            if on_error == "raise":
+                error.add_note(f"This was item [{self.item['index']}] {self.text}.")
                 raise
             self.reasons.append(f"{type(error).__name__}: {error}")
             self.turns_to("abandoned")
