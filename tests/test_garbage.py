@@ -39,7 +39,7 @@ GARBAGE: list[Any] = [
     {"idle": None},
 ]
 
-refused = pytest.raises(ValueError, match=r"todo_loop.* is invalid: .*, got .*; leave it out")
+refused = pytest.raises(ValueError, match="validation error for LoopState")
 
 
 def work(graph: Graph, config: RunnableConfig, *steps: str) -> None:
@@ -52,7 +52,7 @@ def work(graph: Graph, config: RunnableConfig, *steps: str) -> None:
 
 
 class TestRefused:
-    """The error names the value, and the thread can be used as before."""
+    """The error names the counters, and the thread can be used as before."""
 
     @GRAPHS
     def test_in_a_later_update(self, build: Callable[[], Graph], config: RunnableConfig) -> None:
@@ -74,16 +74,3 @@ def test_an_agent_ignores_it_in_its_input(config: RunnableConfig) -> None:
     assert not graph.get_state(config).values.get("todo_loop")
     final = graph.invoke({"messages": [("user", checklist("a"))], "todo_loop": "x"}, config)
     assert final["todos"] == items("a", status="completed")
-
-
-class TestOverwritten:
-    """LangGraph's `Overwrite`, which clients send as JSON, bypasses the reducers."""
-
-    @GRAPHS
-    def test_a_record_of_the_loop_counts_as_none(
-        self, build: Callable[[], Graph], config: RunnableConfig
-    ) -> None:
-        graph = build()
-        for number, garbage in enumerate(GARBAGE):
-            graph.update_state(config, {"todo_loop": {"__overwrite__": garbage}})
-            work(graph, config, f"a{number}", f"b{number}")
