@@ -8,10 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import todo_tools
+from todo_tools._calls.records import TOOLS, ToolName
+from todo_tools._list.todos import STATUSES, TodoStatus
 
 ROOT = Path(__file__).parent.parent
 LIBRARY = Path(todo_tools.__file__).parent
@@ -207,7 +210,6 @@ NEW_STATUS = """    "blocked": Status(
         finished=False,
         action="block",
         done_label="Blocked",
-        next_action=None,
         precedence=2,
         client="pending",
         client_suffix=" (blocked)",
@@ -221,6 +223,7 @@ NEW_TOOL = """    "clear_todos": TodoTool(
         guidelines=(),
         parameters=lambda _: {},
         check=lambda _args, _todos, _limits: ({"op": "replace", "texts": []}, "Cleared"),
+        optional=(),
         shown=lambda _: [],
     ),
 """
@@ -251,14 +254,14 @@ class Copy:
         self.edit(
             "_list/todos.py", '"completed", "abandoned"]', '"completed", "abandoned", "blocked"]'
         )
-        self.edit("_list/todos.py", "}\n\n\ndef require_rows", f"{row}}}\n\n\ndef require_rows")
+        self.edit("_list/todos.py", "}\n\n\n@with_config", f"{row}}}\n\n\n@with_config")
 
     def add_tool(self, record: str) -> None:
         name = record.split('"')[1]
         self.edit(
             "_calls/records.py", '"edit_todos"]\nChecked', f'"edit_todos", "{name}"]\nChecked'
         )
-        self.edit("_calls/records.py", "}\nrequire_rows(TOOLS", f"{record}}}\nrequire_rows(TOOLS")
+        self.edit("_calls/records.py", "\n    ),\n}\n", f"\n    ),\n{record}}}\n")
 
 
 TRY_STATUS = """
@@ -305,6 +308,12 @@ assert final["todos"] == todos_from_messages(final["messages"]) == []
 assert final["messages"][-1].text.startswith("Cleared")
 assert str(show_call("clear_todos", {})) == "clear_todos"
 """
+
+
+def test_each_status_and_each_tool_has_a_row() -> None:
+    """A name of the type without a row would fail only where it is used."""
+    assert set(STATUSES) == set(get_args(TodoStatus))
+    assert set(TOOLS) == set(get_args(ToolName))
 
 
 @pytest.mark.slow
