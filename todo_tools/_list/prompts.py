@@ -36,8 +36,8 @@ PROMPT_GUIDELINES = (
 # todo call in a separate turn costs ten times as much as one in a turn with other tool calls.
 _WORK = (
     "The list only keeps track of the work, which your other tools do. Todo calls need no turn of "
-    "their own: make them beside other calls, for several items at once. Complete an item beside "
-    "the last call of its work; if that call fails, start the item again."
+    "their own: make them beside other calls. Complete an item beside the last call of its work; "
+    "if that call fails, start the item again."
 )
 _ABANDON = "Abandon what cannot be done, and say so in your answer."
 
@@ -57,11 +57,10 @@ TODO_LIGHT_PROMPT = (
 """A shorter system prompt for models that plan well by themselves; it asks for no `start`."""
 
 WRITE_DESCRIPTION = "Write the todo list; new items are not started. Not for simple requests."
-LIST_DESCRIPTION = "Show the todo list: status, index and text of each item."
+LIST_DESCRIPTION = "Show the todo list."
 EDIT_DESCRIPTION = (
     "Set the status of todo items, several at once: 'start', 'complete' beside the last call of "
-    "their work, 'abandon' when it is not needed or cannot be done. Call it in one turn with other "
-    "tools."
+    "their work, 'abandon' when it is not needed or cannot be done."
 )
 
 OUTSIDE_GRAPH = (
