@@ -75,7 +75,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Raises:
         TypeError: An argument has the wrong type or belongs to the policy.
-        ValueError: `todos_format` is unknown, or `view` does not fit another setting.
+        ValueError: `todos_format` is unknown, `descriptions` is invalid, or `view` does not fit
+            another setting.
 
     Example:
         ```python

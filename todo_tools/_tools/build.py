@@ -53,7 +53,7 @@ def create_todo_tools(
 
     Raises:
         TypeError: `limits` or `check` has the wrong type.
-        ValueError: `descriptions` names an unknown tool.
+        ValueError: `descriptions` names an unknown tool, or has a value that is not a string.
 
     Example:
         ```python
