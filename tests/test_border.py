@@ -8,10 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import todo_tools
+from todo_tools._calls.records import TOOLS, ToolName
+from todo_tools._list.todos import STATUSES, TodoStatus
 
 ROOT = Path(__file__).parent.parent
 LIBRARY = Path(todo_tools.__file__).parent
@@ -208,7 +211,6 @@ NEW_STATUS = """    "blocked": Status(
         finished=False,
         action="block",
         done_label="Blocked",
-        next_action=None,
         precedence=2,
         client="pending",
         client_suffix=" (blocked)",
@@ -222,6 +224,7 @@ NEW_TOOL = """    "clear_todos": TodoTool(
         guidelines=(),
         parameters=lambda _: {},
         check=lambda _args, _todos, _limits: ({"op": "replace", "texts": []}, "Cleared"),
+        optional=(),
         shown=lambda _: [],
     ),
 """
@@ -273,6 +276,12 @@ assert str(show_call("clear_todos", {})) == "clear_todos"
 """
 
 
+def test_each_status_and_each_tool_has_a_row() -> None:
+    """A name of the type without a row would fail only where it is used."""
+    assert set(STATUSES) == set(get_args(TodoStatus))
+    assert set(TOOLS) == set(get_args(ToolName))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "changes", "program"),
@@ -281,7 +290,7 @@ assert str(show_call("clear_todos", {})) == "clear_todos"
             "_list/todos.py",
             {
                 '"completed", "abandoned"]': '"completed", "abandoned", "blocked"]',
-                "}\n\n\ndef require_rows": f"{NEW_STATUS}}}\n\n\ndef require_rows",
+                "}\n\n\n@with_config": f"{NEW_STATUS}}}\n\n\n@with_config",
             },
             TRY_STATUS,
         ),
@@ -289,7 +298,7 @@ assert str(show_call("clear_todos", {})) == "clear_todos"
             "_calls/records.py",
             {
                 '"edit_todos"]\nChecked': '"edit_todos", "clear_todos"]\nChecked',
-                "}\nrequire_rows(TOOLS": f"{NEW_TOOL}}}\nrequire_rows(TOOLS",
+                "\n    ),\n}\n": f"\n    ),\n{NEW_TOOL}}}\n",
             },
             TRY_TOOL,
         ),

@@ -70,10 +70,10 @@ class TestConversion:
             from_client_todos(wrong)
 
 
-@pytest.mark.parametrize(("wrong", "error"), [("json", ValueError), (True, TypeError)])
-def test_a_format_that_does_not_exist_is_refused(wrong: Any, error: type[Exception]) -> None:
+@pytest.mark.parametrize("wrong", ["json", True])
+def test_a_format_that_does_not_exist_is_refused(wrong: Any) -> None:
     allowed = "todos_format must be 'todo_tools' or 'langchain'"
-    with pytest.raises(error, match=f"{allowed}, got {wrong!r}"):
+    with pytest.raises(ValueError, match=f"{allowed}, got {wrong!r}"):
         TodoMiddleware(todos_format=wrong)
 
 

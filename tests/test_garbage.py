@@ -1,7 +1,5 @@
 """What a client writes into the channels of the loop, which only the loop and the tools write."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -11,12 +9,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs.until_done import build_graph
 from tests.support import Graph, checklist, items, outcome_of
-from todo_tools import DeltaTodoState, TodoMiddleware, TodoState
+from todo_tools import TodoMiddleware
 from todo_tools.testing import checklist_model
 
 
-def hand_built(state: Any = TodoState) -> Graph:
-    builder = build_graph(checklist_model(rest_after=1), state_schema=state)
+def hand_built() -> Graph:
+    builder = build_graph(checklist_model(rest_after=1))
     return builder.compile(checkpointer=InMemorySaver())
 
 
@@ -42,17 +40,15 @@ def test_an_agent_ignores_it_in_its_input(config: RunnableConfig) -> None:
     assert final["todos"] == items("a", status="completed")
 
 
-@pytest.mark.parametrize("build", [hand_built, partial(hand_built, DeltaTodoState), agent])
-def test_a_record_of_the_loop_that_was_overwritten_counts_as_none(
-    build: Callable[[], Graph], config: RunnableConfig
-) -> None:
-    """LangGraph's `Overwrite`, which clients send as JSON, bypasses the reducers."""
-    graph = build()
-    for number, garbage in enumerate(GARBAGE):
-        graph.update_state(config, {"todo_loop": {"__overwrite__": garbage}})
-        steps = [f"a{number}", f"b{number}"]
-        graph.invoke({"messages": [("user", checklist(*steps))]}, config)
-        values = graph.get_state(config).values
-        assert values["todos"] == items(*steps, status="completed")
-        assert outcome_of(values) == "finished"
-        assert values["todo_loop"]["in_turn"] == 1
+def test_a_graph_refuses_it_and_goes_on(config: RunnableConfig) -> None:
+    """The error names the counters, and the thread can be used as before."""
+    graph = hand_built()
+    graph.invoke({"messages": [("user", checklist("a", "b"))]}, config)
+    before = graph.get_state(config).values
+    for garbage in GARBAGE:
+        with pytest.raises(ValueError, match="validation error for LoopState"):
+            graph.update_state(config, {"todo_loop": garbage})
+    assert graph.get_state(config).values == before
+    final = graph.invoke({"messages": [("user", checklist("c", "d"))]}, config)
+    assert final["todos"] == items("c", "d", status="completed")
+    assert (outcome_of(final), final["todo_loop"]["in_turn"]) == ("finished", 1)

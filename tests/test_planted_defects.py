@@ -144,9 +144,7 @@ class TestPrompts:
 
     def test_a_block_that_moves_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is noted nowhere, so it is always shown with the newest message."""
-        monkeypatch.setattr(
-            "todo_tools._thread.reading.Entry.with_note", lambda self, _: self.stored
-        )
+        monkeypatch.setattr("todo_tools.middleware.with_list", lambda _, stored, __: stored)
         assert "sent" in found(models.middleware, 20).example
 
     @BOTH

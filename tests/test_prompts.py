@@ -18,12 +18,12 @@ SCHEMAS = tokens(json.dumps([convert_to_openai_tool(tool) for tool in create_tod
 
 
 class TestSize:
-    def test_schemas_and_system_prompt_stay_under_720_tokens(self) -> None:
-        assert SCHEMAS + tokens(TODO_SYSTEM_PROMPT) < 720
+    def test_schemas_and_system_prompt_stay_under_690_tokens(self) -> None:
+        assert SCHEMAS + tokens(TODO_SYSTEM_PROMPT) < 690
 
-    def test_with_the_light_prompt_they_stay_under_540_tokens(self) -> None:
+    def test_with_the_light_prompt_they_stay_under_500_tokens(self) -> None:
         assert tokens(TODO_LIGHT_PROMPT) <= 120
-        assert SCHEMAS + tokens(TODO_LIGHT_PROMPT) < 540
+        assert SCHEMAS + tokens(TODO_LIGHT_PROMPT) < 500
 
     def test_they_are_less_than_half_the_size_of_langchains(self) -> None:
         """LangChain describes its one tool twice: in the schema and in the system prompt."""

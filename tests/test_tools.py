@@ -238,8 +238,7 @@ class TestMisuse:
         [
             ({"limits": 100}, "limits must be a TodoLimits, got 100"),
             ({"descriptions": {"read": "Read."}}, "unknown tool 'read'; the tools are write_todos"),
-            ({"descriptions": {"list_todos": 5}}, r"descriptions\['list_todos'\] must be a string"),
-            ({"descriptions": ["write_todos"]}, r"descriptions must be a dict by tool name"),
+            ({"descriptions": {"list_todos": 5}}, r"description\s+Input should be a valid string"),
         ],
     )
     def test_wrong_settings_are_refused_at_build_time(self, settings: Any, message: str) -> None:

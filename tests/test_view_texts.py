@@ -172,7 +172,7 @@ class TestBlocks:
         assert model_view(state)[0].content == f"Begin.\n\n{shown}"
         blocks: list[Any] = [{"type": "text", "text": "Begin."}]
         state["messages"] = [HumanMessage(blocks)]
-        assert model_view(state)[0].content == [*blocks, {"type": "text", "text": shown}]
+        assert model_view(state)[0].content == [*blocks, {"type": "text", "text": f"\n\n{shown}"}]
 
     @pytest.mark.parametrize(
         "todos",

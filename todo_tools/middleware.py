@@ -16,16 +16,17 @@ from todo_tools._agent.state import ClientAgentState, TodoAgentState
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formats import TodosFormat, require_format
 from todo_tools._list.prompts import TODO_FOLD_PROMPT, TODO_SYSTEM_PROMPT
-from todo_tools._list.todos import DEFAULT_LIMITS, TodoLimits, is_mapping, require_flag
+from todo_tools._list.todos import DEFAULT_LIMITS, TodoLimits, is_mapping
 from todo_tools._loop.decision import heard
 from todo_tools._loop.ending import aend_answer, end_answer
 from todo_tools._loop.policy import AutoContinue, Policy, require_policy
+from todo_tools._thread.notes import with_list
 from todo_tools._thread.reading import read, read_messages
 from todo_tools._thread.state import loop_in, messages_in
 from todo_tools._tools.build import create_todo_tools
 from todo_tools._tools.checks import Check
 from todo_tools._view.blocks import needs_block, newest_place
-from todo_tools._view.view import ModelView, model_view, view_of
+from todo_tools._view.view import ModelView, extended, model_view, view_of
 
 # isort: split
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
@@ -74,7 +75,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     Raises:
         TypeError: An argument has the wrong type or belongs to the policy.
-        ValueError: `todos_format` is unknown, or `view` does not fit another setting.
+        ValueError: `todos_format` is unknown, `descriptions` is invalid, or `view` does not fit
+            another setting.
 
     Example:
         ```python
@@ -89,13 +91,11 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     # Without it, `stream_events(version="v3")` shows nothing of the list.
     transformers = (CustomTransformer,)
 
-    def __new__(cls, *args: Any, **settings: Any) -> Self:
+    def __new__(cls, *_: Any, **settings: Any) -> Self:
         """Name the place of a setting that belongs to the policy."""
         if moved := [name for name in settings if name in _OF_POLICY]:
             given = ", ".join(f"{name}={settings[name]!r}" for name in moved)
             raise TypeError(f"{cls.__name__} has no {moved[0]}; give policy=AutoContinue({given})")
-        if args:
-            raise TypeError(f"{cls.__name__} takes named settings only, such as system_prompt=...")
         return super().__new__(cls)
 
     def __init__(
@@ -123,7 +123,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             raise TypeError(f"view must be a function of the state or None, got {view!r}")
         if system_prompt is not None and not isinstance(system_prompt, str):
             raise TypeError(f"system_prompt must be a string or None, got {system_prompt!r}")
-        require_flag("fold_finished", fold_finished)
+        if not isinstance(fold_finished, bool):  # a text such as "no" would count as true
+            raise TypeError(f"fold_finished must be True or False, got {fold_finished!r}")
         if fold_finished and view is not model_view:
             raise ValueError(
                 "fold_finished=True needs the default view; pass "
@@ -225,8 +226,8 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             if at is not None:
                 shown, todos = reading.entries[at], reading.todos or []
                 if known := stored.get(shown.stored.id):
-                    again.append(shown._replace(stored=known).with_note(todos))
-                noted_here = shown.with_note(todos)
+                    again.append(with_list(shown.message, known, todos))
+                noted_here = with_list(shown.message, shown.stored, todos)
                 messages = [noted_here if m is shown.stored else m for m in request.messages]
                 state, reading = {**state, "messages": messages}, reading.with_block(at)
             # The reading exists already; `model_view` would read the history again.
@@ -237,16 +238,6 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                 else list(self.view(state))
             )
         if self.system_prompt:
-            changes["system_message"] = _extended(request.system_message, self.system_prompt)
+            given = request.system_message or SystemMessage("")
+            changes["system_message"] = extended(given, self.system_prompt)
         return request.override(**changes), again
-
-
-def _extended(message: SystemMessage | None, text: str) -> SystemMessage:
-    if message is None:
-        return SystemMessage(text)
-    content: Any = message.content
-    if isinstance(content, str):
-        content = f"{content}\n\n{text}" if content else text
-    else:
-        content = [*content, {"type": "text", "text": f"\n\n{text}"}]
-    return message.model_copy(update={"content": content})

@@ -12,11 +12,10 @@ Anything else raises a `CallError`, whose message never repeats a long argument.
 
 import json
 import re
+import reprlib
 from collections.abc import Sequence
 
 from todo_tools._list.todos import MAX_INDEX, is_list, is_mapping
-
-_SHOWN_CHARACTERS = 40
 
 
 class CallError(Exception):
@@ -83,21 +82,8 @@ def brief(value: object) -> str:
         return "an object"
     if isinstance(value, int) and abs(value) > MAX_INDEX:
         return "a very large number"  # it may have thousands of digits
-    if isinstance(value, str):
-        return _brief_text(value)
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    is_number = isinstance(value, int | float)
-    return (
-        repr(value) if is_number else f"a value of type {type(value).__name__[:_SHOWN_CHARACTERS]}"
-    )
-
-
-def _brief_text(text: str) -> str:
-    shown = text[:_SHOWN_CHARACTERS]
-    if len(repr(shown)) > 2 * _SHOWN_CHARACTERS:
-        shown = shown[:8]  # each character may become an escape of up to ten characters
-    return repr(text) if shown == text else f"{shown!r}… ({len(text)} characters)"
+    is_word = value is None or isinstance(value, bool)
+    return json.dumps(value) if is_word else reprlib.repr(value)
 
 
 def _read_text(position: int, item: object) -> str:

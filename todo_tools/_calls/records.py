@@ -21,7 +21,6 @@ from todo_tools._list.todos import (
     Token,
     is_blank,
     is_list,
-    require_rows,
 )
 
 ToolName = Literal["write_todos", "list_todos", "edit_todos"]
@@ -32,14 +31,6 @@ Shown = list[tuple[Any, Token]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Parameter:
-    """One parameter of a tool: its JSON schema, and whether the model must give it."""
-
-    schema: dict[str, Any]
-    required: bool = True
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class TodoTool:
     """The complete definition of one tool. No field has a default, so none can be forgotten."""
 
@@ -47,40 +38,36 @@ class TodoTool:
     action: Literal["write", "list", "edit"]
     description: str
     guidelines: tuple[str, ...]
-    parameters: Callable[[TodoLimits], dict[str, Parameter]]
+    parameters: Callable[[TodoLimits], dict[str, dict[str, Any]]]
+    """The JSON schema of each parameter."""
+    optional: tuple[str, ...]
+    """The parameters that the model may leave out."""
     check: Callable[[Mapping[str, Any], list[TodoItem], TodoLimits], Checked]
     shown: Callable[[Mapping[str, Any]], Shown | None]
 
 
-def _write_parameters(limits: TodoLimits) -> dict[str, Parameter]:
+def _write_parameters(limits: TodoLimits) -> dict[str, dict[str, Any]]:
     text = {
         "type": "string",
         "description": f"Description of the task, at most {limits.max_text_length} characters",
     }
     items = {"type": "object", "properties": {"text": text}, "required": ["text"]}
     return {
-        "mode": Parameter(
-            schema={
-                "type": "string",
-                "enum": list(_MODES),
-                "description": "Mode: 'replace' clears and replaces the entire list, 'append' adds "
-                "to the end, 'insert' inserts at a specific index",
-            }
-        ),
-        "index": Parameter(
-            schema={
-                "type": "integer",
-                "description": "0-based index to insert at (required for 'insert' mode)",
-            },
-            required=False,
-        ),
-        "todos": Parameter(
-            schema={
-                "type": "array",
-                "items": items,
-                "description": f"Ordered list of todo items, at most {limits.max_todos}",
-            }
-        ),
+        "mode": {
+            "type": "string",
+            "enum": list(_MODES),
+            "description": "Mode: 'replace' clears and replaces the entire list, 'append' adds to "
+            "the end, 'insert' inserts at a specific index",
+        },
+        "index": {
+            "type": "integer",
+            "description": "0-based index to insert at (required for 'insert' mode)",
+        },
+        "todos": {
+            "type": "array",
+            "items": items,
+            "description": f"Ordered list of todo items, at most {limits.max_todos}",
+        },
     }
 
 
@@ -120,7 +107,6 @@ def _check_texts(texts: list[str], limits: TodoLimits) -> None:
                 f"({limits.max_text_length} characters)",
                 "text too long",
             )
-    for index, text in enumerate(texts):
         if is_blank(text):
             raise CallError(
                 f"todo item at index {index} has an empty text; give 1 to "
@@ -133,7 +119,7 @@ def _check_kept(texts: list[str], todos: list[TodoItem]) -> None:
     if dropped := dropped_open(todos, texts):
         raise CallError(
             "the list has open items that the new list does not contain: "
-            f"{_brief_list(dropped, 150)}; use mode 'append' to add items, or abandon these first",
+            f"{_brief_list(dropped)}; use mode 'append' to add items, or abandon these first",
             "open items dropped",
         )
 
@@ -164,22 +150,18 @@ def _show_write(args: Mapping[str, Any]) -> Shown | None:
     return [(args.get("mode"), "warning"), (f"({len(args['todos'])} items{at})", "muted")]
 
 
-def _edit_parameters(limits: TodoLimits) -> dict[str, Parameter]:
+def _edit_parameters(limits: TodoLimits) -> dict[str, dict[str, Any]]:
     return {
-        "action": Parameter(
-            schema={
-                "type": "string",
-                "enum": list(_actions()),
-                "description": "Action to apply to the todo items",
-            }
-        ),
-        "indices": Parameter(
-            schema={
-                "type": "array",
-                "items": {"type": "integer"},
-                "description": f"0-based indices to apply the action to, 1 to {limits.max_indices}",
-            }
-        ),
+        "action": {
+            "type": "string",
+            "enum": list(_actions()),
+            "description": "Action to apply to the todo items",
+        },
+        "indices": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "description": f"0-based indices to apply the action to, 1 to {limits.max_indices}",
+        },
     }
 
 
@@ -214,13 +196,12 @@ def _check_edit(args: Mapping[str, Any], todos: list[TodoItem], limits: TodoLimi
     return operation, f"{STATUSES[status].done_label} {indices}"
 
 
-# Room for fifty indices of three digits; the whole error stays below 300 characters.
-_SHOWN_LIST = 250
+_SHOWN_LIST = 250  # characters, for fifty indices of three digits
 
 
-def _brief_list(indices: list[int], room: int = _SHOWN_LIST) -> str:
+def _brief_list(indices: list[int]) -> str:
     shown = str(indices)
-    return shown if len(shown) <= room else f"{indices[:5]} and {len(indices) - 5} more"
+    return shown if len(shown) <= _SHOWN_LIST else f"{indices[:5]} and {len(indices) - 5} more"
 
 
 def _show_edit(args: Mapping[str, Any]) -> Shown | None:
@@ -236,6 +217,7 @@ TOOLS: dict[str, TodoTool] = {
         description=prompts.WRITE_DESCRIPTION,
         guidelines=prompts.PROMPT_GUIDELINES,
         parameters=_write_parameters,
+        optional=("index",),
         check=_check_write,
         shown=_show_write,
     ),
@@ -245,6 +227,7 @@ TOOLS: dict[str, TodoTool] = {
         description=prompts.LIST_DESCRIPTION,
         guidelines=(),
         parameters=lambda _: {},
+        optional=(),
         check=lambda _args, todos, _limits: (None, format_todos(todos)),
         shown=lambda _: [],
     ),
@@ -254,8 +237,8 @@ TOOLS: dict[str, TodoTool] = {
         description=prompts.EDIT_DESCRIPTION,
         guidelines=(),
         parameters=_edit_parameters,
+        optional=(),
         check=_check_edit,
         shown=_show_edit,
     ),
 }
-require_rows(TOOLS, ToolName, "TOOLS")

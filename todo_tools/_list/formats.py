@@ -1,13 +1,11 @@
 """The two formats of a list: this library's, and the one that LangChain's clients read.
 
 Inside the library, a list always has the library's format. Input may have either format.
-`in_format` converts the lists in events, artifacts and questions.
 """
 
 from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, cast, get_args
 
-# pydantic accepts only this TypedDict before 3.12
 from typing_extensions import TypedDict
 
 from todo_tools._list.todos import (
@@ -19,7 +17,6 @@ from todo_tools._list.todos import (
     is_blank,
     is_list,
     is_mapping,
-    is_todo,
     validate_todos,
 )
 
@@ -41,8 +38,6 @@ class ClientTodo(TypedDict):
 def require_format(value: object) -> None:
     """Raise ValueError if a setting is not the name of a format."""
     allowed = " or ".join(map(repr, get_args(TodosFormat)))
-    if not isinstance(value, str):
-        raise TypeError(f"todos_format must be {allowed}, got {value!r}")
     if value not in get_args(TodosFormat):
         raise ValueError(f"todos_format must be {allowed}, got {value!r}")
 
@@ -78,7 +73,7 @@ def read_todos(stored: object) -> list[TodoItem] | None:
         return stored
     if not is_list(stored):
         return None
-    items = [todo for item in stored if is_todo(todo := from_client(item))]
+    items = [todo for item in stored if are_todos([todo := from_client(item)])]
     return items or None
 
 

@@ -1,7 +1,7 @@
 """Turn todos into text and back: list lines, status line, items in progress."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from unicodedata import category
 
 from todo_tools._list.formats import ClientTodo, own_format
@@ -84,11 +84,6 @@ def format_todos(todos: Sequence[TodoItem | ClientTodo]) -> str:
     """
     lines = (format_line(*entry) for entry in enumerate(own_format(todos)))
     return "\n".join(lines) or "No todos"
-
-
-def format_items(items: Iterable[tuple[int, TodoItem]]) -> str:
-    """Format the list lines of some items, each with its index, such as those of `incomplete`."""
-    return "\n".join(format_line(*item) for item in items)
 
 
 def format_status(todos: Sequence[TodoItem | ClientTodo]) -> str:

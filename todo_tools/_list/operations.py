@@ -20,8 +20,8 @@ from todo_tools._list.todos import (
     is_list,
     is_status,
     is_valid_text,
-    require_few,
     require_whole_number,
+    texts_of,
     validate_todos,
 )
 
@@ -66,7 +66,7 @@ def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]
     match operation:
         case {"op": "replace", "texts": [*texts]} if all(map(is_valid_text, texts)):
             keeps = not operation.get("keep_open") or not dropped_open(todos, texts)
-            return _new_items(require_few(texts)) if keeps else todos
+            return _that_fit(texts, []) if keeps else todos
         case {"op": "append", "texts": [*texts]} if all(map(is_valid_text, texts)):
             return [*todos, *_that_fit(texts, todos)]
         case {"op": "insert", "index": index, "texts": [*texts]} if _are_indices([index]) and (
@@ -97,10 +97,9 @@ def _with_status(
     expected = None if texts is None else dict(zip(indices, texts, strict=False))
     after = list(todos)
     for index in indices:
-        if index < len(todos):
-            text = todos[index]["text"]
-            if expected is None or expected.get(index) == text:
-                after[index] = {"text": text, "status": status}
+        text = todos[index]["text"] if index < len(todos) else None
+        if text is not None and (expected is None or expected.get(index) == text):
+            after[index] = {"text": text, "status": status}
     return after
 
 
@@ -108,12 +107,10 @@ def _are_indices(indices: Sequence[Any]) -> bool:
     return all(type(index) is int and index >= 0 for index in indices)  # a bool is also an int
 
 
-def _new_items(texts: Sequence[str]) -> list[TodoItem]:
-    return [{"text": text, "status": "not_started"} for text in texts]
-
-
 def _that_fit(texts: Sequence[str], todos: list[TodoItem]) -> list[TodoItem]:
-    return _new_items(texts[: max(MAX_ITEMS - len(todos), 0)])
+    """Return new items with the texts for which a list has room."""
+    room = max(MAX_ITEMS - len(todos), 0)
+    return [{"text": text, "status": "not_started"} for text in texts[:room]]
 
 
 def append_items(*texts: str) -> Append:
@@ -122,8 +119,7 @@ def append_items(*texts: str) -> Append:
     Raises:
         ValueError: A text is not a string of 1 to 100,000 characters, or only white space.
     """
-    todos = validate_todos([{"text": text, "status": "not_started"} for text in texts])
-    return {"op": "append", "texts": [todo["text"] for todo in todos]}
+    return {"op": "append", "texts": texts_of(validate_todos([{"text": each} for each in texts]))}
 
 
 def set_status(status: TodoStatus, *indices: int) -> SetStatus:

@@ -36,8 +36,8 @@ PROMPT_GUIDELINES = (
 # todo call in a separate turn costs ten times as much as one in a turn with other tool calls.
 _WORK = (
     "The list only keeps track of the work, which your other tools do. Todo calls need no turn of "
-    "their own: make them beside other calls, for several items at once. Complete an item beside "
-    "the last call of its work; if that call fails, start the item again."
+    "their own: make them beside other calls. Complete an item beside the last call of its work; "
+    "if that call fails, start the item again."
 )
 _ABANDON = "Abandon what cannot be done, and say so in your answer."
 
@@ -54,18 +54,13 @@ TODO_LIGHT_PROMPT = (
     "For work that takes more than a few rounds of calls, keep a todo list with `write_todos` and "
     f"`edit_todos`. {_WORK} You need not start items otherwise. {_ABANDON}"
 )
-"""A shorter system prompt for models that plan well by themselves.
-
-With strong models, turns that only update the list cause much of its cost. This prompt does not
-ask for a status change at every step. The loop works with both prompts.
-"""
+"""A shorter system prompt for models that plan well by themselves; it asks for no `start`."""
 
 WRITE_DESCRIPTION = "Write the todo list; new items are not started. Not for simple requests."
-LIST_DESCRIPTION = "Show the todo list: status, index and text of each item."
+LIST_DESCRIPTION = "Show the todo list."
 EDIT_DESCRIPTION = (
     "Set the status of todo items, several at once: 'start', 'complete' beside the last call of "
-    "their work, 'abandon' when it is not needed or cannot be done. Call it in one turn with other "
-    "tools."
+    "their work, 'abandon' when it is not needed or cannot be done."
 )
 
 OUTSIDE_GRAPH = (
@@ -160,19 +155,18 @@ CONTINUE = (
 )
 
 
-def next_step(action: str, index: int, *, has_tools: bool = True) -> str:
+def next_step(index: int, *, is_started: bool, has_tools: bool = True) -> str:
     """Name the work of an item, and the call that marks it if the model has the todo tools."""
     work = f"Otherwise go on: do the work of [{index}] now with your other tools"
     if not has_tools:
         return f"{work}."
-    where = _WHERE[action]
+    action, when = ("start", "in the same turn")
+    if is_started:
+        action, when = ("complete", "beside the last of these calls")
     return (
-        f"{work}, and call edit_todos with action '{action}' on [{index}] {where}; abandon what "
+        f"{work}, and call edit_todos with action '{action}' on [{index}] {when}; abandon what "
         "cannot or need not be done."
     )
-
-
-_WHERE = {"start": "in the same turn", "complete": "beside the last of these calls"}
 
 
 def gate_refusal(*, has_todos: bool) -> str:

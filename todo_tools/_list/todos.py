@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from operator import itemgetter
-from typing import Annotated, Any, Literal, NotRequired, TypeGuard, TypeVar, get_args
+from typing import Annotated, Any, Literal, NotRequired, TypeGuard
 
 from pydantic import ConfigDict, Field, with_config
 from pydantic.dataclasses import dataclass as settings
@@ -36,7 +36,6 @@ class Status:
     finished: bool
     action: str | None
     done_label: str
-    next_action: str | None
     precedence: int
     client: ClientStatus
     client_suffix: str
@@ -50,7 +49,6 @@ STATUSES: dict[TodoStatus, Status] = {
         finished=False,
         action=None,
         done_label="",
-        next_action="start",
         precedence=1,
         client="pending",
         client_suffix="",
@@ -62,7 +60,6 @@ STATUSES: dict[TodoStatus, Status] = {
         finished=False,
         action="start",
         done_label="Started",
-        next_action="complete",
         precedence=0,
         client="in_progress",
         client_suffix="",
@@ -74,7 +71,6 @@ STATUSES: dict[TodoStatus, Status] = {
         finished=True,
         action="complete",
         done_label="Completed",
-        next_action=None,
         precedence=2,
         client="completed",
         client_suffix="",
@@ -86,21 +82,11 @@ STATUSES: dict[TodoStatus, Status] = {
         finished=True,
         action="abandon",
         done_label="Abandoned",
-        next_action=None,
         precedence=2,
         client="completed",
         client_suffix=" (abandoned)",
     ),
 }
-
-
-def require_rows(table: Mapping[Any, object], names: object, what: str) -> None:
-    """Raise TypeError unless a table has exactly one row for each name of a `Literal`."""
-    if differing := set(table) ^ set(get_args(names)):
-        raise TypeError(f"{what} needs one row for each name; check {sorted(differing)}")
-
-
-require_rows(STATUSES, TodoStatus, "STATUSES")
 
 
 @with_config(ConfigDict(use_attribute_docstrings=True))
@@ -111,10 +97,6 @@ class TodoItem(TypedDict):
     """The task; not empty, and not only white space."""
     status: TodoStatus
     """The status of the task."""
-
-
-LIST = Field(description="The todo list. A whole list replaces it; leave it out to keep it.")
-"""The description of the `todos` channel in the schemas that servers publish."""
 
 
 class TodoDetails(TypedDict):
@@ -135,8 +117,6 @@ MAX_CHARACTERS = 100_000
 # No list is that long: a larger index is a mistake, and its digits would fill the error message.
 MAX_INDEX = 10**9
 
-_Item = TypeVar("_Item")
-
 
 def require_whole_number(
     name: str, value: object, *, minimum: int, maximum: int | None = None
@@ -147,12 +127,6 @@ def require_whole_number(
         raise TypeError(f"{name} must be a whole number, got {value!r}; give {allowed}")
     if value < minimum or (maximum is not None and value > maximum):
         raise ValueError(f"{name} must be {allowed}, got {value}")
-
-
-def require_flag(name: str, value: object) -> None:
-    """Raise TypeError if a setting is no bool; a text such as `"no"` would count as true."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 _Count = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
@@ -215,11 +189,6 @@ def is_status(value: object) -> TypeGuard[TodoStatus]:
     return isinstance(value, str) and value in STATUSES
 
 
-def is_todo(item: object) -> TypeGuard[TodoItem]:
-    """Whether a value is a todo item without extra keys."""
-    return are_todos([item])
-
-
 def are_todos(value: object) -> TypeGuard[list[TodoItem]]:
     """Whether a value is a list of todo items without extra keys."""
     if not is_list(value):
@@ -269,14 +238,9 @@ def validate_todos(value: object) -> list[TodoItem]:
     if not is_list(value):
         hint = "; pass its 'todos'" if is_mapping(value) and "todos" in value else ""
         raise ValueError(f"todos must be a list of todo items, got {type(value).__name__}{hint}")
-    return [_validate_item(index, item) for index, item in enumerate(require_few(value))]
-
-
-def require_few(todos: list[_Item]) -> list[_Item]:
-    """Return a list unchanged; raise ValueError if it is too long."""
-    if len(todos) > MAX_ITEMS:
-        raise ValueError(f"todos has {len(todos)} items, at most {MAX_ITEMS} are allowed")
-    return todos
+    if len(value) > MAX_ITEMS:
+        raise ValueError(f"todos has {len(value)} items, at most {MAX_ITEMS} are allowed")
+    return [_validate_item(index, item) for index, item in enumerate(value)]
 
 
 def _validate_item(index: int, given: object) -> TodoItem:

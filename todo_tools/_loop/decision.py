@@ -21,7 +21,7 @@ from todo_tools._thread.channels import LoopState
 from todo_tools._thread.events import LoopEvent, Outcome
 from todo_tools._thread.notes import note_of
 from todo_tools._thread.reading import Entry, Reading
-from todo_tools._thread.transcript import is_from_user, is_injected, is_rejection
+from todo_tools._thread.transcript import is_from_user, is_injected, is_spoken
 
 # The loop needs a few rounds of a model call, its tools and the hooks of other middleware.
 _STEPS_NEEDED = 25
@@ -143,8 +143,9 @@ def _last_answers(entries: Sequence[Entry]) -> list[AIMessage]:
 
 def _has_spoken(reading: Reading) -> bool:
     """Whether a person has spoken after the last answer, for example by `update_state`."""
-    spoken, answer = reading.last(is_from_user), reading.last_answer()
-    return spoken is not None and (answer is None or spoken > answer)
+    newest_first = (entry.message for entry in reversed(reading.entries))
+    after = takewhile(lambda message: not isinstance(message, AIMessage), newest_first)
+    return any(map(is_from_user, after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +169,8 @@ class _Told:
         by_loop = -1 if continued is None else continued
         entry = None if continued is None else reading.entries[continued]
         mark = note_of(entry.message).get("mark", "") if entry else ""
-        # Also words that came within a run. A person who rejects a call speaks to the agent.
-        spoken = [reading.last(is_from_user), reading.last(is_rejection)]
-        by_person = max(by_user, *(-1 if at is None else at for at in spoken))
+        spoken = reading.last(is_spoken)  # also words that came within a run
+        by_person = max(by_user, -1 if spoken is None else spoken)
         by_person = _end_of_results(reading.entries, by_person)
         return cls(by_user, max(by_person, by_loop), by_person >= by_loop, mark)
 
@@ -227,19 +227,16 @@ def _results(entries: Sequence[Entry], start: int) -> Iterator[tuple[int, _Resul
         message = entry.message
         if isinstance(message, AIMessage):
             calls = {call["id"]: call["args"] for call in message.tool_calls}
-        elif isinstance(message, ToolMessage) and _is_success_of_work(message):
+        elif isinstance(message, ToolMessage) and message.name not in TOOLS:
             args = repr(calls.get(message.tool_call_id))
-            yield at, _Result(message.name or "", args, _IN_A_FILE.sub("", message.text))
+            if message.status != "error":
+                yield at, _Result(message.name or "", args, _IN_A_FILE.sub("", message.text))
 
 
 def _used_server_tool(message: AnyMessage) -> bool:
     """Whether the provider ran a tool of its own within the answer, such as a web search."""
     blocks = message.content_blocks if isinstance(message, AIMessage) else ()
     return any(block["type"] == "server_tool_call" for block in blocks)
-
-
-def _is_success_of_work(message: ToolMessage) -> bool:
-    return message.status != "error" and message.name not in TOOLS
 
 
 def _limit(
@@ -277,5 +274,6 @@ def _sent(number: int) -> str:
 def _prompt(open_items: list[tuple[int, TodoItem]], instruction: str, *, has_tools: bool) -> str:
     """Build the continuation message; it asks for the work of the most urgent item."""
     index, item = min(open_items, key=lambda entry: STATUSES[entry[1]["status"]].precedence)
-    action = STATUSES[item["status"]].next_action or ""
-    return f"{instruction} {prompts.next_step(action, index, has_tools=has_tools)}"
+    is_started = item["status"] == "in_progress"
+    step = prompts.next_step(index, is_started=is_started, has_tools=has_tools)
+    return f"{instruction} {step}"

@@ -207,7 +207,7 @@ def _require_channels(builder: _Builder) -> None:
     """Refuse a state that cannot hold what the loop and the todo tools write."""
     # A node may bring other channels with its input, but the loop reads those of the graph.
     given = cast("dict[str, object]", builder.schemas[builder.state_schema])
-    missing = [name for name in _CHANNELS if isinstance(given.get(name), LastValue | None)]
+    missing = [name for name in _CHANNELS if type(given.get(name)) in _PLAIN]
     if missing:
         lines = "".join(f"\n    {name}: {_CHANNELS[name]}" for name in missing)
         raise ValueError(
@@ -217,6 +217,7 @@ def _require_channels(builder: _Builder) -> None:
         )
 
 
+_PLAIN = (type(None), LastValue)
 _CHANNELS = {
     "messages": "Annotated[list[AnyMessage], add_messages]",
     "todos": "TodoList",

@@ -10,9 +10,6 @@ from pydantic.dataclasses import dataclass as settings
 
 from todo_tools._list import prompts
 
-_DAY = 24 * 60 * 60
-
-
 _Count = Annotated[int, Field(ge=0)]
 
 
@@ -57,7 +54,7 @@ class AutoContinue:
     max_in_a_row: _Count = 20
     max_in_turn: _Count = 100
     max_idle: _Count | None = 0
-    grace_seconds: Annotated[int, Field(ge=0, le=_DAY)] = 0
+    grace_seconds: Annotated[int, Field(ge=0, le=24 * 60 * 60)] = 0
     ask: bool = False
     store: bool = True
     explain: bool = True

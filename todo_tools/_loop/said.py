@@ -47,7 +47,7 @@ def asks_user(state: Any) -> bool:
     """Return whether the last answer of the model ends in a question mark.
 
     Use it as `AutoContinue(stop_when=asks_user)`. Quotes, emphasis or pictures may follow the
-    question mark. A question before a list of choices or a code block is not recognised.
+    question mark.
 
     Args:
         state: The graph state.

@@ -4,22 +4,18 @@ Updates are applied one at a time, so the result does not depend on how checkpoi
 `DeltaChannel` requires.
 """
 
-import reprlib
 from collections.abc import Sequence
 from functools import reduce
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self
 
-from langchain_core.messages import AnyMessage, convert_to_messages
-from langgraph.channels import BinaryOperatorAggregate
-from langgraph.channels.base import BaseChannel
+from langgraph.channels import BinaryOperatorAggregate, LastValue
 from langgraph.errors import InvalidUpdateError
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict, override
 
 from todo_tools._list.formats import ClientTodo, from_client_todos, own_format, to_client_todos
 from todo_tools._list.operations import Operation, apply
-from todo_tools._list.todos import TodoItem, is_mapping
-from todo_tools._thread.events import Outcome
+from todo_tools._list.todos import TodoItem
 
 TodosUpdate = list[TodoItem] | list[ClientTodo] | Operation | None
 """The updates that the `todos` channel accepts; see `fold_todos`."""
@@ -62,33 +58,17 @@ class TodosChannel(BinaryOperatorAggregate[Any]):
         return bool(super().update(sorted(kept, key=lambda value: not isinstance(value, list))))
 
 
-class OutcomeChannel(BaseChannel[Any, Any, Any]):
+class OutcomeChannel(LastValue[Any]):
     """The last outcome; a run that begins forgets that of the run before."""
 
     # A run begins by loading the checkpoint that its predecessor finished. LangGraph finishes the
     # channels also before tasks that were made with `Send`, but does not load them again then.
-    __slots__ = ("_is_finished", "_is_of_earlier_run", "value")
+    __slots__ = ("_is_finished", "_is_of_earlier_run")
 
-    def __init__(self, typ: Any = str, key: str = "") -> None:
+    def __init__(self, typ: Any, key: str = "") -> None:
         super().__init__(typ, key)
-        self.value: Outcome | None = None
+        self.value: Any = None
         self._is_finished = self._is_of_earlier_run = False
-
-    @override
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OutcomeChannel)
-
-    __hash__ = None  # type: ignore[assignment]  # as LangGraph's own channels
-
-    @property
-    @override
-    def ValueType(self) -> Any:
-        return Outcome | None
-
-    @property
-    @override
-    def UpdateType(self) -> Any:
-        return Outcome | None
 
     @override
     def checkpoint(self) -> Any:
@@ -108,10 +88,6 @@ class OutcomeChannel(BaseChannel[Any, Any, Any]):
         return made
 
     @override
-    def get(self) -> Outcome | None:
-        return self.value
-
-    @override
     def update(self, values: Sequence[Any]) -> bool:
         before = self.checkpoint()
         kept = None if self._is_of_earlier_run else self.value
@@ -125,11 +101,6 @@ class OutcomeChannel(BaseChannel[Any, Any, Any]):
     def finish(self) -> bool:
         self._is_finished, before = True, self._is_finished
         return not before
-
-
-def as_messages(given: Sequence[Any]) -> list[AnyMessage]:
-    """Convert messages from any form that LangChain accepts."""
-    return cast("list[AnyMessage]", convert_to_messages(list(given)))
 
 
 _Count = Annotated[int, Field(ge=0)]
@@ -156,32 +127,5 @@ _LOOP_STATE = TypeAdapter(LoopState)
 
 
 def merge_loop(loop: LoopState, update: LoopState | None) -> LoopState:
-    """Merge an update into the counters, key by key; refuse one that is invalid."""
-    if update is None:
-        return loop
-    _validate("todo_loop", _LOOP_STATE, update)
-    # Stored values are not checked here: only an `Overwrite`, which bypasses reducers, can store
-    # invalid ones, and `valid_loop` ignores them.
-    return cast("LoopState", {**(loop if isinstance(loop, dict) else {}), **update})
-
-
-def valid_loop(stored: object) -> LoopState:
-    """Return a stored `LoopState` without its unknown keys and invalid values."""
-    try:
-        return _LOOP_STATE.validate_python(stored)
-    except ValidationError as error:
-        invalid = {fault["loc"][:1] for fault in error.errors()}
-        items = stored.items() if is_mapping(stored) else ()
-        return cast("LoopState", {key: value for key, value in items if (key,) not in invalid})
-
-
-def _validate(channel: str, adapter: TypeAdapter[Any], update: object) -> None:
-    try:
-        adapter.validate_python(update)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        place = "".join(f"[{reprlib.repr(key)}]" for key in fault["loc"])
-        raise ValueError(
-            f"{channel}{place} is invalid: {fault['msg']}, got "
-            f"{reprlib.repr(fault['input'])}; leave it out, or pass the value from get_state"
-        ) from None
+    """Merge an update into the counters, key by key; pydantic refuses one that is invalid."""
+    return loop if update is None else {**loop, **_LOOP_STATE.validate_python(update)}

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from todo_tools._list.formatting import format_in_progress, format_items, format_status
+from todo_tools._list.formatting import format_in_progress, format_line, format_status
 from todo_tools._list.todos import TodoItem, incomplete
 
 Outcome = Literal[
@@ -25,7 +25,6 @@ Outcome = Literal[
 
 
 _ACTION = "Items remain. Continue?"  # the heading of the question in agent-chat-ui
-_DECISIONS = ("approve", "edit", "reject", "respond")
 
 
 class TodosEvent(TypedDict):
@@ -103,13 +102,15 @@ def continue_question(todos: list[TodoItem], *, problem: str = "") -> ContinueQu
     if problem:
         question = f"That could not be read. {problem} {question}"
     status = format_status(todos)
-    description = "\n\n".join([question, status, format_items(incomplete(todos))])
+    lines = "\n".join(format_line(*item) for item in incomplete(todos))
+    description = "\n\n".join([question, status, lines])
     action = {"name": _ACTION, "args": {"message": ""}, "description": description}
+    decisions = ["approve", "edit", "reject", "respond"]
     return {
         "type": "todo_continue",
         "question": question,
         "todos": [todo.copy() for todo in todos],
         "status": status,
         "action_requests": [action],
-        "review_configs": [{"action_name": _ACTION, "allowed_decisions": list(_DECISIONS)}],
+        "review_configs": [{"action_name": _ACTION, "allowed_decisions": decisions}],
     }

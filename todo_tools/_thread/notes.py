@@ -125,7 +125,7 @@ def read_notes(
 
 
 def with_list(message: Message, stored: Message, todos: Sequence[TodoItem]) -> Message:
-    """Note a list with the stored form of a message, or with the continuation after it."""
+    """Return what to store so that later prompts repeat the block of a message or continuation."""
     if message.id == stored.id:
         return noted(stored, list=todos)
     return noted(stored, then={**note_of(stored)["then"], "list": todos})

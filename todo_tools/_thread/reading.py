@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.operations import apply
 from todo_tools._list.todos import TodoItem, are_todos, mark_of, texts_of
-from todo_tools._thread.notes import read_notes, with_list
+from todo_tools._thread.notes import read_notes
 from todo_tools._thread.state import has_channel, messages_in, todos_in
 from todo_tools._thread.transcript import is_from_user, is_injected, list_after
 
@@ -42,10 +42,6 @@ class Entry(NamedTuple):
     def after(self, known: Todos | None) -> Todos | None:
         """Return the list that a prompt shows last, if it showed `known` before this message."""
         return self.shows if self.shows is not None or self.lost else known
-
-    def with_note(self, todos: Todos) -> AnyMessage:
-        """Return the message to store so that later prompts repeat the block."""
-        return with_list(self.message, self.stored, todos)
 
 
 class Turn(NamedTuple):

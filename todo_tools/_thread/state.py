@@ -1,34 +1,34 @@
 """Define the checkpointed state of a thread, and read it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, NotRequired, cast
 
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import AnyMessage, BaseMessage, convert_to_messages
 from langgraph.channels.delta import DeltaChannel
 from langgraph.graph.message import (
     _messages_delta_reducer,  # pyright: ignore[reportPrivateUsage]  # documented, but named so
     add_messages,
 )
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from todo_tools._list.formats import ClientTodo, own_format
-from todo_tools._list.todos import LIST, TodoItem
+from todo_tools._list.todos import TodoItem
 from todo_tools._thread.channels import (
     LoopState,
     OutcomeChannel,
     TodosChannel,
-    as_messages,
     fold_client_todos,
     fold_todos,
     fold_todos_batch,
     merge_loop,
-    valid_loop,
 )
 from todo_tools._thread.events import Outcome
 
-TodoList = Annotated[list[TodoItem], LIST, TodosChannel(list, fold_todos)]
+_LIST = Field(description="The todo list. A whole list replaces it; leave it out to keep it.")
+TodoList = Annotated[list[TodoItem], _LIST, TodosChannel(list, fold_todos)]
 """The channel of the list, to put into any state class. A whole list or an operation updates it."""
-ClientTodoList = Annotated[list[ClientTodo], LIST, TodosChannel(list, fold_client_todos)]
+ClientTodoList = Annotated[list[ClientTodo], _LIST, TodosChannel(list, fold_client_todos)]
 """The same in the format of LangChain's clients."""
 TodoLoop = Annotated[LoopState, TodosChannel(dict, merge_loop)]
 """The channel of the loop's counters. You can read them; the loop and the tools write them."""
@@ -70,7 +70,7 @@ class DeltaTodoState(TypedDict):
     """
 
     messages: Annotated[list[AnyMessage], DeltaChannel(cast("Any", _messages_delta_reducer))]
-    todos: NotRequired[Annotated[list[TodoItem], LIST, DeltaChannel(fold_todos_batch)]]
+    todos: NotRequired[Annotated[list[TodoItem], _LIST, DeltaChannel(fold_todos_batch)]]
     todo_loop: NotRequired[TodoLoop]
     todo_outcome: NotRequired[TodoOutcome]
 
@@ -86,6 +86,11 @@ class ClientTodoState(TypedDict):
     todos: NotRequired[ClientTodoList]
     todo_loop: NotRequired[TodoLoop]
     todo_outcome: NotRequired[TodoOutcome]
+
+
+def as_messages(given: Iterable[Any]) -> list[AnyMessage]:
+    """Convert messages from any form that LangChain accepts."""
+    return cast("list[AnyMessage]", convert_to_messages(list(given)))
 
 
 def messages_in(state: object) -> Sequence[AnyMessage]:
@@ -111,8 +116,8 @@ def todos_in(state: object) -> list[TodoItem]:
 
 
 def loop_in(state: object) -> LoopState:
-    """Return the counters of the loop without invalid values; empty before its first decision."""
-    return valid_loop(value_in(state, "todo_loop") or {})
+    """Return the counters of the loop; empty before its first decision."""
+    return cast("LoopState", value_in(state, "todo_loop") or {})
 
 
 def has_channel(state: object, name: str) -> bool:

@@ -9,9 +9,8 @@ from langchain_core.messages.tool import ToolCall
 from todo_tools._calls.records import TOOLS
 from todo_tools._list.formats import read_todos
 from todo_tools._list.todos import TodoDetails, TodoItem, is_valid_text, mark_of
-from todo_tools._thread.channels import as_messages
 from todo_tools._thread.notes import ID_PREFIX, SOURCE, SOURCE_KEY, note_of
-from todo_tools._thread.state import messages_in, todos_in, value_in
+from todo_tools._thread.state import as_messages, messages_in, todos_in, value_in
 
 
 def is_injected(message: BaseMessage) -> bool:
@@ -36,6 +35,11 @@ def is_rejection(message: BaseMessage) -> bool:
         return False
     tool = f"{message.name}`" if message.name else ""
     return message.text.startswith(f"User rejected the tool call for `{tool}")
+
+
+def is_spoken(message: BaseMessage) -> bool:
+    """Whether a person spoke to the agent, in a message or by the rejection of a call."""
+    return is_from_user(message) or is_rejection(message)
 
 
 def details_of(message: BaseMessage) -> TodoDetails | None:

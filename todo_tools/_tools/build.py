@@ -1,7 +1,7 @@
 """Create the three tools, which are thin wrappers around `answer_call`."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
@@ -13,7 +13,7 @@ from todo_tools._calls.answers import Answer, Before, answer_call, before_call, 
 from todo_tools._calls.arguments import CallError
 from todo_tools._calls.records import TOOLS, TodoTool
 from todo_tools._list import prompts
-from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits, is_mapping
+from todo_tools._list.todos import DEFAULT_LIMITS, TodoItem, TodoLimits
 from todo_tools._thread.channels import PROGRESS
 from todo_tools._thread.events import todos_event
 from todo_tools._thread.notes import result_metadata
@@ -25,14 +25,6 @@ from todo_tools._tools.schemas import lenient_schema
 from todo_tools._view.blocks import record_block
 
 _Runtime = Annotated[ToolRuntime[Any, Any] | None, InjectedToolArg]
-
-
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """The settings that the three tools share."""
-
-    limits: TodoLimits
-    check: Check | None
 
 
 def create_todo_tools(
@@ -60,8 +52,8 @@ def create_todo_tools(
         `prompt_snippet`, `prompt_guidelines` and `limits`.
 
     Raises:
-        TypeError: An argument has the wrong type.
-        ValueError: `descriptions` names an unknown tool.
+        TypeError: `limits` or `check` has the wrong type.
+        ValueError: `descriptions` names an unknown tool, or has a value that is not a string.
 
     Example:
         ```python
@@ -72,51 +64,37 @@ def create_todo_tools(
     if not isinstance(limits, TodoLimits):
         raise TypeError(f"limits must be a TodoLimits, got {limits!r}")
     require_check(check)
-    described = _checked({} if descriptions is None else descriptions)
-    settings = _Settings(limits, check)
+    described = descriptions or {}
+    if unknown := [name for name in described if name not in TOOLS]:
+        tools = ", ".join(TOOLS)
+        raise ValueError(f"descriptions has an unknown tool {unknown[0]!r}; the tools are {tools}")
     return [
-        _tool(name, replace(tool, description=described.get(name, tool.description)), settings)
+        _tool(name, tool, described.get(name, tool.description), limits, check)
         for name, tool in TOOLS.items()
     ]
 
 
-def _checked(descriptions: Mapping[str, str]) -> Mapping[str, str]:
-    """Raise an error for descriptions of unknown tools and for values that are not strings."""
-    if not is_mapping(descriptions):
-        raise TypeError(f"descriptions must be a dict by tool name, got {descriptions!r}")
-    for name, description in descriptions.items():
-        if name not in TOOLS:
-            raise ValueError(
-                f"descriptions has an unknown tool {name!r}; the tools are {', '.join(TOOLS)}"
-            )
-        if not isinstance(description, str):
-            raise TypeError(f"descriptions[{name!r}] must be a string, got {description!r}")
-    return descriptions
-
-
-def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
+def _tool(
+    name: str, tool: TodoTool, description: str, limits: TodoLimits, check: Check | None
+) -> StructuredTool:
     def call(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        made = _Call.receive(name, args, runtime, settings)
+        made = _Call.receive(name, args, runtime, limits)
         answer = made.answer
-        if settings.check:
-            answer = checked(name, answer, made.before, settings.check, made.runtime.state)
+        if check:
+            answer = checked(name, answer, made.before, check, made.runtime.state)
         return made.respond(answer)
 
     async def acall(runtime: _Runtime = None, **args: Any) -> Command[Any] | ToolMessage:
-        made = _Call.receive(name, args, runtime, settings)
+        made = _Call.receive(name, args, runtime, limits)
         answer = made.answer
-        if settings.check:
-            answer = await achecked(name, answer, made.before, settings.check, made.runtime.state)
+        if check:
+            answer = await achecked(name, answer, made.before, check, made.runtime.state)
         return made.respond(answer)
 
-    given = tool.parameters(settings.limits)
-    schemas = {parameter: each.schema for parameter, each in given.items()}
     return StructuredTool(
         name=name,
-        description=tool.description,
-        args_schema=lenient_schema(
-            name, *(each for each in given if not given[each].required), **schemas
-        ),
+        description=description,
+        args_schema=lenient_schema(name, *tool.optional, **tool.parameters(limits)),
         func=call,
         coroutine=acall,
         handle_tool_error=True,
@@ -124,7 +102,7 @@ def _tool(name: str, tool: TodoTool, settings: _Settings) -> StructuredTool:
             "label": tool.label,
             "prompt_snippet": prompts.PROMPT_SNIPPET,
             "prompt_guidelines": list(tool.guidelines),
-            "limits": asdict(settings.limits),
+            "limits": asdict(limits),
         },
     )
 
@@ -146,15 +124,15 @@ class _Call:
         name: str,
         args: Mapping[str, Any],
         runtime: ToolRuntime[Any, Any] | None,
-        settings: _Settings,
+        limits: TodoLimits,
     ) -> "_Call":
         """Validate a call; refuse one outside a graph with a todo list."""
         if not isinstance(runtime, ToolRuntime) or not has_channel(runtime.state, "todos"):
             # Raise instead of returning a ToolMessage: outside a graph there may be no call id.
             raise ToolException(prompts.OUTSIDE_GRAPH)
         place = place_of_call(runtime.state, runtime.tool_call_id)
-        before = list_before(todos_in(runtime.state), place, settings.limits)
-        answer = answer_call(name, args, before.todos, settings.limits)
+        before = list_before(todos_in(runtime.state), place, limits)
+        answer = answer_call(name, args, before.todos, limits)
         if error := _fault(runtime.tool_call_id, place, answer, before):
             answer = refuse_call(name, error, before.todos)
         return cls(name, runtime, place, before, answer)

@@ -16,8 +16,6 @@ from todo_tools._thread.state import todos_in
 from todo_tools._thread.transcript import place_of_call
 from todo_tools._tools.build import list_before
 
-__all__ = ["TodoGate"]
-
 _Result = ToolMessage | Command[Any]
 
 
@@ -26,8 +24,7 @@ class TodoGate:
     """Refuse calls of other tools until the list has an item in progress.
 
     A refused call does not run; the model reads an error that says what to do. If an AI message
-    starts an item and then calls a tool, the tool runs. If a `write_todos` was not carried out as
-    the model made it, later calls of its message are refused. The todo tools are never refused.
+    starts an item and then calls a tool, the tool runs. The todo tools are never refused.
 
     Args:
         exempt: The names of tools that are never refused, such as tools that only read.

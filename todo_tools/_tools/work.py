@@ -11,9 +11,6 @@ from todo_tools._thread.notes import note_of
 from todo_tools._thread.reading import read
 from todo_tools._view.blocks import unnoted_block
 
-_NO_WORK = "no other tool has worked on it yet; do its work with your other tools first"
-_NEW_LIST = {"op": "replace"}
-
 
 def has_worked(item: TodoItem, state: Any) -> str | None:
     """Check that an item is completed only after work: a call of another tool than the todo tools.
@@ -21,9 +18,7 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
     Pass it as `create_todo_tools(check=has_worked)` or `TodoMiddleware(check=has_worked)`, since
     some models complete all items of a list without working. The call must come after the start of
     the item or, if it is not in progress, after the last tick, and after the last new list. It must
-    not have failed. A call before the tick in the same message counts, also if it then fails. Items
-    with equal texts are one item. What was removed from the history is not known. A change counts
-    where a result reports it.
+    not have failed. The page "Fine print" of the documentation has four limits.
 
     Args:
         item: The item to complete, as a check gets it.
@@ -53,7 +48,7 @@ def has_worked(item: TodoItem, state: Any) -> str | None:
                 is_end = False
         if is_end:
             break
-    return _NO_WORK
+    return "no other tool has worked on it yet; do its work with your other tools first"
 
 
 def _newest_first(item: object, state: Any) -> Iterator[Any]:
@@ -67,4 +62,4 @@ def _newest_first(item: object, state: Any) -> Iterator[Any]:
         if isinstance(message, ToolMessage) and message.status != "error":
             yield note_of(message).get("operation", {}) if message.name in TOOLS else None
         elif isinstance(message, HumanMessage) and (entry.block or at == given):
-            yield _NEW_LIST
+            yield {"op": "replace"}

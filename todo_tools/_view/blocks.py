@@ -5,7 +5,7 @@ from collections.abc import Collection
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from todo_tools._list.todos import incomplete
-from todo_tools._thread.notes import note_of
+from todo_tools._thread.notes import note_of, with_list
 from todo_tools._thread.reading import Reading
 
 
@@ -54,4 +54,5 @@ def record_block(reading: Reading) -> list[AnyMessage]:
     at = unnoted_block(reading)
     if at is None or reading.entries[at].stored.id is None:
         return []
-    return [reading.entries[at].with_note(reading.todos or [])]
+    entry = reading.entries[at]
+    return [with_list(entry.message, entry.stored, reading.todos or [])]

@@ -6,7 +6,7 @@ to the exact text before it keep working. The view is built for each call and ne
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -15,15 +15,15 @@ from langchain_core.messages import (
     InvalidToolCall,
     ToolCall,
     ToolMessage,
-    convert_to_messages,
 )
 from langchain_core.messages.utils import count_tokens_approximately
 
 from todo_tools._calls.records import TOOLS
 from todo_tools._list import prompts
 from todo_tools._list.todos import TodoItem, incomplete, is_blank, is_mapping, require_whole_number
-from todo_tools._thread.notes import note_of
+from todo_tools._thread.notes import Message, note_of
 from todo_tools._thread.reading import Entry, Reading, Turn, read, read_messages
+from todo_tools._thread.state import as_messages
 from todo_tools._view.blocks import due_block
 from todo_tools._view.folding import folded, folds_of
 
@@ -97,9 +97,9 @@ def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) ->
         elif isinstance(message, AIMessage) and _is_empty(message):
             message = message.model_copy(update={"content": prompts.EMPTY_ANSWER})
         if entry.block is not None:
-            message = _extended(message, prompts.list_block(entry.block))
+            message = extended(message, prompts.list_block(entry.block))
         elif at in reminders and (todos := known[at + 1]) and incomplete(todos):
-            message = _extended(message, prompts.reminder(todos))
+            message = extended(message, prompts.reminder(todos))
         shown.append(message)
     return shown
 
@@ -122,22 +122,14 @@ def count_folded_tokens(messages: Iterable[Any], *, tools: Sequence[Any] | None 
         assert count_folded_tokens([HumanMessage("Hello.")]) > 0
         ```
     """
-    history = cast("list[AnyMessage]", convert_to_messages(list(messages)))
-    prompt = view_of(read_messages(history), fold_finished=True)
+    prompt = view_of(read_messages(as_messages(messages)), fold_finished=True)
     return count_tokens_approximately(prompt, tools=list(tools) if tools else None)
 
 
-class _Closing(NamedTuple):
-    """What the line of progress of a turn depends on."""
-
-    works: bool
-    """Whether other tools were called in the turn."""
-    failed: bool
-    """Whether one of these calls failed, and an item was completed in the turn."""
-
-
-def _closings(turns: Sequence[Turn], entries: Sequence[Entry]) -> Iterator[tuple[int, _Closing]]:
-    """Yield the last list-changing result of each turn, by its index."""
+def _closings(
+    turns: Sequence[Turn], entries: Sequence[Entry]
+) -> Iterator[tuple[int, dict[str, bool]]]:
+    """Yield the last list-changing result of each turn, and what its line of progress says."""
     for turn in turns:
         changes = [at for at in turn.results if entries[at].changed]
         if not changes or turn.answer is None:
@@ -148,7 +140,7 @@ def _closings(turns: Sequence[Turn], entries: Sequence[Entry]) -> Iterator[tuple
         results = [cast("ToolMessage", entries[at].message) for at in turn.results]
         succeeded = {each.tool_call_id for each in results if each.status != "error"}
         failed = not others <= succeeded and any(_is_tick(entries[at]) for at in changes)
-        yield changes[-1], _Closing(bool(others), failed)
+        yield changes[-1], {"works": bool(others), "failed": failed}
 
 
 def _is_tick(entry: Entry) -> bool:
@@ -156,14 +148,16 @@ def _is_tick(entry: Entry) -> bool:
     return operation.get("status") == "completed" and bool(operation.get("indices"))
 
 
-def _shortened(entry: Entry, known: list[TodoItem] | None, closing: _Closing | None) -> AnyMessage:
+def _shortened(
+    entry: Entry, known: list[TodoItem] | None, closing: dict[str, bool] | None
+) -> AnyMessage:
     """Shorten the result of a list change to what the model does not know yet."""
     lines = [entry.message.text if entry.summary is None else entry.summary]
     if entry.summary is not None and entry.shows == known and entry.block is None:
         lines.append(prompts.UNCHANGED)
     if closing and entry.shows:
         is_short = entry.summary is not None
-        lines.append(prompts.progress(entry.shows, texts=is_short, **closing._asdict()))
+        lines.append(prompts.progress(entry.shows, texts=is_short, **closing))
     content = ("\n\n" if entry.summary is None else "\n").join(lines)
     return entry.message.model_copy(update={"content": content})
 
@@ -180,12 +174,12 @@ def _is_blank_part(part: Any) -> bool:
     return isinstance(text, str) and is_blank(text)
 
 
-def _extended(message: AnyMessage, text: str) -> AnyMessage:
+def extended(message: Message, text: str) -> Message:
     """Append a text to a message; as a separate block if its content is a list of blocks."""
     if isinstance(message.content, str):
         content: Any = f"{message.content}\n\n{text}" if message.content else text
     else:
-        content = [*message.content, {"type": "text", "text": text}]
+        content = [*message.content, {"type": "text", "text": f"\n\n{text}"}]
     return message.model_copy(update={"content": content})
 
 
