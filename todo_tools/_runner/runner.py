@@ -8,12 +8,11 @@ from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableLambda
-from langgraph.config import get_config
+from langgraph.config import get_config, get_stream_writer
 from langgraph.errors import GraphBubbleUp, GraphInterrupt, GraphRecursionError
 from langgraph.func import task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.pregel import Pregel
-from langgraph.runtime import ExecutionInfo, Runtime, get_runtime
 from langgraph.types import Command, RetryPolicy, Send, interrupt
 
 from todo_tools._list.todos import TodoStatus, incomplete, require_whole_number
@@ -32,8 +31,6 @@ from todo_tools._thread.notes import SOURCE_KEY
 from todo_tools._thread.state import messages_in, todos_in
 from todo_tools._tools.checks import Check, averdict, require_check, verdict
 
-Prompt = Callable[[Any, int], str]
-
 _REFUSED = "This is not done: {}. Go on, and end with a new report."
 _NOBODY = "nobody can answer a question here; decide yourself, or say what cannot be done"
 
@@ -45,7 +42,7 @@ def create_item_runner(
     at_once: int = 1,
     attempts: int = 2,
     max_steps: int = 500,
-    prompt: Prompt = item_prompt,
+    prompt: Callable[[Any, int], str] = item_prompt,
     retry_policy: RetryPolicy | Sequence[RetryPolicy] = (),
     on_error: Literal["raise", "abandon"] = "raise",
     planner: Any = None,
@@ -124,7 +121,7 @@ def create_item_runner(
 def _hand_out(state: Any, at_once: int) -> Command[Any]:
     """Tick what has ended, against the list of this moment, and start the next items."""
     after, jobs = next_jobs(state, at_once, time.time())
-    get_runtime().stream_writer(todos_event(after))
+    get_stream_writer()(todos_event(after))
     ticks = [
         {"op": "set_status", "status": new["status"], "indices": [at], "texts": [new["text"]]}
         for at, (old, new) in enumerate(zip(todos_in(state), after, strict=True))
@@ -133,7 +130,7 @@ def _hand_out(state: Any, at_once: int) -> Command[Any]:
     return Command(update=[*(("todos", tick) for tick in ticks), ("running", jobs)])
 
 
-def _next_nodes(state: Any, prompt: Prompt, end: str) -> list[Send] | str:
+def _next_nodes(state: Any, prompt: Callable[[Any, int], str], end: str) -> list[Send] | str:
     """Send the items that were handed out to their nodes."""
     sends = [
         Send("item", {**job, "index": at, "prompt": prompt(state, at)})
@@ -180,9 +177,8 @@ class _Run:
     def turns_to(self, status: TodoStatus) -> None:
         """Send an event with the path of what the agent streams for this item."""
         self.status: TodoStatus = status
-        here: Runtime[Any] = get_runtime()
-        ns = cast("ExecutionInfo", here.execution_info).checkpoint_ns
-        here.stream_writer({"type": "todo_item", **self.item, "status": status, "ns": ns})
+        ns = get_config().get("configurable", {}).get("checkpoint_ns")
+        get_stream_writer()({"type": "todo_item", **self.item, "status": status, "ns": ns})
 
     @property
     def messages(self) -> Sequence[AnyMessage]:
