@@ -26,7 +26,7 @@ from graphs.terminal.tools.shell import LocalShell, shell_tool
 from graphs.terminal.tools.workspace import Workspace
 from graphs.until_done import build_graph
 from tests.lifeline import BEGIN, Lifeline
-from tests.waiting import LONG
+from tests.waiting import LONG, wait_for_file
 from todo_tools.rendering.lowlevel import Followed
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -218,7 +218,7 @@ class TestTheEndOfTheProgram:
 
     @FORMS
     @pytest.mark.parametrize(
-        "commands", [[IN_FRONT], [IN_FRONT, "sleep 600"]], ids=["one", "two at a time"]
+        "commands", [[IN_FRONT], [IN_FRONT, "touch second; sleep 600"]], ids=["one", "two"]
     )
     def test_ctrl_c_ends_commands_and_the_program_at_once(
         self, commands: list[str], form: str, lifeline: Lifeline, tmp_path: Path
@@ -226,6 +226,8 @@ class TestTheEndOfTheProgram:
         """This holds even if the program waits for them in a thread."""
         with self.program(tmp_path, form, *commands) as program:
             assert lifeline.begins()
+            if commands[1:]:
+                wait_for_file(tmp_path / "second")
             program.send_signal(signal.SIGINT)
             assert lifeline.ends()
             assert program.wait(LONG) != 0
