@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from tests.support import ROOT, items
+from tests.support import ROOT
 from tests.test_border import PUBLIC
 from todo_tools import (
     TODO_LIGHT_PROMPT,
@@ -23,7 +21,7 @@ from todo_tools import (
 )
 from todo_tools._thread.transcript import is_injected
 from todo_tools.demo import build_demo
-from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
+from todo_tools.testing import checklist_model
 
 
 def read(name: str) -> str:
@@ -66,25 +64,6 @@ def test_every_program_runs(
     prints = re.findall(r"^ *print\(.*\)(?:  # (.+))?$((?:\n# .+)*)", block, re.MULTILINE)
     said = " ".join(f"{beside} {below.replace(chr(10) + '#', '')}" for beside, below in prints)
     assert capsys.readouterr().out.split() == said.split()
-
-
-async def test_a_list_that_outlives_its_thread_also_works_async(tmp_path: Path) -> None:
-    """On the event loop, this store refuses sync calls, as that of a server does."""
-    [block] = [str(block) for each in BLOCKS for block in each.values if "OwnList" in str(block)]
-    names: dict[str, Any] = {"__name__": "block"}
-    exec(compile(block, "block", "exec"), names)
-    plan = turn("", call("write_todos", mode="replace", todos=["Cut"]))
-    async with AsyncSqliteStore.from_conn_string(str(tmp_path / "store")) as store:
-        await store.setup()
-        agent: Any = create_agent(
-            ScriptedChatModel(script=[plan, "Tomorrow.", "What next?"]),
-            middleware=names["middleware"],
-            store=store,
-        )
-        for said in ("Cut it tomorrow.", "Good morning."):
-            final = await agent.ainvoke({"messages": [("user", said)]}, context=names["ann"])
-    assert final["todos"] == items("Cut")
-    assert len(final["messages"]) == 2
 
 
 def prose(text: str) -> str:
