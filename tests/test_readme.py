@@ -112,8 +112,8 @@ def test_the_reference_lists_every_public_name() -> None:
 
 class TestReadme:
     def test_it_is_short(self) -> None:
-        """It has at most 800 words, with its code."""
-        assert len(README.split()) <= 800
+        """It has at most 700 words, with its code."""
+        assert len(README.split()) <= 700
 
     def test_it_names_the_lowest_versions(self) -> None:
         """They are the lowest versions in `pyproject.toml`."""
