@@ -11,7 +11,7 @@ WORKERS := $(shell expr 2 \* `getconf _NPROCESSORS_ONLN`)
 # With it, each program that a test starts would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast test-lowest coverage lint format bench evals trace campaign mutants clients picture notebooks docs sample size release-check clean
+.PHONY: demo test test-fast test-lowest coverage lint format bench evals trace campaign mutants clients picture notebooks reference docs sample size release-check clean
 
 demo: .venv/.ready-demo
 	$(BIN)/python -m todo_tools.demo
@@ -88,6 +88,10 @@ format: .venv/.ready
 .venv/.ready-docs: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
+
+# docs/reference.md, from the docstrings.
+reference: .venv/.ready
+	$(BIN)/python .ci/reference.py
 
 # The documentation as a site in site/; a broken link is an error.
 docs: .venv/.ready-docs

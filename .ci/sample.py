@@ -28,9 +28,10 @@ _PAGES = (
     "graphs/**/*.md",
     "evals/*.md",
 )
+_MADE = "docs/reference.md"  # of docstrings
 _MARK = re.compile(r"#\s*(noqa|type:|pragma)")
 _CODE_SPAN = re.compile(r"`[^`]*`")
-_NO_SENTENCE = ("#", "![", "<", "|", ":::")
+_NO_SENTENCE = ("#", "![", "<", "|")
 _DEFINED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -114,7 +115,7 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[str], Iterator[tuple[int, str]
 def texts_of(root: Path, kind: str) -> list[Text]:
     """All texts of a kind, in the order of their places."""
     patterns, find = KINDS[kind]
-    paths = sorted({path for pattern in patterns for path in root.glob(pattern)})
+    paths = sorted({path for pattern in patterns for path in root.glob(pattern)} - {root / _MADE})
     return [
         Text(f"{path.relative_to(root)}:{line}", text)
         for path in paths

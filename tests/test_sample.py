@@ -30,8 +30,6 @@ x = 1  # no paragraph
 | --- | --- |
 | 10 | a row with words |
 
-::: todo_tools
-
 `TodoState`,
 `model_view`
 """
@@ -43,7 +41,7 @@ def test_errors_show_what_is_put_into_them() -> None:
 
 
 def test_paragraphs_and_items_are_found() -> None:
-    """Code, headings, the rows of tables, lists of names and what the site fills in are not."""
+    """Code, headings, the rows of tables, and lists of names are not."""
     assert list(sample.paragraphs(PAGE)) == [
         (3, "A paragraph\non two lines."),
         (6, "- One item."),

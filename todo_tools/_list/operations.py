@@ -59,6 +59,7 @@ class SetStatus(TypedDict):
 
 
 Operation = Replace | Append | Insert | SetStatus
+"""A change of the list, as `append_items` and `set_status` create it."""
 
 
 def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]:
