@@ -18,7 +18,7 @@ from todo_tools._list.todos import STATUSES, TodoItem, incomplete, mark_of
 from todo_tools._loop.policy import AutoContinue
 from todo_tools._loop.said import broken_off
 from todo_tools._thread.channels import LoopState
-from todo_tools._thread.events import LoopEvent, Outcome
+from todo_tools._thread.events import Outcome
 from todo_tools._thread.notes import note_of
 from todo_tools._thread.reading import Entry, Reading
 from todo_tools._thread.transcript import is_from_user, is_injected, is_spoken
@@ -57,7 +57,7 @@ class Decision:
         }
 
     @property
-    def event(self) -> LoopEvent:
+    def event(self) -> dict[str, Any]:
         """The decision as an event of the custom stream."""
         loop = self.next_loop
         return {

@@ -38,7 +38,7 @@ def add_auto_continue(
 
     While the model calls tools, a conditional edge leads to the tools; otherwise it leads to the
     node of the loop. That node sends the agent back to work while items are incomplete, and then
-    ends the run. The reason is in `state["todo_outcome"]` and is sent as a `LoopEvent`.
+    ends the run. The reason is in `state["todo_outcome"]` and is sent as a `todo_loop` event.
 
     Add the edge from the tools back to the agent, and then call this function last. The agent must
     have no conditional edge of its own and no `Command(goto=...)`: LangGraph would follow both.

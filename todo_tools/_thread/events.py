@@ -2,8 +2,6 @@
 
 from typing import Any, Literal
 
-from typing_extensions import TypedDict
-
 from todo_tools._list.formatting import format_in_progress, format_line, format_status
 from todo_tools._list.todos import TodoItem, incomplete
 
@@ -23,63 +21,13 @@ Outcome = Literal[
 ]
 """The reason why the loop stopped; the page "Why it stopped" of the documentation has a table."""
 
-
 _ACTION = "Items remain. Continue?"  # the heading of the question in agent-chat-ui
 
 
-class TodosEvent(TypedDict):
-    """A tool has changed the list."""
-
-    type: Literal["todos"]
-    todos: list[TodoItem]
-    status: str
-    """The status line, such as `📋 2/5`; empty if there are no todos."""
-    in_progress: list[str]
-    """The items in progress, each as `[index] text`."""
-    position: int
-    """The position of the call in its AI message. LangGraph runs these calls in parallel, so the
-    event with the highest position of a turn has the final list."""
-    turn: str | None
-    """The id of the AI message with the call."""
-
-
-class CountdownEvent(TypedDict):
-    """One second of the grace period before a continuation begins."""
-
-    type: Literal["todo_countdown"]
-    seconds: int
-    """The seconds left; the last event has 1."""
-    text: str
-    """The countdown as a line, which does not say how to stop it: that depends on the interface."""
-
-
-class LoopEvent(TypedDict):
-    """The loop has decided whether to continue after an answer without a tool call."""
-
-    type: Literal["todo_loop"]
-    outcome: Outcome | None
-    """`None` if the agent is sent back to work."""
-    in_a_row: int
-    in_turn: int
-    text: str
-    """The notice for the user; empty if there is none."""
-
-
-class ContinueQuestion(TypedDict):
-    """The value of the interrupt before a continuation (`AutoContinue(ask=True)`)."""
-
-    type: Literal["todo_continue"]
-    question: str
-    todos: list[TodoItem]
-    status: str
-    action_requests: list[dict[str, Any]]
-    """The question as a `HITLRequest` of LangChain, which agent-chat-ui shows with buttons. It has
-    one action, with an empty `message` that the person can fill in."""
-    review_configs: list[dict[str, Any]]
-
-
-def todos_event(todos: list[TodoItem], position: int = 0, *, turn: str | None = None) -> TodosEvent:
-    """Create the event for a changed list."""
+def todos_event(
+    todos: list[TodoItem], position: int = 0, *, turn: str | None = None
+) -> dict[str, Any]:
+    """Create the event for a changed list; of a `turn`, the highest `position` has the final one."""
     return {
         "type": "todos",
         "todos": [todo.copy() for todo in todos],
@@ -90,14 +38,14 @@ def todos_event(todos: list[TodoItem], position: int = 0, *, turn: str | None = 
     }
 
 
-def countdown_event(seconds: int) -> CountdownEvent:
-    """Create the event for one second of the grace period."""
+def countdown_event(seconds: int) -> dict[str, Any]:
+    """Create the event for one second of the grace period; the interface says how to stop it."""
     text = f"⏳ Auto-continuing in {seconds}s..."
     return {"type": "todo_countdown", "seconds": seconds, "text": text}
 
 
-def continue_question(todos: list[TodoItem], *, problem: str = "") -> ContinueQuestion:
-    """Create the question whether to continue; `problem` says why the last answer was invalid."""
+def continue_question(todos: list[TodoItem], *, problem: str = "") -> dict[str, Any]:
+    """Create the question, also a `HITLRequest` of LangChain; `problem` is that of the last answer."""
     question = "Items remain. Continue? Answer yes, no, or with a message of your own."
     if problem:
         question = f"That could not be read. {problem} {question}"
