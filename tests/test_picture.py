@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from langchain_core.messages import HumanMessage
-from picture.__main__ import BRANCHES, DEMO, record_demo
+from picture.__main__ import BRANCHES, DEMO, ITEMS, record_demo, record_items
 from picture.animation import animate
 from picture.recording import Frame, Row, record
 
@@ -184,3 +184,15 @@ def test_the_picture_of_the_chat_shows_both_branches_with_their_lists() -> None:
     assert others[:2] == others[2:4] == ["✓[0]Writetheinvitation", "✓[2]Bakeacake"]
     assert len(kept) < 60_000
     assert "url(" not in kept
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_item_runner_is_such_a_run() -> None:
+    """It ends as a run does today, but for the seconds, and shows three items at work."""
+    kept, frames = ITEMS.read_text(encoding="utf-8"), record_items()
+    fresh = animate(frames, title="")
+    ends = [re.sub(r"\d+ seconds?", "", "\n".join(still(each))) for each in (kept, fresh)]
+    assert ends[0] == ends[1]
+    assert all(f"[{index}] Move" in kept for index in range(6))
+    assert max(str(each).count("run_tests") for each in frames) == 3
+    assert len(kept) < 60_000

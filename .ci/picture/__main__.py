@@ -13,6 +13,7 @@ from picture.recording import Frame, record
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _PICTURES = _ROOT / "docs" / "pictures"
 DEMO, BRANCHES = _PICTURES / "demo.svg", _PICTURES / "branches.svg"
+ITEMS = _PICTURES / "items.svg"
 
 _PASTED = "- [ ] Write the invitation\n- [ ] Invite Ann\n- [ ] Bake a cake"
 _LIST = f"\x1b[200~{_PASTED}\x1b[201~\r"
@@ -58,7 +59,20 @@ def draw_branches() -> str:
     return animate(record_branches(), title=title)
 
 
+def record_items() -> list[Frame]:
+    """Record an item runner with three items at work."""
+    return record([sys.executable, str(Path(__file__).parent / "items.py")], columns=60, rows=22)
+
+
+def draw_items() -> str:
+    """Draw the item runner."""
+    return animate(
+        record_items(), title="Three items of six are at work; each is ticked at its end"
+    )
+
+
 if __name__ == "__main__":
-    for picture, draw in ((DEMO, draw_demo), (BRANCHES, draw_branches)):
+    pictures = ((DEMO, draw_demo), (BRANCHES, draw_branches), (ITEMS, draw_items))
+    for picture, draw in pictures:
         picture.write_text(draw(), encoding="utf-8")
         print(f"wrote {picture}")
