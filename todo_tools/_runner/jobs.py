@@ -42,12 +42,12 @@ class Job(TypedDict):
 Reports = dict[str, ItemReport]
 
 
-def _merged(reports: Reports, new: Reports) -> Reports:
-    return {**reports, **new}
-
-
 def _all_merged(reports: Reports, updates: Sequence[Reports]) -> Reports:
     return {key: report for each in (reports, *updates) for key, report in each.items()}
+
+
+def _merged(reports: Reports, new: Reports) -> Reports:
+    return _all_merged(reports, [new])
 
 
 class ItemsState(TodoState):
