@@ -53,13 +53,17 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_every_program_runs(
-    block: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    block: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """Each runs by itself, and prints the text of the comments after its `print` calls.
 
     The stand-in replaces a real model in a block.
     """
     monkeypatch.setattr("langchain.agents.factory.init_chat_model", lambda _: checklist_model())
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "block", "exec"), {"__name__": "block"})
     prints = re.findall(r"^ *print\(.*\)(?:  # (.+))?$((?:\n# .+)*)", block, re.MULTILINE)
     said = " ".join(f"{beside} {below.replace(chr(10) + '#', '')}" for beside, below in prints)
