@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,29 @@ def test_every_program_runs(
     prints = re.findall(r"^ *print\(.*\)(?:  # (.+))?$((?:\n# .+)*)", block, re.MULTILINE)
     said = " ".join(f"{beside} {below.replace(chr(10) + '#', '')}" for beside, below in prints)
     assert capsys.readouterr().out.split() == said.split()
+
+
+@pytest.mark.slow
+def test_a_type_checker_accepts_every_program(tmp_path: Path) -> None:
+    """It refuses only inputs with a list of texts; `docs/questions.md` says why."""
+    blocks = [each for each in BLOCKS if not str(each.id).startswith("skills/")]
+    for each in blocks:
+        name = re.sub(r"\W", "_", str(each.id))
+        (tmp_path / f"{name}.py").write_text(str(each.values[0]), encoding="utf-8")
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout)
+    assert report["summary"]["filesAnalyzed"] == len(blocks)
+    refused = re.compile(
+        r'Argument of type "dict\[str, (Unknown|(list\[HumanMessage\] \| )?list\[str\])\]" '
+        r'cannot be assigned to parameter "input" of type "(InputAgentState|TodoState) '
+    )
+    found = [
+        f"{Path(each['file']).stem}: {each['message']}"
+        for each in report["generalDiagnostics"]
+        if each.get("rule") != "reportArgumentType" or not refused.match(each["message"])
+    ]
+    assert found == []
 
 
 def prose(text: str) -> str:
