@@ -75,14 +75,13 @@ def test_every_program_runs(
 @pytest.mark.slow
 def test_a_type_checker_accepts_every_program(tmp_path: Path) -> None:
     """It refuses only inputs with a list of texts; `docs/questions.md` says why."""
-    blocks = [each for each in BLOCKS if not str(each.id).startswith("skills/")]
-    for each in blocks:
+    for each in BLOCKS:
         name = re.sub(r"\W", "_", str(each.id))
         (tmp_path / f"{name}.py").write_text(str(each.values[0]), encoding="utf-8")
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     report = json.loads(done.stdout)
-    assert report["summary"]["filesAnalyzed"] == len(blocks)
+    assert report["summary"]["filesAnalyzed"] == len(BLOCKS)
     refused = re.compile(
         r'Argument of type "dict\[str, (Unknown|(list\[HumanMessage\] \| )?list\[str\])\]" '
         r'cannot be assigned to parameter "input" of type "(InputAgentState|TodoState) '

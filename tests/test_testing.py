@@ -19,6 +19,7 @@ from todo_tools import (
     TodoState,
     add_auto_continue,
     create_todo_tools,
+    has_worked,
     model_view,
 )
 from todo_tools.testing import ScriptedChatModel, call, checklist_model, read_checklist, turn
@@ -86,6 +87,7 @@ class TestRequests:
             ("- [ ] One\n- [x] Two\nA, b and c.", ["One"]),
             ("Measure the wall. Cut the boards, then sand them!", ["Measure the wall", "CUT"]),
             ("measure it\ncut it", ["Measure it", "Cut it"]),
+            ("1. measure it.\n2. cut `1. a`", ["Measure it", "Cut `1. a`"]),
             ("Measure, cut, and then sand it.", ["Measure", "Cut", "Sand it"]),
             ("Measure and cut, then sand", ["Measure", "Cut", "Sand"]),
             ("Run `a, b and c. D` and ship it", ["Run `a, b and c. D`", "Ship it"]),
@@ -164,7 +166,10 @@ class TestRuns:
         policy = AutoContinue(max_in_a_row=0)
         graph: Any = (
             create_agent(
-                model, middleware=[TodoMiddleware(policy=policy)], checkpointer=InMemorySaver()
+                model,
+                [shell],
+                middleware=[TodoMiddleware(policy=policy)],
+                checkpointer=InMemorySaver(),
             )
             if door == "create_agent"
             else agent_of(model)
@@ -198,12 +203,31 @@ class TestRuns:
         prompt = [HumanMessage("- [ ] One"), answer, error]
         assert checklist_model().invoke(prompt).text == "My plan was not accepted; I stop here."
 
-    def test_a_command_that_was_not_run_is_abandoned(self, config: RunnableConfig) -> None:
-        """Its result has no exit code."""
-        model = checklist_model(shell="run")
-        final = agent_of(model).invoke({"messages": [("user", "- [ ] One: `true`")]}, config)
+    def test_a_command_without_an_exit_code_is_abandoned(self) -> None:
+        """Nothing says that it succeeded."""
+
+        def shell(command: str) -> str:
+            """Run a command."""
+            return command
+
+        agent: Any = create_agent(checklist_model(), [shell], middleware=[TodoMiddleware()])
+        final = agent.invoke({"messages": [("user", "- [ ] One: `true`")]})
         assert final["todos"] == items("One: `true`", status="abandoned")
         assert "Step [0] was not run; I abandon it." in [m.text for m in final["messages"]]
+
+    def test_a_step_that_a_check_refuses_is_abandoned(self) -> None:
+        """A step without a command has no work that could satisfy a check."""
+        middleware = TodoMiddleware(check=has_worked)
+        agent: Any = create_agent(checklist_model(), [shell], middleware=[middleware])
+        final = agent.invoke({"messages": [("user", "Measure, then cut: `true`.")]})
+        statuses = [todo["status"] for todo in final["todos"]]
+        assert statuses == ["abandoned", "completed"]
+
+    def test_it_stops_when_the_user_says_so(self, config: RunnableConfig) -> None:
+        graph = agent_of(checklist_model())
+        seeded = {"messages": [("user", "Stop!")], "todos": ["Measure"]}
+        final = graph.invoke(seeded, config)
+        assert (final["todos"], final["todo_outcome"]) == (items("Measure"), "answered")
 
 
 class TestBrokenGraphs:
@@ -221,6 +245,12 @@ class TestBrokenGraphs:
         ) as error:
             graph.invoke({"messages": [("user", "- [ ] One")]}, config)
         assert f"its tools are {names}" in str(error.value)
+
+    def test_a_command_without_a_shell_is_an_error(self, config: RunnableConfig) -> None:
+        """It says what it looked for, what was bound, and what to do."""
+        graph = agent_of(checklist_model(shell="run"))
+        with pytest.raises(ValueError, match=r"with the tool 'run', but its tools are .*'shell'\]"):
+            graph.invoke({"messages": [("user", "- [ ] One: `true`")]}, config)
 
     @pytest.mark.parametrize("request_", ["- [ ] One", "Measure it, then cut it"])
     def test_a_graph_without_the_view_is_an_error(

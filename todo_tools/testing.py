@@ -90,14 +90,15 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
 
     It writes the request as todos: the open steps of a Markdown checklist, or the sentences, or of
     one sentence what stands between commas, "then" and "and". It runs the command in backticks of
-    each step, and completes the step on exit code 0. Like a real model, it sometimes stops early.
+    each step, and completes the step on exit code 0. It abandons a step that a check refuses, and
+    stops on "stop". Like a real model, it sometimes stops early.
 
     Args:
         shell: The name of a tool that takes `command` and answers with `exit code N` at the end.
         rest_after: The model stops early each time that it has finished this number of items.
 
     Returns:
-        The model. It raises a `ValueError` if it has to keep a list and the todo tools were not
+        The model. It raises a `ValueError` if the todo tools, or the shell for a command, were not
         bound, and if a graph of your own sends it results that `model_view` shortens.
 
     Example:
@@ -109,6 +110,8 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
 
     def rule(prompt: list[BaseMessage]) -> AIMessage:
         todos, results = _known(prompt)
+        if prompt and is_from_user(prompt[-1]) and prompt[-1].text.lower().startswith("stop"):
+            return turn("I stop here.")
         if not todos and "write_todos" in results:
             return turn("My plan was not accepted; I stop here.")
         if not todos or (is_from_user(prompt[-1]) and not incomplete(todos)):
@@ -119,16 +122,25 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
 
 
 class _ChecklistModel(ScriptedChatModel):
-    """A model that needs the todo tools for its work."""
+    """A model that needs the todo tools, and a shell for commands."""
 
     @override
     def _answer(self, messages: list[BaseMessage]) -> AIMessage | str:
         answer = super()._answer(messages)
         bound = [tool.get("function", tool).get("name") for tool in self.tools]
-        if isinstance(answer, AIMessage) and answer.tool_calls and "write_todos" not in bound:
+        asked = (
+            [made["name"] for made in answer.tool_calls] if isinstance(answer, AIMessage) else []
+        )
+        if asked and "write_todos" not in bound:
             raise ValueError(
                 f"checklist_model has to keep a list, but its tools are {bound}; bind "
                 "create_todo_tools() to it, or give create_agent the TodoMiddleware"
+            )
+        if missing := [name for name in asked if name not in {*bound, *TOOLS}]:
+            raise ValueError(
+                f"checklist_model runs what stands in backticks with the tool {missing[0]!r}, but "
+                f"its tools are {bound}; add a tool of this name that takes `command` and answers "
+                "with `exit code N` at the end, or name yours with checklist_model(shell=...)"
             )
         return answer
 
@@ -143,7 +155,8 @@ def read_checklist(markdown: str) -> list[str]:
 
 
 _OUTSIDE_CODE = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)"
-_SENTENCE_END = re.compile(rf"(?:(?<=[.!?])\s+|\n+){_OUTSIDE_CODE}")
+_NUMBER = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
+_SENTENCE_END = re.compile(rf"(?:(?<=[^\d][.!?])\s+|\n+){_OUTSIDE_CODE}")
 _PART_END = re.compile(rf"(?:,\s+|\s+(?=and\s|then\s))(?:and\s+)?(?:then\s+)?{_OUTSIDE_CODE}")
 _LINE = re.compile(r"(\S) \[\d+\] (.+)")
 _STATUS_OF: dict[str, TodoStatus] = {row.icon: status for status, row in STATUSES.items()}
@@ -156,7 +169,7 @@ def _steps_in(request: str) -> list[str]:
         return read_checklist(request)
     sentences = _SENTENCE_END.split(request.strip())
     parts = sentences if sentences[1:] else _PART_END.split(sentences[0])
-    steps = [part.strip(" .,;!") for part in parts]
+    steps = [_NUMBER.sub("", part.strip(), count=1).strip(" .,;!") for part in parts]
     return [step[:1].upper() + step[1:] for step in steps if step] if steps[1:] else []
 
 
@@ -170,7 +183,8 @@ def _known(prompt: list[BaseMessage]) -> tuple[list[TodoItem], dict[str, str]]:
             asked = message.tool_calls if isinstance(message, AIMessage) else []
             calls, results = {made["id"]: made for made in asked if made["name"] in TOOLS}, {}
         else:
-            results[str(message.name)] = message.text.partition(NOTE)[0]
+            if not results.get(str(message.name), "").startswith("Error"):
+                results[str(message.name)] = message.text.partition(NOTE)[0]
             made = calls.get(message.tool_call_id)
             if made and message.status != "error":
                 answer = answer_call(made["name"], made["args"], todos, _ANY_LIST)
@@ -209,6 +223,8 @@ def _work(todos: list[TodoItem], results: dict[str, str], shell: str, rest_after
         code = re.findall(r"exit code (-?\d+)", results[shell])[-1:]
         fault = f"failed with exit code {code[0]}" if code else "was not run"
         text = "" if code == ["0"] else f"Step [{current}] {fault}; I abandon it."
+    elif results.get("edit_todos", "").startswith("Error"):
+        text = f"Step [{current}] was refused; I abandon it."
     elif finished and finished % rest_after == 0 and "edit_todos" in results:
         return turn(f"{finished} of {len(todos)} steps are finished so far.")
     elif command:
