@@ -1,4 +1,4 @@
-"""Use the whole library as one middleware for LangChain's `create_agent` or deepagents."""
+"""Use this whole package as one middleware for LangChain's `create_agent` or deepagents."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import fields

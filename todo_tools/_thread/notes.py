@@ -1,7 +1,7 @@
 """Note with a message what is known when it is written, so that nothing is inferred later.
 
 A note is in the `response_metadata` of its message: every type of message has it, copies keep it,
-and no provider is sent it. Nothing else in this library stores facts about a message.
+and no provider is sent it. Nothing else in this package stores facts about a message.
 
 | Written by | With which message | Note | Read by |
 | --- | --- | --- | --- |
@@ -50,13 +50,13 @@ _HIDDEN = "do-not-render-"
 ID_PREFIX = f"{_HIDDEN}todo-tools-"
 
 _KEY = "todo_tools"
-"""The key of this library's notes in the `response_metadata` of a message."""
+"""The key of this package's notes in the `response_metadata` of a message."""
 _LATER = {"list", "then", "said"}
 """The notes that are made after the message was sent or read."""
 
 
 def note_of(message: BaseMessage) -> Mapping[str, Any]:
-    """Return what this library noted with a message; empty for most messages."""
+    """Return what this package noted with a message; empty for most messages."""
     note = message.response_metadata.get(_KEY)
     return cast("dict[str, Any]", note) if isinstance(note, dict) else {}
 
