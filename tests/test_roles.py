@@ -42,7 +42,7 @@ def without_added_results(sent: ModelCall) -> list[BaseMessage]:
 
 
 def is_of_the_pack(message: BaseMessage) -> bool:
-    """Whether the message is a todo result or a continuation message."""
+    """Whether the message is a todo result or a continuation."""
     if message.additional_kwargs.get("lc_source") == "todo_tools":
         return True
     return message.name in {"write_todos", "edit_todos", "list_todos"}

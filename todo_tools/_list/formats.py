@@ -51,7 +51,7 @@ def to_client(todo: TodoItem) -> ClientTodo:
 
 
 def from_client(item: Any) -> Any:
-    """Convert one item; return anything else unchanged, so that the validation rejects it."""
+    """Convert one item; return anything else unchanged, so that the validation refuses it."""
     if not is_mapping(item) or not isinstance(item.get("content"), str):
         return item
     content, status = item["content"], str(item.get("status"))

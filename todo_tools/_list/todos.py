@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass as settings
 from typing_extensions import TypedDict
 
 TodoStatus = Literal["not_started", "in_progress", "completed", "abandoned"]
-"""The status of a todo. `not_started` and `in_progress` are incomplete, the others finished."""
+"""The status of a todo. `not_started` and `in_progress` are open, the others finished."""
 
 ClientStatus = Literal["pending", "in_progress", "completed"]
 """The status of a todo in LangChain's clients."""

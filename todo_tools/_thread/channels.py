@@ -121,7 +121,7 @@ class LoopState(TypedDict, total=False):
 
 
 PROGRESS: LoopState = {"in_a_row": 0}
-"""The update of a tool that changed the list; it resets the count in a row."""
+"""The update of a tool that changed the list; it resets the counter `in_a_row`."""
 
 _LOOP_STATE = TypeAdapter(LoopState)
 

@@ -19,7 +19,7 @@ Outcome = Literal[
     "out_of_steps",
     "declined",
 ]
-"""The reason why the loop stopped; the page "Why it stopped" of the documentation has a table."""
+"""The reason why the loop ended; the page "Why it stopped" of the documentation has a table."""
 
 _ACTION = "Items remain. Continue?"  # the heading of the question in agent-chat-ui
 
