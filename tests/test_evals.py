@@ -503,7 +503,7 @@ class TestPublished:
     RUNS = HARBOR.parent / "runs"
 
     def test_the_page_is_what_the_report_prints(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """What limits the runs stands above the tables of each folder."""
+        """What limits the runs is above the tables of each folder."""
         assert main(["report"]) == 0
         published = (HARBOR.parent / "RESULTS.md").read_text(encoding="utf-8")
         assert capsys.readouterr().out == published

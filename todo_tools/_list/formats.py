@@ -68,7 +68,7 @@ def _item(text: str, status: str) -> dict[str, str]:
 
 
 def read_todos(stored: object) -> list[TodoItem] | None:
-    """Convert a list of either format without its invalid items; `None` if it has only such."""
+    """Convert a list of either format without its invalid items; `None` if it has no other."""
     if are_todos(stored):
         return stored
     if not is_list(stored):

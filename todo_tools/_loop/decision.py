@@ -185,11 +185,11 @@ def _end_of_results(entries: Sequence[Entry], at: int) -> int:
 
 
 def _has_worked(reading: Reading, told: _Told) -> bool:
-    """Whether, since it was last told something, the agent changed the list or got a new result.
+    """Whether the agent has changed the list or got a new result since it was last told something.
 
-    New is a successful result of another tool that differs in tool, arguments or text from all that
-    the agent got between the user's message and that telling. So neither a refused call is work,
-    nor a look at the list, nor a command that gives the same result again.
+    A result of another tool is new if it is no error, and differs in tool, arguments or text from
+    all that the agent got before it was told, but after the user's message. So a refused call is no
+    work; nor is a look at the list, or a command that gives the same result again.
     """
     since = reading.entries[told.at + 1 :]
     if any(each.changed and note_of(each.message).get("changed", True) for each in since):

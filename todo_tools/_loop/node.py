@@ -90,7 +90,7 @@ def add_auto_continue(
         _managed_key(builder, RemainingStepsManager), _managed_key(builder, IsLastStepManager)
     )
     builder.add_node(node, _node(node, policy, steps))
-    if tools == agent:  # its calls are carried out when it ends
+    if tools == agent:  # when it ends, it has carried out its calls
         builder.add_edge(agent, node)
     else:
         ends = dict[Hashable, str]({_CALLS: tools, _STOPS: node})
@@ -104,7 +104,7 @@ def add_auto_continue(
 
 
 class _Untraced(Runnable[Any, Any]):
-    """A function that has no span of its own in traces, inside that of its node."""
+    """A function without its own span in traces; it is part of its node's span."""
 
     def __init__(
         self, name: str, run: Callable[[Any], Any], arun: Callable[[Any], Awaitable[Any]]

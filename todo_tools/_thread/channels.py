@@ -59,7 +59,7 @@ class TodosChannel(BinaryOperatorAggregate[Any]):
 
 
 class OutcomeChannel(LastValue[Any]):
-    """The last outcome; a run that begins forgets that of the run before."""
+    """The last outcome; a new run forgets it."""
 
     # A run begins by loading the checkpoint that its predecessor finished. LangGraph finishes the
     # channels also before tasks that were made with `Send`, but does not load them again then.
