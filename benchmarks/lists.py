@@ -36,11 +36,11 @@ def _clearing(trigger: int) -> list[Any]:
 
 NO_LIST = ListKind("no list", no_calls, list)
 LANGCHAIN = ListKind("LangChain", langchain_calls, lambda: [TodoListMiddleware()])
-PACK = ListKind("this pack", pack_calls, _pack)
-LIGHT = ListKind("this pack, light", light_calls, partial(_pack, TODO_LIGHT_PROMPT))
-FOLDED = ListKind("this pack, folded", pack_calls, partial(_pack, folds=True), folds=True)
+PACK = ListKind("this package", pack_calls, _pack)
+LIGHT = ListKind("this package, light", light_calls, partial(_pack, TODO_LIGHT_PROMPT))
+FOLDED = ListKind("this package, folded", pack_calls, partial(_pack, folds=True), folds=True)
 LIGHT_FOLDED = ListKind(
-    "this pack, light, folded",
+    "this package, light, folded",
     light_calls,
     partial(_pack, TODO_LIGHT_PROMPT, folds=True),
     folds=True,

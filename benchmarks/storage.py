@@ -45,13 +45,13 @@ class Variant:
 
 
 PLAIN_NO_LIST = Variant("no list", NO_LIST)
-DELTA = Variant("this pack, `DeltaTodoState`", PACK, DeltaTodoState)
+DELTA = Variant("this package, `DeltaTodoState`", PACK, DeltaTodoState)
 VARIANTS = (
     PLAIN_NO_LIST,
     Variant("no list, `DeltaTodoState`", NO_LIST, DeltaTodoState),
     Variant("LangChain", LANGCHAIN),
     Variant("LangChain, `DeltaChannel`", LANGCHAIN, DeltaMessages),
-    Variant("this pack", PACK),
+    Variant("this package", PACK),
     DELTA,
 )
 

@@ -118,7 +118,7 @@ def _more(seen: Comparison, folded: ListKind, style: str) -> list[float]:
 
 
 def light_summary(results: Results) -> str:
-    """What the light prompt costs more than the default one, beside a smallest cached prefix."""
+    """How much more the light prompt costs than the default one, for each smallest prefix."""
     prices = [price for price in PRICES if "from" in price]
     rows = list[list[str]]()
     for case, seen in results.small.items():

@@ -1,4 +1,4 @@
-"""Trace which functions of the library an agent calls, and count the modules on the way.
+"""Trace which functions of this package an agent calls, and count the modules on the way.
 
 A *room* is a module of `todo_tools`, without `rendering` and `testing`. A *move* is a change of
 room from one called function to the next; returns do not count. A generator is called each time
@@ -45,7 +45,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of the library that was called."""
+    """A function of this package that was called."""
 
     room: str
     function: str
@@ -141,7 +141,7 @@ def _noting(calls: list[Call]) -> Iterator[None]:
 
 
 def _room(file: str) -> str | None:
-    """The module of the library that a file is; `None` if it does not count."""
+    """The module of this package that a file is; `None` if it does not count."""
     path = Path(file)
     if not path.is_relative_to(LIBRARY):
         return None

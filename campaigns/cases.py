@@ -105,7 +105,7 @@ class Case:
 
 
 Trial = Callable[[Case], object]
-"""A function that raises an error if the library breaks a promise."""
+"""A function that raises an error if this package breaks a promise."""
 
 
 @dataclass

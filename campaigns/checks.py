@@ -170,7 +170,7 @@ def _edit(random: Random, todos: list[TodoItem], texts: Iterator[int]) -> list[T
 
 
 def worked(case: Case) -> None:
-    """`has_worked`, beside its rule; a message has one todo call, before or after other calls."""
+    """Compare `has_worked` with its rule; a message has one todo call, before or after others."""
 
     @tool
     def work(command: str) -> str:

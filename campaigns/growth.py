@@ -79,7 +79,7 @@ class Thread:
         asyncio.run(self.graph.ainvoke(given, self.config))
 
     def cost_of_turns(self, number: int) -> dict[str, int]:
-        """Calls of functions of the library in some turns, and bytes that are serialized."""
+        """Calls of functions of this package in some turns, and bytes that are serialized."""
         self.sizes.clear()
         calls = sum(calls_in_the_library(self.take_turn) for _ in range(number))
         return {"calls": calls, "bytes": sum(self.sizes)}

@@ -53,7 +53,7 @@ class Thread:
         self.log.touch()
 
     def write(self, item: str, stage: int, what: str) -> None:
-        """Append a line with one system call, at the end of the block; no kill can cut it."""
+        """Append a line with one system call when the file is closed; no kill can cut it."""
         with self.log.open("a") as log:
             log.write(f"{os.getpid()} {time.time()} {item} {stage} {what}\n")
 

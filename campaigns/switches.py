@@ -24,7 +24,7 @@ _FOREIGN = "TodoListMiddleware"
 
 
 def states(case: Case) -> None:
-    """Any agent of this library continues with the list of any other."""
+    """Any agent of this package continues with the list of any other."""
     with SqliteSaver.from_conn_string(str(case.folder / "threads.sqlite")) as saver:
         live(case, saver, [*VARIANTS, _FOREIGN])
 

@@ -105,12 +105,12 @@ _ALL = (
         lambda: [ContextEditingMiddleware(edits=[_CLEARING])],
     ),
     Arm("go-on", "no list, told to go on", system_prompt=f"{SYSTEM_PROMPT} {GO_ON}"),
-    Arm(CONTROL, 'no list, "Continue." with the calls of this pack', continues=True),
+    Arm(CONTROL, 'no list, "Continue." with the calls of this package', continues=True),
     Arm("langchain", "LangChain's list", lambda: [TodoListMiddleware()]),
-    Arm("no-loop", "this pack without the loop", lambda: [TodoMiddleware(policy=None)]),
-    Arm(PACK, "this pack", lambda: [TodoMiddleware()]),
+    Arm("no-loop", "this package without the loop", lambda: [TodoMiddleware(policy=None)]),
+    Arm(PACK, "this package", lambda: [TodoMiddleware()]),
     Arm("light", "light prompt", lambda: [TodoMiddleware(system_prompt=TODO_LIGHT_PROMPT)]),
-    Arm("bare", "this pack without its prompt", lambda: [TodoMiddleware(system_prompt="")]),
+    Arm("bare", "this package without its prompt", lambda: [TodoMiddleware(system_prompt="")]),
     Arm("seeded", "seeded list", lambda: [TodoMiddleware()], seeded=True),
     Arm("worked", "has_worked", lambda: [TodoMiddleware(check=has_worked)]),
     Arm(
@@ -131,7 +131,7 @@ _ALL = (
 ARMS: dict[str, Arm] = {arm.name: arm for arm in _ALL}
 _WORDED = {"pack": (0, 2), "light": (0, 1, 2), "light-folded": (1, 2, 3)}
 EARLIER = {
-    "pack-before": "this pack, version 0.2.0",
+    "pack-before": "this package, version 0.2.0",
     "led": "led by the graph",
     **{f"{arm}-w{n}": f"{ARMS[arm].title} (w{n})" for arm, some in _WORDED.items() for n in some},
     "light-folded-w2-new": "light prompt, folded, by instances that remember nothing (w2)",

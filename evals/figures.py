@@ -131,7 +131,7 @@ def _has(text: str, name: str) -> bool:
 
 
 def _text(todo: Mapping[str, Any]) -> str:
-    """Return the text of an item, in this library's format or in LangChain's."""
+    """Return the text of an item, in this package's format or in LangChain's."""
     return str(todo.get("text", todo.get("content", "")))
 
 

@@ -49,7 +49,7 @@ class Result(TypedDict):
     date: str
     versions: dict[str, str]
     words: NotRequired[str]
-    """Which words of this pack the model read, if `versions` does not say it."""
+    """Which words of this package the model read, if `versions` does not say it."""
     caps: dict[str, int]
     figures: Figures
     usage: dict[str, int]

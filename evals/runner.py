@@ -70,7 +70,7 @@ def run_all(jobs: Sequence[Job], setting: Setting) -> int:
     progress = _Progress(setting, len(todo), spent)
     with ThreadPoolExecutor(setting.jobs) as pool:
         for _, group in groupby(todo, key=lambda job: job.pair):
-            # The control needs the number of calls that the pack has made.
+            # The control needs the number of calls that this package has made.
             ordered = sorted(group, key=lambda job: job.arm == CONTROL)
             pool.submit(_try_each, ordered, setting, progress)
     setting.tell(progress.summary())
@@ -99,7 +99,7 @@ def run_one(job: Job, setting: Setting) -> Result:
     """Do one run.
 
     Raises:
-        FileNotFoundError: It is the control, and this pack has not done the same task.
+        FileNotFoundError: It is the control, and this package has not done the same task.
     """
     task = make_task(job.family, job.n, job.seed)
     caps = Caps(_calls_for(job, setting), setting.max_tokens)

@@ -1,7 +1,7 @@
 """A check for `create_todo_tools(check=...)`: the command of a step must have succeeded.
 
 It believes nothing but the artifact of a tool's result, which no model can write. So your tool for
-commands must return one: `{"command": "make", "exit_code": 0}`. This file needs only the library,
+commands must return one: `{"command": "make", "exit_code": 0}`. The file needs only this package,
 so it can be copied alone. Its limit: it knows only the steps of the list, so give the list as input
 with `TodoLimits(keep_open=True)`, or a model can write it again without the commands.
 """

@@ -1,6 +1,6 @@
 """Each item of a list as a run of its own: a planner, three items at once, and an answer.
 
-To copy: this file; it needs only the library and LangChain. Its limit: no item may need another.
+To copy: this file; it needs only this package and LangChain. Its limit: no item may need another.
 """
 
 import re

@@ -3,7 +3,7 @@
     pip install "langgraph-todo-tools[langchain]"  # into the environment of dcode
     DEEPAGENTS_CODE_EXPERIMENTAL=1 dcode --extension extension.py
 
-Extensions of `dcode` are experimental. This file needs only the library, so it can be copied alone.
+Extensions of `dcode` are experimental. The file needs only this package, so it can be copied alone.
 """
 
 from typing import Any

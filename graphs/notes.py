@@ -2,7 +2,7 @@
 
 An operation says what changes, and a reducer applies it to the channel. A pure function answers a
 call, and a thin tool gives both to LangGraph. So forks and time travel need no code. A view is for
-people. This file needs only the library, so it can be copied alone. Its limit: each call reads the
+people. The file needs only this package, so it can be copied alone. Its limit: each call reads the
 clock, so the results of one turn may differ from the state by milliseconds.
 """
 

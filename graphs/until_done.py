@@ -1,6 +1,6 @@
 """An agent that works until its todo list is finished: a hand-built graph with the loop.
 
-This file needs only the library, so it can be copied alone. Its limit: all calls of one answer
+The file needs only this package, so it can be copied alone. Its limit: all calls of one answer
 run in one task, so a tool should not ask a person with `interrupt()`, because the reply may reach
 another call; compile the graph with `interrupt_before=["tools"]` instead, or use `create_agent`.
 """

@@ -83,7 +83,7 @@ def result_of(
 
 
 def calls_in_the_library(function: Callable[[], object]) -> int:
-    """How often a function makes Python enter a function of the library; a measure of its work."""
+    """How often a function makes Python enter a function of this package; a measure of its work."""
     library, calls = str(ROOT / "todo_tools"), 0
 
     def count(frame: FrameType, event: str, _: object) -> None:

@@ -54,7 +54,7 @@ def works() -> ToolCall:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A way to build an agent with the pack."""
+    """A way to build an agent with this package."""
 
     build: Callable[..., Any]
     """A function from the model, a policy and the tools that need approval to a compiled graph."""

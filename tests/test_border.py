@@ -51,7 +51,7 @@ FOLDERS = ["_list", "_calls", "_thread", "_view", "_loop", "_tools", "_runner", 
 
 
 def modules() -> dict[str, ast.Module]:
-    """The modules of the library by name, parsed."""
+    """The modules of this package by name, parsed."""
     found = {}
     for path in sorted(LIBRARY.rglob("*.py")):
         parts = path.relative_to(LIBRARY.parent).with_suffix("").parts
@@ -181,19 +181,19 @@ def mapped() -> list[str]:
 
 
 def part_of(module: str) -> str:
-    """The part of the library that a module is in; empty for the package itself."""
+    """The part of this package that a module is in; empty for `todo_tools` itself."""
     return module.partition(".")[2].partition(".")[0]
 
 
 class TestMap:
     def test_it_names_each_wing_and_each_public_module_once(self) -> None:
-        """A newcomer finds every part of the library in it."""
+        """A newcomer finds every part of this package in it."""
         wings = {part for part in map(part_of, modules()) if part.startswith("_")}
         public = {part_of(name) for name in modules() if is_public(name)} - {""}
         assert sorted(mapped()) == sorted(wings | public)
 
     def test_each_part_imports_only_from_those_named_before_it(self) -> None:
-        """Who reads the library from the top of the map needs nothing that comes later."""
+        """Who reads this package from the top of the map needs nothing that comes later."""
         trees, order = modules(), mapped()
         arrows = {
             (part_of(name), part_of(needed))

@@ -150,7 +150,7 @@ class TestOneFormat:
 
 
 class TestThreads:
-    """A thread that is seeded in this library's format and read by a client."""
+    """A thread that is seeded in this package's format and read by a client."""
 
     async def test_in_create_agent(self, config: RunnableConfig) -> None:
         """It is an option of the middleware, and the gate can read the list."""

@@ -69,7 +69,7 @@ def errors(state: dict[str, Any]) -> list[str]:
 @BOTH
 class TestCells:
     def test_a_change_of_one_item(self, kind: Kind, config: RunnableConfig) -> None:
-        """The stock middleware needs the whole list again; this library needs an index."""
+        """The stock middleware needs the whole list again; this package needs an index."""
         texts = [f"Step {n}" for n in range(9)]
         written = json.dumps(
             kind.finish(*texts[:1])["args"] if kind.ours else kind.plan(*texts)["args"]
@@ -80,7 +80,7 @@ class TestCells:
         assert ("Step 8" in written) != kind.ours
 
     def test_two_calls_in_one_turn(self, kind: Kind, config: RunnableConfig) -> None:
-        """The stock middleware refuses both; this library applies them in order."""
+        """The stock middleware refuses both; this package applies them in order."""
         graph, _ = agent(kind, turn("", kind.plan("a"), kind.finish("a")), "Done.")
         final = graph.invoke(BEGIN, config)
         if kind.ours:
@@ -90,20 +90,20 @@ class TestCells:
             assert len(errors(final)) == 2
 
     def test_an_agent_that_stops_with_open_items(self, kind: Kind, config: RunnableConfig) -> None:
-        """The stock agent stops; this library's agent is sent back to work."""
+        """The stock agent stops; this package's agent is sent back to work."""
         graph, model = agent(kind, turn("", kind.plan("a")), "I stop.", turn("", kind.finish("a")))
         final = graph.invoke(BEGIN, config)
         assert final["todos"][0]["status"] == ("completed" if kind.ours else "pending")
         assert len(model.prompts) == (4 if kind.ours else 2)
 
     def test_a_list_seeded_by_the_caller(self, kind: Kind, config: RunnableConfig) -> None:
-        """The stock middleware ignores it silently; this library uses it."""
+        """The stock middleware ignores it silently; this package uses it."""
         graph, _ = agent(kind, "Hello.", turn("", kind.finish("a")))
         final = graph.invoke({**BEGIN, "todos": kind.items("a")}, config)
         assert bool(final.get("todos")) == kind.ours
 
     def test_an_edit_with_an_invalid_list(self, kind: Kind, config: RunnableConfig) -> None:
-        """The stock middleware stores it; this library refuses it with the reason."""
+        """The stock middleware stores it; this package refuses it with the reason."""
         graph, _ = agent(kind, "Hello.")
         graph.invoke(BEGIN, config)
         if kind.ours:
@@ -114,7 +114,7 @@ class TestCells:
             assert graph.get_state(config).values["todos"] == "milk"
 
     def test_a_list_sent_as_a_json_string(self, kind: Kind, config: RunnableConfig) -> None:
-        """The stock middleware echoes it in an error; this library accepts it."""
+        """The stock middleware echoes it in an error; this package accepts it."""
         written = call("write_todos", mode="replace", todos='[{"text": "a", "content": "a"}]')
         graph, _ = agent(kind, turn("", written), turn("", kind.finish("a")))
         final = graph.invoke(BEGIN, config)
@@ -124,7 +124,7 @@ class TestCells:
             assert '"content": "a"' in errors(final)[0]
 
     def test_the_list_after_summarization(self, kind: Kind, config: RunnableConfig) -> None:
-        """The stock agent's model no longer sees the list; with this library it does."""
+        """The stock agent's model no longer sees the list; with this package it does."""
         summary = SummarizationMiddleware(
             ScriptedChatModel(script=lambda _: "In short: much was said."),
             trigger=("messages", 4),
@@ -141,7 +141,7 @@ class TestCells:
         assert seen == kind.ours
 
     def test_an_item_that_is_no_longer_needed(self, kind: Kind, config: RunnableConfig) -> None:
-        """The stock middleware has no status for it; this library has `abandoned`."""
+        """The stock middleware has no status for it; this package has `abandoned`."""
         if kind.ours:
             drop = call("edit_todos", action="abandon", indices=[0])
         else:

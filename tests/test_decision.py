@@ -32,7 +32,7 @@ def completed(index: int) -> tuple[AIMessage, ToolMessage]:
 
 
 def told() -> AnyMessage:
-    """A continuation message in the history."""
+    """A continuation in the history."""
     return HumanMessage("Go on.", additional_kwargs={"lc_source": "todo_tools"})
 
 

@@ -1,4 +1,4 @@
-"""The pack in deepagents: with subagents, and in the Codex profile."""
+"""This package in deepagents: with subagents, and in the Codex profile."""
 
 from typing import Any
 

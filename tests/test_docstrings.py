@@ -1,4 +1,4 @@
-"""The examples in the library's docstrings all run."""
+"""The examples in this package's docstrings all run."""
 
 import ast
 import importlib
@@ -38,7 +38,7 @@ class Example(NamedTuple):
 
 
 def examples() -> Iterator[Example]:
-    """Every fenced block of the library, read from its source."""
+    """Every fenced block of this package, read from its source."""
     library = Path(todo_tools.__file__).parent  # may be that of a wheel
     for path in sorted(library.rglob("*.py")):
         module = ".".join(path.relative_to(library.parent).with_suffix("").parts)
@@ -81,7 +81,7 @@ def namespace(config: RunnableConfig) -> dict[str, Any]:
 
 
 def public_names() -> dict[str, Any]:
-    """The names that applications import from this library, LangChain and LangGraph."""
+    """The names that applications import from this package, LangChain and LangGraph."""
     ours = [
         importlib.import_module(module.name)
         for module in pkgutil.iter_modules(todo_tools.__path__, "todo_tools.")

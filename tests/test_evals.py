@@ -364,14 +364,14 @@ class TestReport:
     def test_the_figures_of_an_arm(self, results: list[Result]) -> None:
         text = report(results)
         assert "| no list | 2 | 4 of 4 | 100 % [100, 100] | 2 of 2 |" in text
-        assert "| this pack | 2 | 0 of 4 | 0 % [0, 0] | 0 of 2 | 4 of 4 | 4 |" in text
+        assert "| this package | 2 | 0 of 4 | 0 % [0, 0] | 0 of 2 | 4 of 4 | 4 |" in text
 
     def test_an_arm_of_an_earlier_version_comes_last(self, results: list[Result]) -> None:
         """It has a title, although this version cannot run it."""
         before: Any = {**results[0], "job": {**results[0]["job"], "arm": "pack-before"}}
         by_arm = report([before, *results]).split("## By arm")[1].split("## Calls")[0]
         titles = [row.split(" | ")[0] for row in by_arm.splitlines() if row.startswith("| ")]
-        assert titles[-2:] == ["| this pack", "| this pack, version 0.2.0"]
+        assert titles[-2:] == ["| this package", "| this package, version 0.2.0"]
 
     def priced(self, result: Result, arm: str = "none", **usage: int) -> Result:
         used = {"calls": 26, "sent": 305_525, "cached": 282_829, "received": 2_613, **usage}
@@ -389,7 +389,7 @@ class TestReport:
         twice = self.priced(results[0], "pack", sent=611_050, cached=0, received=0)
         by_task, pairs = report([base, twice]).split("## Steps done of asked, by number")
         assert by_task.rstrip().endswith("| 183.31 / 183.31 | +100 % |")
-        assert "| this pack | no list | 1 | +0 % [+0, +0] | 0 | 1 | 0 | +100 % |" in pairs
+        assert "| this package | no list | 1 | +0 % [+0, +0] | 0 | 1 | 0 | +100 % |" in pairs
 
     def test_the_largest_prompt_of_all_runs(self, results: list[Result]) -> None:
         small, large = (self.priced(results[0], largest=size) for size in (2_000, 22_685))
@@ -397,8 +397,8 @@ class TestReport:
 
     def test_the_words_that_an_arm_had(self, results: list[Result]) -> None:
         text = report([self.priced(results[0], "pack-w2")])
-        assert "| copy 2 | this pack | w2 | 2 of 2 | 1 |" in text
-        assert "| this pack (w2) | 1 |" in text
+        assert "| copy 2 | this package | w2 | 2 of 2 | 1 |" in text
+        assert "| this package (w2) | 1 |" in text
 
 
 class TestProgram:
@@ -503,14 +503,14 @@ class TestPublished:
     RUNS = HARBOR.parent / "runs"
 
     def test_the_page_is_what_the_report_prints(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """What limits the runs stands above the tables of each folder."""
+        """What limits the runs is above the tables of each folder."""
         assert main(["report"]) == 0
         published = (HARBOR.parent / "RESULTS.md").read_text(encoding="utf-8")
         assert capsys.readouterr().out == published
 
     ARMS: ClassVar = {
         "none": "no list",
-        "pack": "this pack",
+        "pack": "this package",
         "langchain": "LangChain's list",
         "led": "led by the graph",
     }

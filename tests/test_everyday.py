@@ -76,7 +76,7 @@ def text_of(prompt: list[Any]) -> str:
 
 
 def rewrites(change: Any, **update: Any) -> Any:
-    """A middleware that builds the result of each call again, which stands in a command."""
+    """A middleware that builds the result of each call again, inside a command."""
 
     def wrap(request: Any, handle: Any) -> Any:
         made = handle(request)

@@ -177,7 +177,7 @@ class TestHooks:
 
 
 def test_without_langchain_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of the package does not need it."""
+    """The rest of this package does not need it."""
     parts = ("todo_tools.middleware", "todo_tools._agent")
     for name in [each for each in sys.modules if each.startswith(parts)]:
         monkeypatch.delitem(sys.modules, name)

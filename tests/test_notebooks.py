@@ -75,7 +75,7 @@ def saved(name: str) -> Book:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the package as it is installed from its wheel."""
+    """A directory with this package as it is installed from its wheel."""
     target = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--no-build-isolation", "--target", str(target), str(ROOT)], check=True)
@@ -168,7 +168,7 @@ class TestSaved:
         assert names["model"].model_name == "gpt-5"
 
     def test_it_defines_nothing_of_the_library(self, name: str) -> None:
-        """None of its functions and classes has a name of the library."""
+        """None of its functions and classes has a name of this package."""
         tree = ast.parse(saved(name).sources, mode="exec", type_comments=False)
         defined = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef))
         assert not {n.name for n in defined} & {*todo_tools.__all__, *rendering.__all__}

@@ -1,4 +1,4 @@
-"""The package: its names, its wheel, and its requirements."""
+"""This package: its names, its wheel, and its requirements."""
 
 import os
 import subprocess

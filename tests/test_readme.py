@@ -189,7 +189,7 @@ class TestFigures:
     @pytest.mark.parametrize("page", ["README.md", "docs/migrating.md"])
     def test_the_added_cost_at_20_items_is_the_benchmarks(self, page: str) -> None:
         """The README gives it for an automatic cache, for LangChain's list and for this one."""
-        for name in ("LangChain", "this pack"):
+        for name in ("LangChain", "this package"):
             row = re.search(
                 rf"^\| 20 \| {name} \| .* \| \+(\d+ %) \| .* \|$", RESULTS, re.MULTILINE
             )
@@ -198,7 +198,7 @@ class TestFigures:
 
     def test_the_saving_at_20_items_is_the_benchmarks(self) -> None:
         """With the light prompt and folding, in a run with an automatic cache."""
-        name = "this pack, light, folded"
+        name = "this package, light, folded"
         row = re.search(rf"^\| 20 \| {name} \| .* \| -(\d+ %) \| .* \|$", RESULTS, re.MULTILINE)
         assert row
         assert f" costs {row[1]} less than" in README
@@ -209,7 +209,7 @@ class TestFigures:
 
     def test_the_cost_of_a_list_that_is_never_used_is_the_benchmarks(self) -> None:
         """The README gives it in percent of LangChain's added cost, for both prompts."""
-        for name in ("this pack", "this pack, light"):
+        for name in ("this package", "this package, light"):
             goal = re.search(rf"LangChain's adds: {name}, automatic \| .*? \| ([\d.]+)%", RESULTS)
             assert goal
             assert f" {float(goal[1]):.0f} %" in COST

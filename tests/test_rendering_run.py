@@ -427,7 +427,7 @@ class TestNotices:
         assert counting.after(("custom", loop_event(None))).shown[1] == "↻ Sent back to work"
 
     def test_a_notice_stays_until_the_list_changes(self) -> None:
-        """The notice says why the loop stopped."""
+        """The notice says why the loop ended."""
         stopped = after(("custom", loop_event("limit_in_turn", "⚠ Stopped")))
         assert list(map(str, status_part(stopped))) == ["⚠ Stopped"]
         assert stopped.after(("custom", todos_event(A))).shown[:2] == (A, "")

@@ -42,7 +42,7 @@ def without_added_results(sent: ModelCall) -> list[BaseMessage]:
 
 
 def is_of_the_pack(message: BaseMessage) -> bool:
-    """Whether the message is a todo result or a continuation message."""
+    """Whether the message is a todo result or a continuation."""
     if message.additional_kwargs.get("lc_source") == "todo_tools":
         return True
     return message.name in {"write_todos", "edit_todos", "list_todos"}
@@ -78,7 +78,7 @@ class TestMessages:
     def test_messages_of_others_are_only_appended_to(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """A text stays a text, blocks stay blocks, and the library's text comes last."""
+        """A text stays a text, blocks stay blocks, and this package's text comes last."""
         for sent in model_calls(build, conversation):
             for shown, stored in zip(without_added_results(sent), sent.history, strict=True):
                 if not is_of_the_pack(stored):
@@ -99,7 +99,7 @@ class TestProviders:
     def test_every_provider_gets_the_roles_and_blocks_of_the_history(
         self, build: Build, conversation: Conversation
     ) -> None:
-        """The library adds text only to messages with text, or inside tool results."""
+        """This package adds text only to messages with text, or inside tool results."""
         for sent in model_calls(build, conversation):
             assert shapes(without_added_results(sent)) == shapes(sent.history)
 
@@ -141,7 +141,7 @@ NOTE = HumanMessage("A note.")
 
 
 class TestTheRules:
-    """The checkers find a note after a tool result, which the library must not send."""
+    """The checkers find a note after a tool result, which this package must not send."""
 
     def test_alternation(self) -> None:
         """Two user messages without an answer in between are found, even around tool calls."""

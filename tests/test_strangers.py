@@ -27,7 +27,7 @@ def looks() -> Any:
 
 
 def before(agent: ModuleType) -> str:
-    """The agent without the pack: without the new lines, and with the old ones."""
+    """The agent without this package: without the new lines, and with the old ones."""
     return re.sub(r"# old: |.*# new\n", "", inspect.getsource(agent))
 
 
@@ -58,7 +58,7 @@ async def test_an_agent_that_stops_early_is_sent_back_and_finishes(agent: Module
 
 @AGENTS
 async def test_its_guard_ends_the_run_as_before(agent: ModuleType) -> None:
-    """At each small limit, an agent that never stops ends as it does without the pack."""
+    """At each small limit, an agent that never stops ends as it does without this package."""
     old: Any = ModuleType("before")
     exec(before(agent), vars(old))
     ends: dict[Any, list[str]] = {old: [], agent: []}

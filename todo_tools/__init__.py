@@ -1,4 +1,4 @@
-"""Todo tools for LangGraph agents: a checkpointed list, and a loop that ends with it finished."""
+"""Todo tools for LangGraph agents: a checkpointed list, and a loop that works through it."""
 
 from importlib import import_module
 from importlib.metadata import version

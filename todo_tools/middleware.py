@@ -1,4 +1,4 @@
-"""Use the whole library as one middleware for LangChain's `create_agent` or deepagents."""
+"""Use this whole package as one middleware for LangChain's `create_agent` or deepagents."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import fields
@@ -198,7 +198,7 @@ class TodoMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     @hook_config(can_jump_to=["model"])
     @override
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Send the agent back to work while items are incomplete."""
+        """Send the agent back to work while items are open."""
         if self.policy is None:
             return None
         answer = answered(state, runtime)

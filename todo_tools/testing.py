@@ -89,7 +89,7 @@ def checklist_model(*, shell: str = "shell", rest_after: int = 3) -> ScriptedCha
     """Create a stand-in that works through a list by rules, not a language model.
 
     It writes the request as todos: the open steps of a Markdown checklist, or the sentences, or of
-    one sentence what stands between commas, "then" and "and". It runs the command in backticks of
+    one sentence what is between commas, "then" and "and". It runs the command in backticks of
     each step, and completes the step on exit code 0. It abandons a step that a check refuses, and
     stops on "stop". Like a real model, it sometimes stops early.
 
@@ -174,7 +174,7 @@ def _steps_in(request: str) -> list[str]:
 
 
 def _known(prompt: list[BaseMessage]) -> tuple[list[TodoItem], dict[str, str]]:
-    """Return the list after the model's own calls and the list blocks, and the newest results."""
+    """Return the list, as the model's calls and the blocks leave it, and the newest results."""
     todos, calls, results = list[TodoItem](), dict[str | None, ToolCall](), dict[str, str]()
     door = ensure_config().get("metadata", {}).get("ls_integration")
     has_view = door != "langchain_create_agent"  # which may be built with `view=None`

@@ -34,12 +34,12 @@ def langchain(config: _Config = None) -> Any:
 
 
 def pack(config: _Config = None) -> Any:
-    """Build an agent with this pack."""
+    """Build an agent with this package."""
     return _build(config, TodoMiddleware())
 
 
 def folded(config: _Config = None) -> Any:
-    """Build an agent with this pack; the work of finished items leaves the prompt."""
+    """Build an agent with this package; the work of finished items leaves the prompt."""
     return _build(config, TodoMiddleware(fold_finished=True))
 
 

@@ -1,1 +1,1 @@
-"""Agents in the shape of others, with the pack: `# new` marks its lines, `# old` the rest."""
+"""Agents in the shape of others, with this package: `# new` marks its lines, `# old` the rest."""

@@ -1,6 +1,6 @@
-"""The two formats of a list: this library's, and the one that LangChain's clients read.
+"""The two formats of a list: this package's, and the one that LangChain's clients read.
 
-Inside the library, a list always has the library's format. Input may have either format.
+Inside this package, a list always has the first format. Input may have either format.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from todo_tools._list.todos import (
 )
 
 TodosFormat = Literal["todo_tools", "langchain"]
-"""The format of an agent's lists: this library's, or that of LangChain's clients."""
+"""The format of an agent's lists: this package's, or that of LangChain's clients."""
 
 
 class ClientTodo(TypedDict):
@@ -51,7 +51,7 @@ def to_client(todo: TodoItem) -> ClientTodo:
 
 
 def from_client(item: Any) -> Any:
-    """Convert one item; return anything else unchanged, so that the validation rejects it."""
+    """Convert one item; return anything else unchanged, so that the validation refuses it."""
     if not is_mapping(item) or not isinstance(item.get("content"), str):
         return item
     content, status = item["content"], str(item.get("status"))
@@ -68,7 +68,7 @@ def _item(text: str, status: str) -> dict[str, str]:
 
 
 def read_todos(stored: object) -> list[TodoItem] | None:
-    """Convert a list of either format without its invalid items; `None` if it has only such."""
+    """Convert a list of either format without its invalid items; `None` if it has no other."""
     if are_todos(stored):
         return stored
     if not is_list(stored):
@@ -98,12 +98,12 @@ def to_client_todos(todos: Sequence[TodoItem | ClientTodo]) -> list[ClientTodo]:
 
 
 def from_client_todos(todos: object) -> list[TodoItem]:
-    """Convert todos from the format of LangChain's clients; items in this library's format stay."""
+    """Convert todos from the format of LangChain's clients; items in this package's format stay."""
     return validate_todos([from_client(item) for item in todos] if is_list(todos) else todos)
 
 
 def own_format(stored: object) -> list[TodoItem]:
-    """Convert the list of a channel to this library's format; do not copy it if it has it."""
+    """Convert the list of a channel to this package's format; do not copy it if it has it."""
     if are_todos(stored):
         return stored
     return from_client_todos(stored)

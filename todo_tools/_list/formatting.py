@@ -71,7 +71,7 @@ def format_todos(todos: Sequence[TodoItem | ClientTodo]) -> str:
     """Format a list in the same way as the tools do for the model.
 
     Args:
-        todos: The items in order, in this library's format or in that of LangChain's clients.
+        todos: The items in order, in this package's format or in that of LangChain's clients.
 
     Returns:
         A line `icon [index] text` for each item, or `No todos`.
@@ -90,7 +90,7 @@ def format_status(todos: Sequence[TodoItem | ClientTodo]) -> str:
     """Format the progress of a list in a few characters.
 
     Args:
-        todos: The items in order, in this library's format or in that of LangChain's clients.
+        todos: The items in order, in this package's format or in that of LangChain's clients.
 
     Returns:
         `📋 2/5` if 2 of 5 items are finished (abandoned items count as finished),

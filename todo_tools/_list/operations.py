@@ -63,7 +63,7 @@ Operation = Replace | Append | Insert | SetStatus
 
 
 def apply(todos: list[TodoItem], operation: Mapping[str, Any]) -> list[TodoItem]:
-    """Return the list after an operation; what no longer fits is left out, as others changed it."""
+    """Return the list after an operation, without the parts that no longer fit a changed list."""
     match operation:
         case {"op": "replace", "texts": [*texts]} if all(map(is_valid_text, texts)):
             keeps = not operation.get("keep_open") or not dropped_open(todos, texts)

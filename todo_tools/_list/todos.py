@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass as settings
 from typing_extensions import TypedDict
 
 TodoStatus = Literal["not_started", "in_progress", "completed", "abandoned"]
-"""The status of a todo. `not_started` and `in_progress` are incomplete, the others finished."""
+"""The status of a todo. `not_started` and `in_progress` are open, the others finished."""
 
 ClientStatus = Literal["pending", "in_progress", "completed"]
 """The status of a todo in LangChain's clients."""
@@ -193,8 +193,8 @@ def are_todos(value: object) -> TypeGuard[list[TodoItem]]:
     """Whether a value is a list of todo items without extra keys."""
     if not is_list(value):
         return False
-    # Every model call checks each item of each result in the history, so no Python code runs for a
-    # single item.
+    # Every model call checks each item of each result in the history. So this works on whole lists,
+    # without Python code for a single item.
     try:
         return (
             {*map(type, value)} <= _DICT

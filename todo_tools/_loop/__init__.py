@@ -1,1 +1,1 @@
-"""Whether the agent goes on, and what carries that out."""
+"""Whether the agent is sent back to work, and what carries that out."""

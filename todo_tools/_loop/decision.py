@@ -29,16 +29,16 @@ _STEPS_NEEDED = 25
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The result of `decide`: stop the loop, or send the agent back to work."""
+    """The result of `decide`: end the loop, or send the agent back to work."""
 
     loop: LoopState
     """The counters before this decision, reset if the user has spoken."""
     outcome: Outcome | None = None
-    """Why the loop stops; `None` sends the agent back to work."""
+    """Why the loop ends; `None` sends the agent back to work."""
     worked: bool = False
     """Whether the agent has worked since it was last told something."""
     prompt: str = ""
-    """The continuation message; empty if the loop stops."""
+    """The text of the continuation; empty if the loop ends."""
     mark: str = ""
     """The mark of the list, to note with the continuation."""
     notice: str = ""
@@ -107,7 +107,7 @@ def decide(
         return Decision(loop, "answered")
     told, mark = _Told.find(reading, loop), mark_of(todos)
     if told.mark not in ("", mark):
-        # The application changed the list. Only the todo tools reset the count themselves.
+        # The application changed the list. Only the todo tools reset the counter themselves.
         loop = {**loop, "in_a_row": 0}
     worked = _has_worked(reading, told)
     if limit := _limit(loop, policy, told, ended.steps_left, worked=worked):
@@ -119,7 +119,7 @@ def decide(
 def _stopped(
     reading: Reading, policy: AutoContinue, state: Any, ended: Ended
 ) -> Literal["aborted", "refused", "ended_elsewhere", "stop_condition"] | None:
-    """Return the outcome if somebody else ended the answer, or the application stops the loop."""
+    """Return the outcome if somebody else ended the answer, or the application ends the loop."""
     answers = _last_answers(reading.entries)
     # If middleware added the last answer, the model's answer is one of those before it.
     for answer in answers[:1] if ended.by_model else answers:
@@ -185,11 +185,11 @@ def _end_of_results(entries: Sequence[Entry], at: int) -> int:
 
 
 def _has_worked(reading: Reading, told: _Told) -> bool:
-    """Whether, since it was last told something, the agent changed the list or got a new result.
+    """Whether the agent has changed the list or got a new result since it was last told something.
 
-    New is a successful result of another tool that differs in tool, arguments or text from all that
-    the agent got between the user's message and that telling. So neither a refused call is work,
-    nor a look at the list, nor a command that gives the same result again.
+    A result of another tool is new if it is no error, and differs in tool, arguments or text from
+    all that the agent got before it was told, but after the user's message. So a refused call is no
+    work; nor is a look at the list, or a command that gives the same result again.
     """
     since = reading.entries[told.at + 1 :]
     if any(each.changed and note_of(each.message).get("changed", True) for each in since):
@@ -252,7 +252,7 @@ def _limit(
 
 
 def _notice(outcome: Outcome, todos: list[TodoItem], loop: LoopState) -> str:
-    """Return the notice for the user; empty if the user or the application stopped the loop."""
+    """Return the notice for the user; empty if the user or the application ended the loop."""
     reached = {
         "out_of_steps": "before the recursion limit of this run",
         "limit_in_turn": f"after {_sent(loop.get('in_turn', 0))} for one message",
@@ -272,7 +272,7 @@ def _sent(number: int) -> str:
 
 
 def _prompt(open_items: list[tuple[int, TodoItem]], instruction: str, *, has_tools: bool) -> str:
-    """Build the continuation message; it asks for the work of the most urgent item."""
+    """Build the text of a continuation; it asks for the work of the most urgent item."""
     index, item = min(open_items, key=lambda entry: STATUSES[entry[1]["status"]].precedence)
     is_started = item["status"] == "in_progress"
     step = prompts.next_step(index, is_started=is_started, has_tools=has_tools)

@@ -26,7 +26,7 @@ from todo_tools._thread.notes import continuation_message, with_continuation, wi
 from todo_tools._thread.reading import Reading
 from todo_tools._thread.state import messages_in
 
-# How often the grace period looks for a drain request.
+# How often the loop looks for a drain request in the grace period.
 _TICKS_PER_SECOND = 10
 
 
@@ -56,7 +56,7 @@ class Ending(NamedTuple):
 
 
 def end_answer(answered: Answered, policy: Policy) -> Ending:
-    """Continue or stop the loop after an answer without a tool call. Call it inside a node."""
+    """After an answer without a tool call, send the agent back or end the loop, inside a node."""
     steps = _steps(answered, policy)
     while True:
         try:
@@ -126,7 +126,7 @@ def _ask(decision: Decision, answered: Answered, policy: AutoContinue) -> Ending
 
 
 def _told(decision: Decision, words: str, answered: Answered) -> Ending:
-    """Add the person's message to the history; after a no, the next run reads it."""
+    """Add the person's own message to the history; after a "no", the next run reads it."""
     if decision.outcome:
         _report(decision, answered)
     message_id = str(uuid4())

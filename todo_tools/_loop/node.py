@@ -37,8 +37,8 @@ def add_auto_continue(
     """Add the loop to a graph: the agent works until every todo is finished.
 
     While the model calls tools, a conditional edge leads to the tools; otherwise it leads to the
-    node of the loop. That node sends the agent back to work while items are incomplete, and then
-    ends the run. The reason is in `state["todo_outcome"]` and is sent as a `todo_loop` event.
+    node of the loop. That node sends the agent back to work while items are open, and then ends
+    the run. The reason is in `state["todo_outcome"]` and is sent as a `todo_loop` event.
 
     Add the edge from the tools back to the agent, and then call this function last. The agent must
     have no conditional edge of its own and no `Command(goto=...)`: LangGraph would follow both.
@@ -51,7 +51,7 @@ def add_auto_continue(
         policy: The settings of the loop, or a function that takes LangGraph's `Runtime` and returns
             them; it is called at each decision.
         node: The name of the node to add.
-        end: The name of the node to go to when the loop stops.
+        end: The name of the node to go to when the loop ends.
         entry: The name of the node to go to when the agent is sent back, if another one comes
             before the agent; `None` is the agent.
 
@@ -90,7 +90,7 @@ def add_auto_continue(
         _managed_key(builder, RemainingStepsManager), _managed_key(builder, IsLastStepManager)
     )
     builder.add_node(node, _node(node, policy, steps))
-    if tools == agent:  # its calls are carried out when it ends
+    if tools == agent:  # when it ends, it has carried out its calls
         builder.add_edge(agent, node)
     else:
         ends = dict[Hashable, str]({_CALLS: tools, _STOPS: node})
@@ -104,7 +104,7 @@ def add_auto_continue(
 
 
 class _Untraced(Runnable[Any, Any]):
-    """A function that has no span of its own in traces, inside that of its node."""
+    """A function without its own span in traces; it is part of its node's span."""
 
     def __init__(
         self, name: str, run: Callable[[Any], Any], arun: Callable[[Any], Awaitable[Any]]

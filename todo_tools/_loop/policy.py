@@ -1,4 +1,4 @@
-"""The settings of the loop: when and how an agent with incomplete todos is sent back to work."""
+"""The settings of the loop: when and how an agent with open items is sent back to work."""
 
 from collections.abc import Callable
 from inspect import iscoroutinefunction
@@ -15,7 +15,7 @@ _Count = Annotated[int, Field(ge=0)]
 
 @settings(frozen=True, kw_only=True, slots=True, config=ConfigDict(strict=True, extra="forbid"))
 class AutoContinue:
-    """When and how an agent with incomplete todos is sent back to work.
+    """When and how an agent with open items is sent back to work.
 
     An agent is sent back only after work: since the user or the loop last told it something, it got
     a tool result that it had not got before. So "stop", a new subject or a question ends the run.
@@ -24,8 +24,8 @@ class AutoContinue:
 
     Args:
         max_in_a_row: The most continuations in a row. A change of the list by a todo call or a user
-            message resets the count; with 0 the loop never continues.
-        max_in_turn: The most continuations after one user message, which alone resets the count.
+            message resets the counter; with 0 the agent is never sent back.
+        max_in_turn: The most continuations after one user message, which alone resets the counter.
         max_idle: How many times in a row an agent that has not worked is sent back again. 0: never;
             `None`: no limit. Allow more for programs that nobody watches.
         grace_seconds: Whole seconds, at most a day, to wait before a continuation, so that the user
@@ -38,7 +38,7 @@ class AutoContinue:
             hide it. With `False`, the model reads it only through `model_view`.
         explain: Whether to append a notice to the last answer if a limit ended the loop.
             `model_view` removes it.
-        stop_when: A function of the state that returns true to stop the loop, such as `asks_user`.
+        stop_when: A function of the state that returns true to end the loop, such as `asks_user`.
         prompt: The instruction at the beginning of a continuation; the suggested call follows it.
 
     Raises:

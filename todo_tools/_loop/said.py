@@ -72,7 +72,7 @@ class Reply(NamedTuple):
     continues: bool
     """Whether the agent should continue."""
     words: str = ""
-    """The person's own message, if there is one; it replaces the continuation message."""
+    """The person's own message, if there is one; it replaces the continuation."""
 
 
 def read_reply(reply: Any) -> Reply:

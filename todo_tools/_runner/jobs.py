@@ -124,7 +124,7 @@ def item_prompt(state: Mapping[str, Any], index: int) -> str:
 
 
 def _told(report: ItemReport, size: int) -> str:
-    """Write a report in at most so many characters, cut at a line unless most of it would go."""
+    """Write a report, cut to a size; at the end of a line, if that leaves at least half of it."""
     is_done = report["status"] == "completed"
     text = report["report"] if is_done else f"not done: {' '.join(report['reasons'][-1:])}"
     if len(text) > size:

@@ -59,7 +59,7 @@ class TodosChannel(BinaryOperatorAggregate[Any]):
 
 
 class OutcomeChannel(LastValue[Any]):
-    """The last outcome; a run that begins forgets that of the run before."""
+    """The last outcome; a new run forgets it."""
 
     # A run begins by loading the checkpoint that its predecessor finished. LangGraph finishes the
     # channels also before tasks that were made with `Send`, but does not load them again then.
@@ -121,7 +121,7 @@ class LoopState(TypedDict, total=False):
 
 
 PROGRESS: LoopState = {"in_a_row": 0}
-"""The update of a tool that changed the list; it resets the count in a row."""
+"""The update of a tool that changed the list; it resets the counter `in_a_row`."""
 
 _LOOP_STATE = TypeAdapter(LoopState)
 

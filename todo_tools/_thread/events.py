@@ -19,7 +19,7 @@ Outcome = Literal[
     "out_of_steps",
     "declined",
 ]
-"""The reason why the loop stopped; the page "Why it stopped" of the documentation has a table."""
+"""The reason why the loop ended; the page "Why it stopped" of the documentation has a table."""
 
 _ACTION = "Items remain. Continue?"  # the heading of the question in agent-chat-ui
 
@@ -27,7 +27,7 @@ _ACTION = "Items remain. Continue?"  # the heading of the question in agent-chat
 def todos_event(
     todos: list[TodoItem], position: int = 0, *, turn: str | None = None
 ) -> dict[str, Any]:
-    """Create the event for a changed list; of a `turn`, the highest `position` has the last."""
+    """Create the event for a changed list; in a `turn`, the highest `position` has the last."""
     return {
         "type": "todos",
         "todos": [todo.copy() for todo in todos],
@@ -45,7 +45,7 @@ def countdown_event(seconds: int) -> dict[str, Any]:
 
 
 def continue_question(todos: list[TodoItem], *, problem: str = "") -> dict[str, Any]:
-    """Create the question, also a `HITLRequest` of LangChain; `problem`: of the last answer."""
+    """Create the question, also a `HITLRequest` of LangChain; `problem`: of the last reply."""
     question = "Items remain. Continue? Answer yes, no, or with a message of your own."
     if problem:
         question = f"That could not be read. {problem} {question}"

@@ -1,14 +1,14 @@
 """Note with a message what is known when it is written, so that nothing is inferred later.
 
 A note is in the `response_metadata` of its message: every type of message has it, copies keep it,
-and no provider is sent it. Nothing else in this library stores facts about a message.
+and no provider receives it. Nothing else in this package stores facts about a message.
 
 | Written by | With which message | Note | Read by |
 | --- | --- | --- | --- |
 | a tool, as it answers | its result | `operation`: the change, without added texts | the reading, \
 `has_worked`, `item_starts` |
 | | | `before`: the mark of the list that the call found | the reading: does the prompt show it? |
-| | | `changed`: whether the list is another one now | the loop: that is work |
+| | | `changed`: whether the call changed the list | the loop: that is work |
 | | | `summary`: the first line of the answer | the view, in place of the text |
 | | | the checksum of its `text` | the reading: is it as it was written? |
 | `list_todos` | its result | `todos`: the list; the details have none | the reading |
@@ -21,8 +21,8 @@ read | the tools: a call for another list is refused |
 | | | `client`: the calls of tools that the agent does not have | the loop: one without a result \
 waits for the client |
 | | | `has_tools`, `ends`: whether it had the todo tools, and ended the run | the loop |
-| the loop, if it continues | its message | `mark` of the list | the loop: has the application \
-changed the list? |
+| the loop, if it sends the agent back | the continuation | `mark` of the list | the loop: has the \
+application changed the list? |
 | | the last message (`store=False`) | `then`: the continuation that follows it in prompts | the \
 reading |
 | the loop, if it ends with a notice | the answer | `said`: what the model said before | the view |
@@ -50,13 +50,13 @@ _HIDDEN = "do-not-render-"
 ID_PREFIX = f"{_HIDDEN}todo-tools-"
 
 _KEY = "todo_tools"
-"""The key of this library's notes in the `response_metadata` of a message."""
+"""The key of this package's notes in the `response_metadata` of a message."""
 _LATER = {"list", "then", "said"}
 """The notes that are made after the message was sent or read."""
 
 
 def note_of(message: BaseMessage) -> Mapping[str, Any]:
-    """Return what this library noted with a message; empty for most messages."""
+    """Return what this package noted with a message; empty for most messages."""
     note = message.response_metadata.get(_KEY)
     return cast("dict[str, Any]", note) if isinstance(note, dict) else {}
 
@@ -132,7 +132,7 @@ def with_list(message: Message, stored: Message, todos: Sequence[TodoItem]) -> M
 
 
 def with_notice(answer: AIMessage, text: str) -> AIMessage:
-    """Append the notice about the end of the loop to an answer; two answers are refused by some."""
+    """Append the loop's notice to an answer; some providers refuse two answers in a row."""
     said: Any = note_of(answer).get("said", answer.content)
     gap = "\n\n" if said else ""
     added: Any = [{"type": "text", "text": gap + text}] if is_list(said) else gap + text

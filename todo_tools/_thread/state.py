@@ -79,7 +79,7 @@ class ClientTodoState(TypedDict):
     """`TodoState` for graphs whose threads are shown in LangChain's clients.
 
     `todos` is in the format of these clients; read it with `todos_in`. Events, artifacts and
-    questions have this library's format.
+    questions have this package's format.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -107,7 +107,7 @@ def messages_in(state: object) -> Sequence[AnyMessage]:
 
 
 def todos_in(state: object) -> list[TodoItem]:
-    """Return the list of a state in this library's format; empty if there is none yet.
+    """Return the list of a state in this package's format; empty if there is none yet.
 
     Raises:
         ValueError: The state has an invalid list, because an `Overwrite` bypassed the reducer.

@@ -29,7 +29,7 @@ def lenient_schema(name: str, /, *optional: str, **schemas: dict[str, Any]) -> t
         name: The name of the tool.
         optional: The parameters that the model may leave out; they are then `None`.
         schemas: The JSON schema of each parameter. State limits in its `description`, because some
-            providers ignore the keywords for limits and others reject the whole schema.
+            providers ignore the keywords for limits and others refuse the whole schema.
 
     Returns:
         A class to pass as `args_schema`.
@@ -42,7 +42,7 @@ def lenient_schema(name: str, /, *optional: str, **schemas: dict[str, Any]) -> t
         ```
     """
     fields: dict[str, Any] = {
-        # With a default factory, the schema has no `"default": null`, which some providers reject.
+        # With a default factory, the schema has no `"default": null`, which some providers refuse.
         each: (
             Annotated[Any, WithJsonSchema(schema)],
             Field(default_factory=lambda: None) if each in optional else ...,

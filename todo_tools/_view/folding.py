@@ -201,12 +201,12 @@ class _Prompt:
         return sum(isinstance(message, ToolMessage) for message in messages)
 
     def _is_edited(self, at: int) -> bool:
-        """Whether a result says that a person edited its call; the history has the model's."""
+        """Whether a result says that a person edited its call; the history keeps the model's."""
         return self._entries[at].message.text.startswith(_EDITED)
 
 
 def _stays(message: AnyMessage) -> bool:
-    """Whether a result is that of a todo call, or what a person said."""
+    """Whether a result is of a todo call, or says that a person rejected the call."""
     return message.name in TOOLS or is_rejection(message)
 
 

@@ -86,7 +86,7 @@ def view_of(
 
 
 def _shown(reading: Reading, turns: Sequence[Turn], remind_every: int | None) -> list[AnyMessage]:
-    """Return each message with what is said about the list."""
+    """Return each message with the text about the list that is added to it."""
     closings = dict(_closings(turns, reading.entries))
     reminders = set(_reminders(turns, reading.entries, remind_every) if remind_every else ())
     shown, known = list[AnyMessage](), reading.known_before()

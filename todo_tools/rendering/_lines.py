@@ -34,7 +34,7 @@ class Span:
     strike: bool = False
     bold: bool = False
     plain: str | None = None
-    """A replacement for `text` if the output cannot show this library's icons."""
+    """A replacement for `text` if the output cannot show this package's icons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def checked(todos: Sequence[TodoItem]) -> list[TodoItem]:
 
 def encodable(span: Span, encoding: str) -> str:
     """Return the text of a span for an encoding; characters that it lacks become escapes."""
-    # If one of this library's icons is missing, all are replaced, so that lines stay aligned.
+    # If one of this package's icons is missing, all are replaced, so that lines stay aligned.
     has_icons = _GLYPHS.encode(encoding, "ignore").decode(encoding) == _GLYPHS
     shown = span.text if has_icons or span.plain is None else span.plain
     return shown.encode(encoding, "backslashreplace").decode(encoding)

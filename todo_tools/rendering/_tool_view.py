@@ -1,4 +1,4 @@
-"""Draw the calls and results of tools, in the form that an application brings for its own."""
+"""Draw the calls and results of tools; an application can bring views of its own tools."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -215,7 +215,7 @@ def _interrupt() -> KeyboardInterrupt | None:
     Python raises it only there. In a synchronous run, the main thread then waits for the tools in
     other threads, without telling them.
     """
-    with _LOOK:  # some Python 3.11 hang if a garbage collection begins during the look
+    with _LOOK:  # some versions of Python 3.11 hang if a garbage collection begins here
         collects = gc.isenabled()
         gc.disable()
         try:
