@@ -68,7 +68,8 @@ def draw(percents: dict[str, list[float]], cache: str, path: Path) -> None:
             labels = [f"{value:+,.0f}" for value in values]
             axes.bar_label(bars, labels, padding=2, color=COLORS[name], fontsize=8)
         axes.set_title(
-            f"What a todo list adds to the cost of a run, in % ({TITLES[cache]})", fontsize=12
+            f"Cost that a list adds to a scripted run, in % ({TITLES[cache]})",
+            fontsize=12,
         )
         axes.set_xticks(range(len(ITEMS)), [str(n) for n in ITEMS])
         axes.set_xlabel("items on the list, three tool calls each")

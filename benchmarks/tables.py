@@ -24,6 +24,8 @@ from benchmarks.work import Case
 
 PRICES = tuple(PRICE_LISTS)
 BESIDE = "beside"
+SHORT = (5, 10, 20, 50)
+"""The numbers of items in the short tables."""
 ITEM_RUNS = "Each item a run of its own"
 
 
@@ -32,7 +34,7 @@ def report(results: Results) -> str:
     usual = {case: seen for case, seen in results.work.items() if case.chars == Case(1).chars}
     deep = {IN_DEEPAGENTS: results.in_deepagents}
     sections = [
-        ("In short: added with the todo calls beside the work", summary(results)),
+        ("In short: added to a scripted run, by how its todo calls are made", summary(results)),
         ("In short: finished items leave the prompt", folded_summary(results)),
         ("Where it costs more that finished items leave the prompt", not_worth(results)),
         ("The light prompt, where a cache begins at 1,024 tokens", light_summary(results)),
@@ -53,21 +55,26 @@ def report(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """The cases of the goals, under the prices that most providers have."""
+    """What is added, from the least to the most of the ways to make todo calls."""
     return table(
         ["items", "list", "tokens sent", "automatic prefix cache", "marked cache"],
         [
-            [
-                str(case.items),
-                kind.name,
-                _signed(comparison.added_sent(kind.name, BESIDE)),
-                *(_signed(comparison.added(kind.name, BESIDE, cache)) for cache in CACHES),
-            ]
-            for case, comparison in results.work.items()
-            if case in MOST_ADDED
-            for kind in LISTS
+            [str(items), kind.name, *_ranges(results.work[Case(items)], kind.name)]
+            for items in SHORT
+            for kind in KINDS
         ],
     )
+
+
+def _ranges(seen: Comparison, name: str) -> list[str]:
+    sent = [seen.added_sent(name, style) for style in seen.styles]
+    costs = ([seen.added(name, style, cache) for style in seen.styles] for cache in CACHES)
+    return [_range(shares) for shares in (sent, *costs)]
+
+
+def _range(shares: Sequence[float]) -> str:
+    low, high = (f"{100 * share:+,.0f}" for share in (min(shares), max(shares)))
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def _signed(share: float) -> str:
