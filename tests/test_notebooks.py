@@ -167,6 +167,16 @@ class TestSaved:
         assert os.environ["OPENAI_API_KEY"] == "a key"
         assert names["model"].model_name == "gpt-5"
 
+    def test_its_requests_are_what_a_person_would_type(self, name: str) -> None:
+        """They are no checklists, and an agent with a tool of the notebook's own does the first."""
+        assert "[ ]" not in saved(name).sources
+        code = [cell.source for cell in saved(name).code]
+        start = next(source for source in code if '("user", ' in source)
+        until = "\n".join(code[: code.index(start) + 1])
+        assert re.search(r"^def \w+\([^)]*\b\w+: str[^)]*\) -> str:", until, re.MULTILINE)
+        assert re.search(r"(?:agent|graph)\.(?:invoke|stream)\(", start)
+        assert "show_todos(" in start or "format_todos(" in start or "follow_in_notebook(" in start
+
     def test_it_defines_nothing_of_the_library(self, name: str) -> None:
         """None of its functions and classes has a name of this package."""
         tree = ast.parse(saved(name).sources, mode="exec", type_comments=False)
@@ -193,14 +203,14 @@ class TestAgents:
     """What each notebook promises in its prose; a fresh run has the same outputs."""
 
     def test_the_quick_start_begins_with_an_agent_that_finishes(self) -> None:
-        """The second cell has one; the graph of the tools comes later."""
+        """The second cell has one; how it ended and what it did follow, and then a graph."""
         quick = saved("1_quick_start")
-        first, second, third, *_ = quick.code
-        assert "REAL MODEL" in first.source
-        assert "create_agent(" in second.source
-        assert "create_todo_tools()" in third.source
+        names = [cell.id for cell in quick.code]
+        assert names == ["model", "agent", "outcome", "conversation", "graph", "run"]
         assert [line[0] for line in quick.shown["agent"].splitlines()] == ["✓", "✓", "✓"]
-        assert 'aria-label="2 of 3 finished"' in quick.html("run")
+        assert quick.shown["outcome"] == lines("Tea is the cheapest.", "outcome: finished")
+        assert quick.shown["conversation"].count("↻  not finished: sent back to work") == 1
+        assert 'aria-label="1 of 3 finished"' in quick.html("run")
 
     def test_the_loop_sends_the_agent_back_and_each_limit_ends_a_run(self) -> None:
         """The answer that came too early is before it."""
@@ -218,8 +228,10 @@ class TestAgents:
     def test_the_main_agent_of_deepagents_knows_the_answers_alone(self) -> None:
         """Its history has the tasks and what the crew answered, not how it worked."""
         shown = saved("5_deepagents").shown
-        assert shown["run"] == lines("✓ [0] Build it", "✓ [1] Paint it", "✓ Done (2 items)")
-        assert shown["state"].count("→  task crew") == 2
+        assert shown["run"] == lines(
+            "✓ [0] Price tea and coffee", "✓ [1] Price honey and sugar", "✓ Done (2 items)"
+        )
+        assert shown["state"].count("→  task buyer") == 2
         assert shown["state"].count("write_todos") == 1
 
     def test_the_whole_tool_of_ones_own_is_in_the_notebook(self) -> None:
@@ -229,12 +241,12 @@ class TestAgents:
         pieces = [sources[name].splitlines() for name in ("fold", "answer", "tool")]
         assert sum(bool(line) for piece in pieces for line in piece) <= 60
         notes = re.findall(r"#3: .*", book.shown["branch"])
-        assert notes == ["#3: The cat is called Tom", "#3: The cat is called Mia"]
+        assert notes == ["#3: the cat is called Tom", "#3: the cat is called Mia"]
 
 
-FIRST = ("✓ [0] Rent a room", "✓ [1] Bake a cake", "✓ [2] Invite the guests")
-SECOND = ("✓ [0] Rent a room", "✓ [1] Buy a cake", "✓ [2] Invite the guests", "✓ [3] Dance")
-EARLIER = ("✓ [0] Rent a room", "● [1] Bake a cake", "– [2] Invite the guests")  # noqa: RUF001
+FIRST = ("✓ [0] Order a room", "✓ [1] Order a chocolate cake", "✓ [2] Order balloons")
+SECOND = (FIRST[0], "✓ [1] Order a fruit cake", FIRST[2], "✓ [3] Order music")
+EARLIER = (FIRST[0], *(line.replace("✓", "–") for line in FIRST[1:]))  # noqa: RUF001
 
 
 class TestBranches:
@@ -268,10 +280,10 @@ class TestBranches:
         """Both lists and both results are side by side."""
         rows = saved("3_branches").shown["both"].splitlines()
         assert [re.split(" {2,}", row) for row in rows] == [
-            ["✓ [0] Rent a room"] * 2,
-            [f"✓ [1] Get a cake: `order a {cake} cake`" for cake in ("chocolate", "fruit")],
-            ["✓ [2] Invite the guests"] * 2,
-            [f"a {cake} cake is ordered" for cake in ("chocolate", "fruit")],
+            *map(list, zip(FIRST, SECOND[:3], strict=True)),
+            ["Ordered: a room"] * 2,
+            ["Ordered: a chocolate cake", "Ordered: a fruit cake"],
+            ["Ordered: balloons"] * 2,
         ]
 
 
