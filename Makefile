@@ -46,7 +46,7 @@ evals: .venv/.ready
 trace: .venv/.ready-demo
 	$(BIN)/python -m benchmarks.trace $(TRACE)
 
-# About 13 minutes on two idle cores. CAMPAIGN="--seconds 60 kills" sets options; --help lists them.
+# About 15 minutes on two idle cores. CAMPAIGN="--seconds 20 kills" sets options; --help lists them.
 campaign: .venv/.ready
 	$(BIN)/python -m campaigns $(CAMPAIGN)
 

@@ -172,7 +172,7 @@ def coding_agent(case: Case) -> None:
         case.tried += 1
 
 
-TRIALS: dict[Trial, int] = {coding_agent: 1}
+TRIALS: tuple[Trial, ...] = (coding_agent,)
 
 
 def _call(name: str, file: str) -> ToolCall:

@@ -80,7 +80,7 @@ def tool_node(case: Case) -> None:
     case.examples(lambda scene: check_calls(scene, graph), _scenes)
 
 
-TRIALS: dict[Trial, int] = {tool_node: 1}
+TRIALS: tuple[Trial, ...] = (tool_node,)
 
 
 def check_calls(scene: tuple[list[TodoItem], list[Any]], graph: Graph) -> None:

@@ -226,7 +226,7 @@ def may_complete(text: str, todos: list[TodoItem], happened: list[tuple[str, set
     return False
 
 
-TRIALS: dict[Trial, int] = {checked_node: 1, checked_agent: 1, edited_list: 1, worked: 1}
+TRIALS: tuple[Trial, ...] = (checked_node, checked_agent, edited_list, worked)
 
 
 def check_step(before: list[TodoItem], after: list[TodoItem], agreed: set[str]) -> None:

@@ -89,7 +89,7 @@ def full_disk(case: Case) -> None:
     _accident(case, str(case.folder / "threads.sqlite"), fill, sqlite3.Error)
 
 
-TRIALS: dict[Trial, int] = {two_runs_at_once: 1, lost_connection: 1, full_disk: 1}
+TRIALS: tuple[Trial, ...] = (two_runs_at_once, lost_connection, full_disk)
 
 
 def _accident(

@@ -101,4 +101,4 @@ def real_turns(case: Case) -> None:
     case.tried = TURNS * 10
 
 
-TRIALS: dict[Trial, int] = {real_turns: 1}
+TRIALS: tuple[Trial, ...] = (real_turns,)

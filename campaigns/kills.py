@@ -46,11 +46,7 @@ def _step(chance: random.Random, number: int) -> str:
     return f"Step {number}: `{deaf}echo begin {number} >> log; {waits}echo end {number} >> log`"
 
 
-TRIALS: dict[Trial, int] = {
-    sqlite_writes: 2,
-    postgres_writes: 2,
-    signals: 2,
-}
+TRIALS: tuple[Trial, ...] = (sqlite_writes, postgres_writes, signals)
 
 
 def kill_at_write(case: Case, address: str) -> None:

@@ -203,7 +203,7 @@ def middleware(case: Case) -> None:
     play(case, case.random.choice(list(MIDDLEWARE)))
 
 
-TRIALS: dict[Trial, int] = {hand_built: 1, middleware: 1}
+TRIALS: tuple[Trial, ...] = (hand_built, middleware)
 
 
 def play(case: Case, variant: str) -> None:

@@ -85,7 +85,7 @@ def unapproved(case: Case) -> None:
         case.tried += 1
 
 
-TRIALS: dict[Trial, int] = {strangers: 1, unapproved: 1}
+TRIALS: tuple[Trial, ...] = (strangers, unapproved)
 
 _OWNER = {"X-Api-Key": TOKEN}
 _RUNNING = [
