@@ -174,8 +174,9 @@ class TestOthers:
     def test_what_is_added_during_a_run_is_not_the_users(
         self, build: Build, config: RunnableConfig, adds: Any
     ) -> None:
-        """Not even a summary of the history, which removes the user's own message."""
-        graph = build(talks_after(), AutoContinue(max_in_turn=4, max_idle=None), adds)
+        """Also after a result. Not even a summary, which removes the user's own message."""
+        model = talks_after(turn("", call("look")))
+        graph = build(model, AutoContinue(max_in_turn=4, max_idle=None), adds)
         for given_input in (SEEDED, MORE):
             graph.invoke(given_input, config)
             assert loop_of(graph, config)["in_turn"] == 4
