@@ -23,7 +23,7 @@ from todo_tools.testing import ScriptedChatModel, call, checklist_model, turn
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
-GRACE = AutoContinue(grace_seconds=3)
+GRACE = AutoContinue(grace_seconds=1)
 LONG_GRACE = AutoContinue(grace_seconds=LONG)
 ASK = AutoContinue(ask=True)
 

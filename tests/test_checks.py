@@ -3,14 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages.tool import ToolCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -19,9 +15,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
-from tests.prompt_reader import Read, read_list
 from tests.support import Graph, edits, items, results_in
-from todo_tools import TodoItem, TodoMiddleware, TodoState, create_todo_tools, model_view
+from todo_tools import TodoItem, TodoMiddleware, TodoState, create_todo_tools
 from todo_tools._list.todos import TodoStatus
 from todo_tools.testing import ScriptedChatModel, call, turn
 
@@ -121,24 +116,6 @@ class TestSeveralCalls:
         final = run_as(name, only("b"), items("a", "b"), *calls)
         assert [message.status for message in results_in(final)] == ["error", "success"]
         assert final["todos"] == [*items("a"), *items("b", status="completed")]
-
-
-def as_read(todos: list[TodoItem]) -> Read:
-    return [(todo["text"], todo["status"]) for todo in todos]
-
-
-class Refusing(AgentMiddleware):
-    """Refuses the calls at some positions of each message, as any other middleware may."""
-
-    def __init__(self, *positions: int) -> None:
-        self.positions = positions
-
-    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        made = request.tool_call
-        calls = next(m for m in reversed(request.state["messages"]) if isinstance(m, AIMessage))
-        if [each["id"] for each in calls.tool_calls].index(made["id"]) in self.positions:
-            return ToolMessage("Not now.", tool_call_id=made["id"], name=made["name"])
-        return handler(request)
 
 
 class TestSyncAndAsync:
@@ -246,31 +223,3 @@ def test_a_call_that_a_person_edited_is_checked() -> None:
     final = graph.invoke(Command(resume={"decisions": [decision]}), CONFIG)
     assert final["todos"] == items("a")
     assert check.asked == ["a"]
-
-
-CALLS = st.one_of(
-    st.builds(edits, st.sampled_from(["start", "complete", "abandon"]), st.integers(0, 3)),
-    st.builds(
-        lambda mode, texts: call("write_todos", mode=mode, index=0, todos=texts),
-        st.sampled_from(["replace", "append", "insert"]),
-        st.lists(st.sampled_from("ab"), max_size=2),
-    ),
-)
-
-
-@settings(max_examples=100)
-@given(
-    turns=st.lists(st.lists(CALLS, min_size=1, max_size=4), max_size=4),
-    refused=st.sets(st.integers(0, 3), max_size=2),
-)
-def test_no_item_is_completed_against_its_check(
-    turns: list[list[ToolCall]], refused: set[int]
-) -> None:
-    """This holds whatever the model does and other middleware refuses; the check refuses "a"."""
-    graph = node_graph(only("b"), wrap_tool_call=Refusing(*refused).wrap_tool_call)
-    state: Any = {"messages": [HumanMessage("Go.")], "todos": items("a", "b")}
-    for calls in turns:
-        made: list[ToolCall] = [{**each, "id": str(uuid4())} for each in calls]
-        state = graph.invoke({**state, "messages": [*state["messages"], turn("", *made)]})
-        assert {"text": "a", "status": "completed"} not in state["todos"]
-        assert read_list(model_view(state)) == as_read(state["todos"])

@@ -352,6 +352,8 @@ class TestRunner:
 
 
 class TestReport:
+    """`TestPublished` has every other part of a report."""
+
     @pytest.fixture
     def results(self, tmp_path: Path) -> list[Result]:
         """Two arms on one task, twice: one does two steps of two, the other none."""
@@ -365,40 +367,6 @@ class TestReport:
         text = report(results)
         assert "| no list | 2 | 4 of 4 | 100 % [100, 100] | 2 of 2 |" in text
         assert "| this package | 2 | 0 of 4 | 0 % [0, 0] | 0 of 2 | 4 of 4 | 4 |" in text
-
-    def test_an_arm_of_an_earlier_version_comes_last(self, results: list[Result]) -> None:
-        """It has a title, although this version cannot run it."""
-        before: Any = {**results[0], "job": {**results[0]["job"], "arm": "pack-before"}}
-        by_arm = report([before, *results]).split("## By arm")[1].split("## Calls")[0]
-        titles = [row.split(" | ")[0] for row in by_arm.splitlines() if row.startswith("| ")]
-        assert titles[-2:] == ["| this package", "| this package, version 0.2.0"]
-
-    def priced(self, result: Result, arm: str = "none", **usage: int) -> Result:
-        used = {"calls": 26, "sent": 305_525, "cached": 282_829, "received": 2_613, **usage}
-        job = {**result["job"], "arm": arm}
-        return {**result, "job": job, "usage": used, "words": arm.partition("-")[2]}
-
-    def test_the_cost_at_three_price_lists(self, results: list[Result]) -> None:
-        """In cents, with what was read from the cache and without a cache."""
-        text = report([self.priced(results[0])])
-        assert "| 1.80 / 8.16 | 6.40 / 31.86 | 19.21 / 95.58 |" in text
-
-    def test_the_cost_beside_no_list(self, results: list[Result]) -> None:
-        """By task, and in the pairs."""
-        base = self.priced(results[0], cached=0, received=0)
-        twice = self.priced(results[0], "pack", sent=611_050, cached=0, received=0)
-        by_task, pairs = report([base, twice]).split("## Steps done of asked, by number")
-        assert by_task.rstrip().endswith("| 183.31 / 183.31 | +100 % |")
-        assert "| this package | no list | 1 | +0 % [+0, +0] | 0 | 1 | 0 | +100 % |" in pairs
-
-    def test_the_largest_prompt_of_all_runs(self, results: list[Result]) -> None:
-        small, large = (self.priced(results[0], largest=size) for size in (2_000, 22_685))
-        assert "| 2,613 | 0.0 | 22,685 |" in report([small, large])
-
-    def test_the_words_that_an_arm_had(self, results: list[Result]) -> None:
-        text = report([self.priced(results[0], "pack-w2")])
-        assert "| copy 2 | this package | w2 | 2 of 2 | 1 |" in text
-        assert "| this package (w2) | 1 |" in text
 
 
 class TestProgram:

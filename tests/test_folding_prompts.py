@@ -193,26 +193,15 @@ def _names(answer: AIMessage) -> set[str | None]:
 class TestEveryThread:
     @some
     @given(conversation=conversations)
-    def test_every_call_has_its_result(self, build: Build, conversation: Conversation) -> None:
+    def test_its_prompts_are_valid_and_have_all_that_must_stay(
+        self, build: Build, conversation: Conversation
+    ) -> None:
+        """Every call has its result. Words of people, answers beside a tick and the newest turn
+        stay.
+        """
         for sent in model_calls(build, conversation):
             check_order(anthropic_request(sent.prompt))
             assert is_answered(openai_messages(sent.prompt))
-
-    @some
-    @given(conversation=whole_conversations)
-    def test_the_strictest_chat_templates_accept_every_prompt(
-        self, build: Build, conversation: Conversation
-    ) -> None:
-        for sent in model_calls(build, conversation):
-            assert is_alternating(openai_messages(sent.prompt))
-            assert mistral_refusal(mistral_messages(sent.prompt)) is None
-
-    @some
-    @given(conversation=conversations)
-    def test_what_people_say_and_what_is_said_beside_a_tick_is_there(
-        self, build: Build, conversation: Conversation
-    ) -> None:
-        for sent in model_calls(build, conversation):
             kept = [m for m in sent.history if isinstance(m, HumanMessage)]
             people = [m for m in sent.prompt if isinstance(m, HumanMessage)]
             assert [m.id for m in people] == [m.id for m in kept]
@@ -220,38 +209,27 @@ class TestEveryThread:
                 shown.text.startswith(said.text[:1])
                 for shown, said in zip(people, kept, strict=True)
             )
-            answers = [m for m in sent.prompt if isinstance(m, AIMessage)]
-            assert [m for m in answers if m in beside_ticks(sent.history)] == beside_ticks(
-                sent.history
-            )
-
-    @some
-    @given(conversation=conversations)
-    def test_the_newest_turn_is_whole(self, build: Build, conversation: Conversation) -> None:
-        for sent in model_calls(build, conversation):
-            newest = max(
-                (at for at, m in enumerate(sent.history) if isinstance(m, AIMessage)), default=0
-            )
+            ticks = beside_ticks(sent.history)
+            assert [m for m in sent.prompt if isinstance(m, AIMessage) and m in ticks] == ticks
+            at = [at for at, m in enumerate(sent.history) if isinstance(m, AIMessage)]
             shown = {m.id: m for m in sent.prompt}
-            for message in sent.history[newest:]:
+            for message in sent.history[at[-1] if at else 0 :]:
                 if isinstance(message, ToolMessage) and message.name in ("work", "draw"):
                     assert shown[message.id].text.startswith(message.text)
 
     @some
     @given(conversation=whole_conversations)
-    def test_it_shows_the_same_list(self, build: Build, conversation: Conversation) -> None:
-        """Each item, its status and its index, as without folding."""
-        unfolded = model_calls(partial(build, folds=False), conversation)
-        for sent, whole in zip(model_calls(build, conversation), unfolded, strict=True):
-            assert read_list(sent.prompt) == read_list(whole.prompt)
-
-    @some
-    @given(conversation=whole_conversations)
-    def test_a_prompt_differs_from_the_one_before_only_behind_what_was_finished_since(
+    def test_it_shows_the_same_list_and_changes_only_behind_what_was_finished_since(
         self, build: Build, conversation: Conversation
     ) -> None:
+        """The list is that of the unfolded prompt; the strictest chat templates accept each."""
         calls = model_calls(build, conversation)
+        unfolded = model_calls(partial(build, folds=False), conversation)
         lists = [read_list(sent.prompt) for sent in calls]
+        assert lists == [read_list(whole.prompt) for whole in unfolded]
+        for sent in calls:
+            assert is_alternating(openai_messages(sent.prompt))
+            assert mistral_refusal(mistral_messages(sent.prompt)) is None
         for number, (earlier, later) in enumerate(pairwise(calls)):
             first = _first_difference(earlier.prompt, later.prompt)
             if first == len(earlier.prompt):

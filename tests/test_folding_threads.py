@@ -132,12 +132,12 @@ def summaries(build: Build, counter: Any, items: int, size: int) -> tuple[Script
 @pytest.mark.parametrize("build", [in_create_agent, in_deepagents])
 class TestSummaries:
     @pytest.mark.slow
-    def test_a_run_of_sixty_items_that_fits_is_never_summarized(self, build: Build) -> None:
+    def test_a_long_run_that_fits_is_never_summarized(self, build: Build) -> None:
         """Its folded prompts are below the limit; the history has 60,000 tokens."""
-        model, times = summaries(build, count_folded_tokens, 60, size=2_000)
+        model, times = summaries(build, count_folded_tokens, 30, size=4_000)
         assert times == 0
         assert max(count_tokens_approximately(prompt) for prompt in model.prompts) < TRIGGER[1]
-        check(model, 60)
+        check(model, 30)
 
     def test_langchains_own_counter_counts_the_whole_history(self, build: Build) -> None:
         """So the same run is summarized, though it would fit."""

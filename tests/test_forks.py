@@ -195,7 +195,7 @@ _WITHOUT_SEED = Action(-1, None, "Go on.", [[written("append", 0, "a"), edits("s
 
 
 @pytest.mark.slow
-@settings(max_examples=40)  # each takes most of a second
+@settings(max_examples=20)  # each takes most of a second
 @given(
     st.sampled_from([hand_built, with_middleware]),
     st.sampled_from([TodoState, DeltaTodoState, ClientTodoState]),

@@ -319,7 +319,9 @@ class TestErrors:
     @pytest.mark.parametrize("in_list", [False, True])
     def test_a_retry_repeats_only_the_step_that_failed(self, run: Run, in_list: bool) -> None:
         """It uses `Pregel.copy`, which LangGraph does not document: a change fails here."""
-        policy = RetryPolicy(initial_interval=0, max_attempts=3, retry_on=ConnectionError)
+        policy = RetryPolicy(
+            initial_interval=0, jitter=False, max_attempts=3, retry_on=ConnectionError
+        )
         net = Network(2)
         graph = runner(net.model, net.tool, retry_policy=[policy] if in_list else policy)
         assert told(run(graph, begin("a"))) == done("a")

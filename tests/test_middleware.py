@@ -15,7 +15,6 @@ from langchain.agents.middleware import (
     LLMToolSelectorMiddleware,
     ModelCallLimitMiddleware,
     ModelRetryMiddleware,
-    SummarizationMiddleware,
     TodoListMiddleware,
     ToolCallLimitMiddleware,
     after_model,
@@ -377,24 +376,6 @@ class TestHistoryOfOthers:
         model = scripted(PLAN, "Planned.")
         create(model, middleware=[add, TodoMiddleware(policy=None)]).invoke(BEGIN)
         assert [prompt[-1].text for prompt in model.prompts] == ["Files: a.txt"] * 2
-
-    def test_the_list_survives_summarization(self, config: RunnableConfig) -> None:
-        """The model still sees the list, and the counters stay."""
-        summary = SummarizationMiddleware(
-            scripted(*["In short: nothing was done."] * 99),
-            trigger=("messages", 6),
-            keep=("messages", 2),
-        )
-        model = never_finished()
-        graph = agent(
-            model, TodoMiddleware(policy=AutoContinue(max_in_turn=12, max_idle=None)), summary
-        )
-        final = graph.invoke(BEGIN, config)
-        assert not [m for m in final["messages"] if m.text == "Begin."]  # it was summarized away
-        assert "– [0] a\n– [1] b" in model.prompts[-1][-1].text  # noqa: RUF001  specified icon
-        assert final["todos"] == items("a", "b")
-        assert ended(graph, config) == "limit_in_turn"
-        assert loop_of(graph, config)["in_turn"] == 12
 
 
 @tool

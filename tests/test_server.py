@@ -1,7 +1,6 @@
 """The graphs on LangGraph's server, used through its SDK and by web pages."""
 
 import json
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -21,29 +20,23 @@ from todo_tools.clients import to_client_todos
 
 pytestmark = pytest.mark.slow
 
+CONFIG = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
 CONTROL = "os.readlink"
 """The deliberate blocking call in `tests.served`."""
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with this repository's `langgraph.json`; it must report no blocking call."""
-    directory = tmp_path_factory.mktemp("repository")
-    shutil.copy(ROOT / "langgraph.json", directory)
-    with serving(directory) as server:
-        yield server
-    assert server.blocking_calls == set()
-
-
-@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with the graphs of `tests.served`; it must report only its blocking call."""
+    """A server with this repository's `langgraph.json` and the graphs of `tests.served`.
+
+    It must report no blocking call but the deliberate one.
+    """
     directory = tmp_path_factory.mktemp("served")
     graces = ("grace", "grace_agent", "long_grace", "long_grace_agent")
     names = (*graces, "ask", "ask_agent", "blocking", "delta", "records")
     graphs = {name: f"./tests/served.py:{name}" for name in names}
-    config = json.dumps({"dependencies": ["."], "graphs": graphs})
-    (directory / "langgraph.json").write_text(config, encoding="utf-8")
+    config = {**CONFIG, "graphs": {**CONFIG["graphs"], **graphs}}
+    (directory / "langgraph.json").write_text(json.dumps(config), encoding="utf-8")
     with serving(directory) as server:
         yield server
     assert server.blocking_calls <= {CONTROL}
@@ -71,28 +64,27 @@ def users_messages(values: dict[str, Any]) -> list[str]:
 
 
 class TestThisRepository:
-    def test_every_graph_of_it_runs(self, repository: Server) -> None:
+    def test_every_graph_of_it_runs(self, served: Server) -> None:
         """After a message it runs to its end; none has a shell."""
-        config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
-        found = repository.client.assistants.search(limit=100)
-        assert {assistant["graph_id"] for assistant in found} == set(config["graphs"])
-        assert set(config["graphs"]) == {"each", "notes", "until_done"}
-        for graph in config["graphs"]:
-            thread = repository.new_thread()
-            repository.client.runs.wait(thread, graph, input=user("- [ ] Think it over"))
-            assert repository.status_of(thread) == "idle"
-            assert len(repository.values_of(thread)["messages"]) > 1
+        found = served.client.assistants.search(limit=100)
+        assert {assistant["graph_id"] for assistant in found} > set(CONFIG["graphs"])
+        assert set(CONFIG["graphs"]) == {"each", "notes", "until_done"}
+        for graph in CONFIG["graphs"]:
+            thread = served.new_thread()
+            served.client.runs.wait(thread, graph, input=user("- [ ] Think it over"))
+            assert served.status_of(thread) == "idle"
+            assert len(served.values_of(thread)["messages"]) > 1
 
-    def test_a_run_is_continued_to_the_end(self, repository: Server) -> None:
+    def test_a_run_is_continued_to_the_end(self, served: Server) -> None:
         """Each change of the list and each decision is streamed."""
-        thread = repository.new_thread()
+        thread = served.new_thread()
         steps = ["Think", "Run: `touch made`", "Think again", "Look"]
         checklist = "\n".join(f"- [ ] {step}" for step in steps)
-        stream = repository.client.runs.stream(
+        stream = served.client.runs.stream(
             thread, "until_done", input=user(checklist), stream_mode="custom"
         )
         events = [part.data for part in stream if part.event == "custom"]
-        values = repository.values_of(thread)
+        values = served.values_of(thread)
         assert statuses(values["todos"]) == ["completed", "abandoned", "completed", "completed"]
         assert values["todo_outcome"] == "finished"
         assert values["todo_loop"]["in_turn"] == 1
@@ -108,11 +100,11 @@ class TestThisRepository:
         decisions = [event["outcome"] for event in events if event["type"] == "todo_loop"]
         assert decisions == [None, "finished"]
 
-    def test_a_fork_has_its_own_list(self, repository: Server) -> None:
+    def test_a_fork_has_its_own_list(self, served: Server) -> None:
         """It starts at an earlier checkpoint with its own list; the first branch keeps its list."""
-        client, thread = repository.client, repository.new_thread()
+        client, thread = served.client, served.new_thread()
         client.runs.wait(thread, "until_done", input=user("- [ ] a\n- [ ] b"))
-        tip: Any = repository.state_of(thread)
+        tip: Any = served.state_of(thread)
         assert statuses(tip["values"]["todos"]) == ["completed", "completed"]
         history: Any = client.threads.get_history(thread, limit=100)
         for moment in history:
@@ -129,7 +121,7 @@ class TestThisRepository:
             thread, {"todos": items("c", "d", "e")}, checkpoint=moment["checkpoint"]
         )
         client.runs.wait(thread, "until_done", input=None, checkpoint=fork["checkpoint"])
-        branch = repository.values_of(thread)
+        branch = served.values_of(thread)
         assert texts(branch["todos"]) == ["c", "d", "e"]
         assert statuses(branch["todos"]) == ["completed"] * 3
 
@@ -151,11 +143,11 @@ class TestWrites:
     """What a client may not write, because it would lead around a check."""
 
     @pytest.mark.parametrize("value", OVERWRITES)
-    def test_no_channel_is_overwritten(self, value: object, repository: Server) -> None:
+    def test_no_channel_is_overwritten(self, value: object, served: Server) -> None:
         """Such a value would be stored unchecked; refused, it leaves the thread as it was."""
-        client, thread = repository.client, repository.new_thread()
+        client, thread = served.client, served.new_thread()
         client.runs.wait(thread, "until_done", input=user("- [ ] a"))
-        before = repository.state_of(thread)
+        before = served.state_of(thread)
         writes: list[Any] = [
             {"input": user("- [ ] b", todos=value)},
             {"command": {"update": {"todos": value}}},
@@ -166,21 +158,21 @@ class TestWrites:
                 client.runs.create(thread, "until_done", **write)
         with pytest.raises(UnprocessableEntityError, match="'todos' may not be overwritten"):
             client.threads.update_state(thread, {"todos": value})
-        assert repository.state_of(thread) == before
-        assert repository.status_of(thread) == "idle"
+        assert served.state_of(thread) == before
+        assert served.status_of(thread) == "idle"
 
     @pytest.mark.parametrize(
         "goto", ["tools", ["__end__", "tools"], {"node": "tools", "input": []}]
     )
-    def test_no_run_jumps_to_a_node(self, goto: Any, repository: Server) -> None:
-        client, thread = repository.client, repository.new_thread()
+    def test_no_run_jumps_to_a_node(self, goto: Any, served: Server) -> None:
+        client, thread = served.client, served.new_thread()
         with pytest.raises(UnprocessableEntityError, match="'goto' may only be '__end__'"):
             client.runs.create(thread, "until_done", command={"goto": goto})
         assert client.runs.list(thread) == []
 
-    def test_no_values_choose_the_next_node(self, repository: Server) -> None:
+    def test_no_values_choose_the_next_node(self, served: Server) -> None:
         """`create_agent` reads it from the state, and fails if no edge leads there."""
-        client, thread = repository.client, repository.new_thread()
+        client, thread = served.client, served.new_thread()
         client.runs.wait(thread, "until_done", input=user("- [ ] a"))
         with pytest.raises(UnprocessableEntityError, match="'jump_to' is written by middleware"):
             client.threads.update_state(thread, {"messages": [], "jump_to": "tools"})
@@ -188,9 +180,9 @@ class TestWrites:
             client.runs.create(thread, "until_done", input=user("- [ ] b", jump_to="tools"))
 
     @pytest.mark.parametrize("update", [{"branch:to:tools": None}, [["__start__", {"todos": "x"}]]])
-    def test_no_update_names_a_channel_of_langgraph(self, update: Any, repository: Server) -> None:
+    def test_no_update_names_a_channel_of_langgraph(self, update: Any, served: Server) -> None:
         """It would start a node, or lead around the checks of the graph's own channels."""
-        client, thread = repository.client, repository.new_thread()
+        client, thread = served.client, served.new_thread()
         command: Any = {"update": update}
         with pytest.raises(UnprocessableEntityError, match="is a channel of LangGraph itself"):
             client.runs.create(thread, "until_done", command=command)
@@ -198,44 +190,44 @@ class TestWrites:
             client.threads.update_state(thread, update)
         assert client.runs.list(thread) == []
 
-    def test_nobody_writes_in_the_name_of_a_node(self, repository: Server) -> None:
+    def test_nobody_writes_in_the_name_of_a_node(self, served: Server) -> None:
         """Neither with an edit of a thread nor with the steps of a new one."""
-        client, thread = repository.client, repository.new_thread()
+        client, thread = served.client, served.new_thread()
         client.runs.wait(thread, "until_done", input=user("- [ ] a"))
-        before = repository.state_of(thread)
+        before = served.state_of(thread)
         with pytest.raises(UnprocessableEntityError, match="'as_node' is not allowed"):
             client.threads.update_state(thread, {"todos": []}, as_node="agent")
         step: Any = {"updates": [{"values": {"todos": []}, "as_node": "agent"}]}
         with pytest.raises(UnprocessableEntityError, match="'supersteps' is not allowed"):
             client.threads.create(graph_id="until_done", supersteps=[step])
-        assert repository.state_of(thread) == before
+        assert served.state_of(thread) == before
 
 
 class TestContext:
     """What a client may set for one run."""
 
-    def test_it_is_that_of_one_run(self, repository: Server) -> None:
+    def test_it_is_that_of_one_run(self, served: Server) -> None:
         """The next run has the default again."""
-        client, thread = repository.client, repository.new_thread()
+        client, thread = served.client, served.new_thread()
         message = user("- [ ] a\n- [ ] b\n- [ ] c\n- [ ] d")
         client.runs.wait(thread, "until_done", input=message, context={"max_continuations": 0})
-        values = repository.values_of(thread)
+        values = served.values_of(thread)
         assert values["todo_outcome"] == "limit_in_turn"
         assert "completed" in statuses(values["todos"])
         client.runs.wait(thread, "until_done", input=user("Go on."))
-        values = repository.values_of(thread)
+        values = served.values_of(thread)
         assert values["todo_outcome"] == "finished"
 
-    def test_a_client_may_have_its_own_keys_in_configurable(self, repository: Server) -> None:
+    def test_a_client_may_have_its_own_keys_in_configurable(self, served: Server) -> None:
         """LangGraph's clients also send theirs there; a setting of the run is checked there too."""
-        client, thread = repository.client, repository.new_thread()
+        client, thread = served.client, served.new_thread()
 
         def run(**configurable: object) -> None:
             config: Any = {"configurable": configurable}
             client.runs.wait(thread, "until_done", input=user("- [ ] a"), config=config)
 
         run(user="me")
-        assert repository.values_of(thread)["todo_outcome"] == "finished"
+        assert served.values_of(thread)["todo_outcome"] == "finished"
         with pytest.raises(httpx.HTTPStatusError, match="422"):
             run(max_continuations="5")
         with pytest.raises(UnprocessableEntityError, match=r"'model'\] is invalid"):

@@ -38,10 +38,12 @@ def test_without_a_list_nothing_is_shown() -> None:
 
 
 async def test_a_component_is_loaded_from_the_address_of_the_server() -> None:
-    """A page that is served elsewhere would look for it at its own address."""
+    """A page that is served elsewhere would look at its own address; a foreign page is refused."""
     server = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost:1234")
     async with server:
         answer = await server.post("/ui/my-agent", json={"name": "todos"})
+        foreign = await server.post("/ui/my-agent", headers={"Origin": "https://example.com"})
+    assert foreign.status_code == 403
     assert answer.text == (
         '<script src="http://localhost:1234/ui/my-agent/entrypoint.js" '
         'onload="__LGUI_my_agent.render(&quot;todos&quot;, &quot;{{shadowRootId}}&quot;)"></script>'

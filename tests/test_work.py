@@ -14,7 +14,6 @@ from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage
-from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -124,12 +123,6 @@ def run_command(command: str) -> AIMessage:
     return turn("", call("shell", command=command))
 
 
-def broken_call() -> AIMessage:
-    """A model's answer whose only call has arguments that are not JSON."""
-    made = invalid_tool_call(name="shell", args="{", id="broken", error="no JSON")
-    return AIMessage("", invalid_tool_calls=[made])
-
-
 async def test_a_new_subject(start: Start) -> None:
     """After work the agent is sent back; after another request it is not."""
     thread = start(run_command("make"), "It fails.", "I stop.", "4.")
@@ -165,22 +158,3 @@ class TestApproval:
         no = {"type": "reject", "message": "Stop. Do nothing more."}
         await thread.run(Command(resume={"decisions": [no]}))
         thread.check(calls=2, notes=0, outcome="answered")
-
-
-@pytest.mark.parametrize(
-    "conversation",
-    [
-        lambda: ["Hello.", "Hello again."],
-        lambda: [run_command("make"), "It fails.", run_command("make"), "It fails again."],
-        lambda: [run_command("make"), broken_call(), "I see."],
-    ],
-    ids=["talk", "tools", "a broken call after work"],
-)
-async def test_an_agent_without_a_list_is_never_sent_back(
-    start: Start, conversation: Callable[[], list[AIMessage | str]]
-) -> None:
-    """Also if its last answer has only broken calls."""
-    thread = start(*conversation())
-    await thread.say("Begin.")
-    await thread.say("And now?")
-    thread.check(calls=len(conversation()), notes=0, outcome="no_todos")

@@ -160,12 +160,11 @@ class TestTheirEnd:
         assert (await fetched).splitlines()[-1] == ("exit code 0" if wait else "still running")
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM", "SIGKILL"])
+    @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
     def test_they_end_with_the_program(self, name: str, lifeline: Lifeline, tmp_path: Path) -> None:
-        """This holds for every way in which the program ends."""
+        """Whether it can handle the signal or not; `test_shell.py` has the other signals."""
         program = (
             "import signal; from pathlib import Path\n"
-            "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # `nohup make test` ignores it
             "from graphs.terminal.tools.background import BackgroundTasks\n"
             "from graphs.terminal.tools.shell import LocalShell\n"
             "tasks = BackgroundTasks(LocalShell(Path('.')))\n"

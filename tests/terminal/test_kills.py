@@ -1,4 +1,7 @@
-"""Programs that a signal ends at any moment neither repeat finished commands nor skip others."""
+"""Programs that a signal ends neither repeat finished commands nor skip others.
+
+The campaign `kills` ends them at random moments, with the helpers of this module.
+"""
 
 import os
 import random
@@ -17,15 +20,6 @@ import pytest
 
 from tests.support import ROOT, checklist
 from tests.waiting import LONG, wait_for, wait_for_line
-
-KILLS = int(os.environ.get("RANDOM_KILLS", "5"))
-"""How many kills; `RANDOM_KILLS=100` takes some minutes."""
-
-STEPS = 4
-_BEGINS, _ENDS = "echo begin {0} >> log", "echo end {0} >> log"
-_PLAN = [f"Step {n}: `{_BEGINS}; sleep 0.1; {_ENDS}`".format(n) for n in range(STEPS)]
-_LONGEST_RUN = 1.6
-"""The latest moment of a kill, in seconds: a little more than the steps take."""
 
 Program = subprocess.Popen[str]
 
@@ -88,9 +82,9 @@ TARGETS = [itself, its_group, everything]
 
 
 def killed_at_random(
-    folder: Path, chance: random.Random, steps: Sequence[str] = _PLAN, longest: float = _LONGEST_RUN
+    folder: Path, chance: random.Random, steps: Sequence[str], longest: float
 ) -> None:
-    """Run the program, and end it some time after its work has started."""
+    """Run the program, and end it at most so many seconds after its work has started."""
     with graphs(folder, *steps) as program:
         assert program.stdout is not None
         assert select.select([program.stdout], [], [], LONG)[0]
@@ -133,15 +127,6 @@ def check_ends(folder: Path, steps: Sequence[str], kills: int) -> None:
     assert min(ends) >= 1, f"not done: {ran}"
     assert sum(ends) <= len(steps) + kills, f"ended again: {ran}"
     assert sum(begins) <= len(steps) + kills, f"began again: {ran}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(KILLS))
-def test_no_finished_command_runs_twice_after_a_kill(seed: int, tmp_path: Path) -> None:
-    """At most the command that was cut off runs again, and the checklist is completed."""
-    killed_at_random(tmp_path, random.Random(seed))
-    resumed(tmp_path, *_PLAN)
-    check_ends(tmp_path, _PLAN, kills=1)
 
 
 _STEP = "Work: `{0}echo begin >> log; test ! -e go && {{ sleep 600 & wait; }}; echo end >> log`"

@@ -182,7 +182,6 @@ if form == "sync":
 else:
     asyncio.run(agent.ainvoke(begin))
 """
-FORMS = pytest.mark.parametrize("form", ["sync", "async"])
 IN_FRONT = f"{BEGIN}; sleep 600"
 BEHIND = f"{BEGIN}; (sleep 600 >/dev/null 2>&1 &); sleep 600"
 
@@ -203,11 +202,19 @@ class TestTheEndOfTheProgram:
             finally:
                 program.kill()
 
-    @FORMS
-    @pytest.mark.parametrize("command", [IN_FRONT, BEHIND], ids=["in front", "in the background"])
-    @pytest.mark.parametrize("name", ["SIGHUP", "SIGQUIT", "SIGTERM", "SIGKILL"])
+    @pytest.mark.parametrize(
+        ("name", "form", "command"),
+        [
+            ("SIGHUP", "sync", IN_FRONT),
+            ("SIGQUIT", "async", IN_FRONT),
+            ("SIGTERM", "sync", BEHIND),
+            ("SIGTERM", "async", IN_FRONT),
+            ("SIGKILL", "sync", IN_FRONT),
+            ("SIGKILL", "async", BEHIND),
+        ],
+    )
     def test_a_signal_ends_commands_too(
-        self, name: str, command: str, form: str, lifeline: Lifeline, tmp_path: Path
+        self, name: str, form: str, command: str, lifeline: Lifeline, tmp_path: Path
     ) -> None:
         """This holds for signals that the program can handle and for SIGKILL."""
         with self.program(tmp_path, form, command) as program:
@@ -216,18 +223,14 @@ class TestTheEndOfTheProgram:
             program.wait(LONG)
             assert lifeline.ends()
 
-    @FORMS
-    @pytest.mark.parametrize(
-        "commands", [[IN_FRONT], [IN_FRONT, "touch second; sleep 600"]], ids=["one", "two"]
-    )
+    @pytest.mark.parametrize("form", ["sync", "async"])
     def test_ctrl_c_ends_commands_and_the_program_at_once(
-        self, commands: list[str], form: str, lifeline: Lifeline, tmp_path: Path
+        self, form: str, lifeline: Lifeline, tmp_path: Path
     ) -> None:
-        """This holds even if the program waits for them in a thread."""
-        with self.program(tmp_path, form, *commands) as program:
+        """This holds even if the program waits for two of them in threads."""
+        with self.program(tmp_path, form, IN_FRONT, "touch second; sleep 600") as program:
             assert lifeline.begins()
-            if commands[1:]:
-                wait_for_file(tmp_path / "second")
+            wait_for_file(tmp_path / "second")
             program.send_signal(signal.SIGINT)
             assert lifeline.ends()
             assert program.wait(LONG) != 0
