@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
@@ -476,38 +476,40 @@ class TestPublished:
         published = (HARBOR.parent / "RESULTS.md").read_text(encoding="utf-8")
         assert capsys.readouterr().out == published
 
-    ARMS: ClassVar = {
-        "none": "no list",
-        "pack": "this package",
-        "langchain": "LangChain's list",
-        "led": "led by the graph",
-    }
+    TODAY = "qwen2.5-coder-1.5b-2026-11"
 
     def test_the_page_about_models_gives_the_same_figures(self) -> None:
-        """The steps done, and the calls."""
-        published = (HARBOR.parent / "RESULTS.md").read_text(encoding="utf-8")
+        """The steps done, false ticks and calls of each arm of the weak model."""
+        text = report(load_all(self.RUNS / self.TODAY))
         models = (ROOT / "docs/models-and-cost.md").read_text(encoding="utf-8")
-        by_arm, costs = published.split("## By arm")[1].split("## Steps done")[0].split("## Calls")
-        for arm in self.ARMS.values():
-            row = re.search(rf"^\| {arm} \| \d+ \| (.*?) \| .*$", by_arm, re.MULTILINE)
-            cost = re.search(rf"^\| {arm} \| \d+ \| ([\d.]+) \|", costs, re.MULTILINE)
-            assert row
-            assert cost
-            line = rf"^\| {arm} \| {row[1]} \| .*\| {cost[1]} \|$"
-            assert re.search(line, models, re.MULTILINE)
+        rows = set[str]()
+        for part in text.split("# openai:local, ")[1:]:
+            temperature = part.partition("\n")[0].removeprefix("temperature ")
+            by_arm, costs = part.split("## Steps done")[0].split("## Calls")
+            for arm, n, done, _, _, false in re.findall(
+                r"^\| ([^|]+) \| (\d+) \| (\d+ of \d+) \| ([^|]+) \| ([^|]+) \|([^|]*)\|",
+                by_arm,
+                re.M,
+            ):
+                (calls,) = re.findall(rf"^\| {re.escape(arm)} \| \d+ \| ([\d.]+) \|", costs, re.M)
+                rows.add(f"| {temperature} | {arm} | {n} | {done} |{false}| {calls} |")
+        assert len(rows) == 8
+        assert rows <= set(models.splitlines())
 
-    def test_the_readme_compares_the_same_tasks(self) -> None:
-        """Some arms did a task twice, so only the first run of each counts."""
-        results = list(load_all(self.RUNS / "qwen2.5-coder-1.5b"))
-        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    def test_the_readme_gives_the_greedy_runs(self) -> None:
+        """On the same tasks in all arms."""
+        results = load_all(self.RUNS / self.TODAY)
+        runs = [(job_of(each), each["figures"]) for each in results if each["temperature"] == 0]
+        readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
         pairs, shares = list[set[object]](), list[str]()
-        for arm in self.ARMS:
-            jobs = ((job_of(each), each) for each in results)
-            runs = [each for job, each in jobs if job.arm == arm and job.repeat == 1]
-            done = sum(each["figures"]["done"] for each in runs)
-            asked = sum(each["figures"]["asked"] for each in runs)
-            pairs.append({job_of(each).pair for each in runs})
-            shares.append(f" {100 * done / asked:.0f} % ")
+        for arm in ("none", "pack", "langchain"):
+            some = [figures for job, figures in runs if job.arm == arm]
+            done, asked = (sum(each[key] for each in some) for key in ("done", "asked"))
+            pairs.append({job.pair for job, _ in runs if job.arm == arm})
+            shares.append(f"{100 * done / asked:.0f} % ")
         assert all(each == pairs[0] for each in pairs)
-        line = " ".join(readme[readme.index(f"On the same {asked} steps") :].split())
-        assert [share for share in shares if share not in line] == []
+        without, own, langchain = shares
+        assert (
+            f"Of {asked} steps, a weak model did {without}without a list, {own}with this list, "
+            f"{langchain}with LangChain's" in f"{readme} "
+        )
