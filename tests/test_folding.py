@@ -26,7 +26,8 @@ from langgraph.types import Command
 
 from tests.support import edits, items, writes
 from todo_tools import TodoItem, TodoMiddleware, model_view, todos_from_messages
-from todo_tools._list.prompts import FOLDED
+from todo_tools._list.prompts import EMPTY_ANSWER, FOLDED
+from todo_tools._view.folding import Folds, folded
 from todo_tools.testing import ScriptedChatModel, call, turn
 
 
@@ -389,6 +390,17 @@ class TestReasoning:
         assert thoughts(thread.model.prompts[2]) == [1, 2]
         assert thoughts(thread.model.prompts[3]) == [1]
         assert thoughts(thread.model.prompts[4]) == [1, 4]
+
+    def test_an_answer_of_nothing_else_gets_a_text(self) -> None:
+        """Providers refuse an empty answer."""
+        thought = AIMessage(thinks(1).content[:1])
+        (shown,) = folded([thought], Folds(unbound={0}))
+        assert shown is not None
+        assert shown.text == EMPTY_ANSWER
+
+    def test_what_is_left_out_is_neither_cut_nor_says_so(self) -> None:
+        messages = [HumanMessage("One"), HumanMessage("Two")]
+        assert folded(messages, Folds({0, 1}, cut={0}, ticks={1: 2})) == [None, None]
 
     def test_a_run_keeps_the_reasoning_that_it_began_with(self) -> None:
         """Some Claude models refuse a run otherwise; so the work before the run stays."""

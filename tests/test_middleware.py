@@ -25,6 +25,7 @@ from langchain.agents.middleware import (
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import (
     AIMessage,
+    HumanMessage,
     SystemMessage,
 )
 from langchain_core.runnables import RunnableConfig
@@ -376,6 +377,18 @@ class TestHistoryOfOthers:
         model = scripted(PLAN, "Planned.")
         create(model, middleware=[add, TodoMiddleware(policy=None)]).invoke(BEGIN)
         assert [prompt[-1].text for prompt in model.prompts] == ["Files: a.txt"] * 2
+
+    def test_a_list_may_be_shown_at_a_message_of_a_request_alone(self) -> None:
+        """Middleware that adds one to the request does not store it."""
+
+        @wrap_model_call
+        def replace(request: Any, handler: Any) -> Any:
+            return handler(request.override(messages=[HumanMessage("Short.", id="new")]))
+
+        model = scripted("Not yet.")
+        middleware = [replace, TodoMiddleware(policy=None)]
+        create_agent(model, middleware=middleware).invoke({**BEGIN, "todos": ["Measure"]})
+        assert "[0] Measure" in model.prompts[0][-1].text
 
 
 @tool

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from tests.conversations import (
@@ -20,7 +20,8 @@ from tests.conversations import (
     with_middleware,
 )
 from tests.support import BEGIN, Graph, items, loop_of
-from todo_tools import AutoContinue, TodoMiddleware
+from todo_tools import AutoContinue, TodoMiddleware, todos_from_messages
+from todo_tools._thread.notes import note_of, read_notes, with_continuation, with_list
 from todo_tools._thread.transcript import is_injected
 from todo_tools.testing import ScriptedChatModel
 
@@ -69,3 +70,17 @@ def test_an_agent_without_a_view_keeps_its_continuations_in_the_history(policy: 
     """It could not read them anywhere else; what a function returns is not known yet."""
     with pytest.raises(ValueError, match="view=None is not allowed"):
         TodoMiddleware(policy=policy, view=None)
+
+
+def test_a_list_shown_at_a_continuation_is_noted_with_the_answer_before_it() -> None:
+    """The continuation itself is not stored."""
+    stored = with_continuation(AIMessage("Done.", id="1"), "Go on.", "")
+    _, (continuation, _, _) = read_notes([stored])
+    again = with_list(continuation, stored, items("a"))
+    assert note_of(again)["then"]["list"] == items("a")
+
+
+def test_a_result_with_no_list_for_a_list_changes_nothing() -> None:
+    artifact = {"action": "replace", "todos": 7}
+    strange = ToolMessage("Wrote", name="write_todos", tool_call_id="1", artifact=artifact)
+    assert todos_from_messages([strange]) == []

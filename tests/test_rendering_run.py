@@ -389,6 +389,7 @@ class TestActivity:
         assert [call for call, _ in running.open] == ["first", "second"]
         ended = running.after(("updates", result("first", A)))
         assert ended.outputs == ()
+        assert ended.after(("custom", event)).outputs == ()
         assert [call for call, _ in ended.open] == ["second"]
 
 
@@ -415,6 +416,8 @@ class TestLive:
         live.see(after(("updates", {"agent": {"messages": [call]}}), ("custom", event)))
         now[0] = 12.5
         assert self.lines(live) == ["  │ one", "  │ tw␛[2Jo", "⠋ 12s shell make"]
+        live.begin()
+        assert self.lines(live)[-1] == "⠋ shell make"
 
 
 LISTED = ["– [0] a", "– [1] b", "📋 0/2  ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌"]  # noqa: RUF001

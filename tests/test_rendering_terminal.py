@@ -292,6 +292,12 @@ class TestFollowing:
         with pytest.raises(TypeError, match=r"graph\.stream"):
             follow_in_terminal(stream)
 
+    def test_without_a_console_it_writes_to_the_standard_output(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        list(follow_in_terminal(iter([("custom", todos_event(items("Measure")))])))
+        assert "Measure" in capsys.readouterr().out
+
     def test_without_rich_the_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The error comes when the function is used, not when it is imported."""
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

@@ -136,6 +136,7 @@ class TestPendingCalls:
         history: list[AnyMessage] = [turn("", first, second, third)]
         assert pending_calls({"messages": history}, third["id"]) == [first, second]
         assert pending_calls({"messages": history}, first["id"]) == []
+        assert pending_calls({"messages": history}, "of another history") == []
         history.append(ToolMessage("No.", tool_call_id=str(first["id"]), status="error"))
         assert pending_calls({"messages": history}, third["id"]) == [second]
 

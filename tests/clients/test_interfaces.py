@@ -209,7 +209,7 @@ def test_a_reached_limit_is_seen(chat: ChatPage, agent: str) -> None:
     chat.open(f"{agent}_limited")
     chat.run("Go.")
     assert chat.values["todo_outcome"] == "stalled"
-    notice = chat.page.get_by_text("2 todo(s) remain")
+    notice = chat.page.get_by_text("2 todos remain")
     expect(notice).to_be_visible()
     assert chat.bubbles == ["Go."]
     chat.reload()
@@ -227,7 +227,7 @@ def test_a_list_too_long_for_one_run_ends_with_a_notice(chat: ChatPage, agent: s
     chat.open(f"{agent}_unstored")
     chat.run(checklist)
     assert chat.values["todo_outcome"] == "out_of_steps"
-    expect(chat.page.get_by_text("todo(s) remain")).to_be_visible()
+    expect(chat.page.get_by_text("todos remain")).to_be_visible()
     chat.wait_for_list(stored_items(chat.values))
     chat.run("Go on.")
     assert statuses(chat) == ["completed"] * 20
