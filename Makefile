@@ -1,7 +1,8 @@
 # make demo and make test create .venv themselves and can be run again at any time. make test-fast
 # skips tests that start a process, server, database, browser or notebook or take long, and tries
-# fewer Hypothesis examples. make coverage is test-fast, and fails below 100 % branch coverage. make
-# test-lowest is test-fast with the lowest versions that pyproject.toml allows.
+# fewer Hypothesis examples. make coverage is test-fast, and fails below 100 % branch coverage; it
+# ignores what Python warns of when two threads begin to trace at once. make test-lowest is test-fast
+# with the lowest versions that pyproject.toml allows.
 PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest
@@ -23,7 +24,7 @@ test-fast: .venv/.ready
 	$(BIN)/pytest -n logical -m "not slow" --hypothesis-profile fast
 
 coverage: .venv/.ready
-	$(BIN)/pytest -n logical -m "not slow" --hypothesis-profile fast --cov
+	$(BIN)/pytest -n logical -m "not slow" --hypothesis-profile fast --cov -W ignore::pytest.PytestUnraisableExceptionWarning
 
 test-lowest: $(LOWEST)/.ready
 	$(LOWEST)/bin/pytest -n logical -m "not slow" --hypothesis-profile fast
