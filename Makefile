@@ -52,7 +52,7 @@ campaign: .venv/.ready
 	$(BIN)/python -m campaigns $(CAMPAIGN)
 
 # Changes the core in one place at a time; lists the changes that no test notices, and the score of
-# each module. MUTANTS="todo_tools.arguments.*" chooses. docs/maintainers/testing-the-package.md says more.
+# each module. MUTANTS="todo_tools._calls.arguments.*" chooses. docs/maintainers/testing-the-package.md says more.
 mutants: .venv/.ready-mutants
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results
