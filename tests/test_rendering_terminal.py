@@ -293,8 +293,9 @@ class TestFollowing:
             follow_in_terminal(stream)
 
     def test_without_a_console_it_writes_to_the_standard_output(
-        self, capsys: pytest.CaptureFixture[str]
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         list(follow_in_terminal(iter([("custom", todos_event(items("Measure")))])))
         assert "Measure" in capsys.readouterr().out
 

@@ -81,6 +81,11 @@ class TestSeveralCallsInOneMessage:
         agent = agent_graph(*SIBLINGS)
         self.check(agent.invoke(BEGIN) if form == "sync" else await agent.ainvoke(BEGIN))
 
+    def test_a_look_at_the_list_changes_nothing_for_later_calls(self) -> None:
+        look, tick = call("list_todos"), call("edit_todos", action="complete", indices=[0])
+        final = todo_graph(TodoState).invoke({"messages": [turn("", look, tick)], "todos": ["a"]})
+        assert final["todos"] == items("a", status="completed")
+
     def test_a_rejected_sibling_does_not_count(self, config: RunnableConfig) -> None:
         """Later calls are made without it, but not those that name items by their indices."""
         agent = agent_graph(

@@ -153,11 +153,8 @@ class _Prompt:
             self._blocks_of[each.turn] -= each.blocks
         if chosen:
             oldest = chosen[-1].turn
-            tick = next(
-                (at for at in reversed(self.spans[turn]) if self._entries[at].changed), None
-            )
-            if tick is not None:
-                self.folds.ticks[tick] = sum(map(self._calls_of, chosen))
+            ticks = [at for at in self.spans[turn] if self._entries[at].changed]
+            self.folds.ticks.update(dict.fromkeys(ticks[-1:], sum(map(self._calls_of, chosen))))
             del self._cached[bisect_right(self._cached, oldest) :]
             self.folds.unbound.update(self.spans[at][0] for at in range(oldest + 1, turn + 1))
 
