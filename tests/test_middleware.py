@@ -387,7 +387,8 @@ class TestHistoryOfOthers:
 
         model = scripted("Not yet.")
         middleware = [replace, TodoMiddleware(policy=None)]
-        create_agent(model, middleware=middleware).invoke({**BEGIN, "todos": ["Measure"]})
+        agent: Any = create_agent(model, middleware=middleware)
+        agent.invoke({**BEGIN, "todos": ["Measure"]})
         assert "[0] Measure" in model.prompts[0][-1].text
 
 

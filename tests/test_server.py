@@ -78,14 +78,14 @@ class TestThisRepository:
     def test_a_run_is_continued_to_the_end(self, served: Server) -> None:
         """Each change of the list and each decision is streamed."""
         thread = served.new_thread()
-        steps = ["Think", "Run: `touch made`", "Think again", "Look"]
+        steps = ["Think", "Measure", "Think again", "Look"]
         checklist = "\n".join(f"- [ ] {step}" for step in steps)
         stream = served.client.runs.stream(
             thread, "until_done", input=user(checklist), stream_mode="custom"
         )
         events = [part.data for part in stream if part.event == "custom"]
         values = served.values_of(thread)
-        assert statuses(values["todos"]) == ["completed", "abandoned", "completed", "completed"]
+        assert statuses(values["todos"]) == ["completed"] * 4
         assert values["todo_outcome"] == "finished"
         assert values["todo_loop"]["in_turn"] == 1
         assert continuations(values) == []  # otherwise deep-agents-ui would show them as the user's

@@ -32,9 +32,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     directory = tmp_path_factory.mktemp("users")
     page = (ROOT / "docs" / "serve.md").read_text("utf-8")
     blocks = re.findall(r"^```(json|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    files = {"json": "langgraph.json", "python": "auth.py"}
-    for language, block in blocks[:2]:
-        (directory / files[language]).write_text(block, "utf-8")
+    first, second, program = (block for _, block in blocks[:3])
+    config = {**json.loads(first), **json.loads(second)}
+    (directory / "langgraph.json").write_text(json.dumps(config), "utf-8")
+    (directory / "auth.py").write_text(program, "utf-8")
     (directory / "agent.py").write_text("from graphs.served import until_done as agent\n", "utf-8")
     with serving(directory, token="ada's secret", AGENT_TOKENS=json.dumps(TOKENS)) as server:
         yield server
