@@ -105,3 +105,7 @@ def test_each_part_of_a_call_has_a_colour() -> None:
     parts = call_parts("edit_todos", {"action": "start", "indices": [0]})
     assert [token for _, token in parts] == ["toolTitle", "warning", "accent"]
     assert [token for _, token in call_parts("shell", {"a": 1})] == ["toolTitle", "muted"]
+
+
+def test_a_call_with_a_name_longer_than_a_line_is_its_beginning() -> None:
+    assert format_call("x" * 250, {"path": "a"}) == "x" * 199 + "…"
